@@ -43,3 +43,4 @@ pub use measures::own_limit::{OwnLimit, is_limited};
 pub use measures::{baselines, slab};
 pub use rule::{Class, Rule};
 pub use screening::{could_hold, could_hold_by_rule, screened_signals};
+pub use trigger::{PrometheusAlert, RecordedPart};

@@ -5,7 +5,7 @@ use timeline::{Entity, EntitySeries, Fact, Stretch, facts};
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Finding, Outcome, Severity};
-use crate::trigger::Trigger;
+use crate::trigger::{PrometheusAlert, Trigger};
 
 /// The incident that a story explains. Its sample numbers refer to the window that the evidence is cut to.
 #[derive(Debug, Clone, Copy)]
@@ -138,9 +138,13 @@ impl Rule {
         (self.trigger)().words()
     }
 
-    /// Returns the trigger in PromQL; `None` if it rests on kernel reports, on a function, or on the source.
-    pub fn promql(&self) -> Option<String> {
-        (self.trigger)().promql()
+    /// Returns the trigger as an alert of Prometheus; `None` if it rests on kernel reports, on a function, or on the source,
+    /// and for notes, on which nobody acts.
+    pub fn prometheus(&self) -> Option<PrometheusAlert> {
+        if self.is_note() {
+            return None;
+        }
+        (self.trigger)().prometheus()
     }
 
     /// Returns the first sentence of the documentation.

@@ -22,6 +22,7 @@ use crate::oom::Explained;
 
 pub(crate) use evaluate::Subject;
 pub(crate) use occurrence::{Occurrence, holding, joined, lasting, subjects};
+pub use promql::{PrometheusAlert, RecordedPart};
 pub(crate) use reading::{
     Expr, Numbers, Predicate, Reading, computed, computed_of, computed_within, fact, gauge, limit,
     most_of_others, over, ram, rate, stall, total,
@@ -46,6 +47,8 @@ pub(crate) struct While {
     pub(crate) when: Predicate,
     /// An incident is at least this long.
     pub(crate) at_least: Span,
+    /// What the story requires besides, as far as the monitoring of a fleet can ask it.
+    pub(crate) alert_if: Option<Predicate>,
     /// Kernel reports that are incidents as well, each a moment.
     pub(crate) reported: Option<ReportFilter>,
     /// Messages that are an incident as well.
@@ -120,9 +123,21 @@ impl Trigger {
             scope,
             when,
             at_least,
+            alert_if: None,
             reported: None,
             noticed: None,
         })
+    }
+
+    /// The same trigger, of which an alert fires only where this holds as well.
+    pub(crate) fn alert_if(self, also: Predicate) -> Self {
+        match self {
+            Self::While(it) => Self::While(While {
+                alert_if: Some(also),
+                ..it
+            }),
+            other => other,
+        }
     }
 
     /// The same trigger, which also fires on kernel reports of the host.

@@ -63,6 +63,11 @@ impl Picks {
         Ok(Self(picked))
     }
 
+    /// Whether all signals are requested.
+    pub fn are_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a signal is requested.
     pub fn has(&self, signal: SignalId) -> bool {
         self.0.is_empty() || self.0.contains(&signal)

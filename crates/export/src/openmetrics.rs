@@ -5,6 +5,8 @@
 //! OpenMetrics 1.0, accepted by `promtool tsdb create-blocks-from openmetrics`. The two differ in the declaration of
 //! counters and in the unit of times, so one text cannot be both.
 
+mod settings;
+
 use std::io::{self, ErrorKind, Write};
 
 use timeline::metric::{Metric, MetricNaming, MetricType};
@@ -80,6 +82,9 @@ impl Exporter for OpenMetrics {
                 }
             }
         }
+        if picks.are_all() {
+            exported.written += settings::write(source, self.all, output)?;
+        }
         if !without_pages.is_empty() {
             exported.left_out.push(format!(
                 "{} signals are counts of pages, and the source lacks the page size: {}",
@@ -110,6 +115,17 @@ fn of_signal<'a>(table: &[EntityColumns<'a>], signal: SignalId) -> Vec<(String, 
         (&a.0, first(a.1)).cmp(&(&b.0, first(b.1)))
     });
     all
+}
+
+/// Returns the time of a sample in Prometheus' milliseconds since 1970.
+fn millis(timeline: &Timeline, index: usize) -> Option<i64> {
+    let wall = timeline.stamp(index)?.wall?;
+    Some(wall.unix_nanos().div_euclid(1_000_000))
+}
+
+fn seconds(millis: i64) -> String {
+    let (seconds, rest) = (millis.div_euclid(1000), millis.rem_euclid(1000));
+    format!("{seconds}.{rest:03}")
 }
 
 /// All metrics of one name.
@@ -172,8 +188,7 @@ impl Family<'_> {
                         continue;
                     }
                     before = Some((labels, millis));
-                    let (seconds, rest) = (millis.div_euclid(1000), millis.rem_euclid(1000));
-                    writeln!(output, "{name}{labels} {value} {seconds}.{rest:03}")?;
+                    writeln!(output, "{name}{labels} {value} {}", seconds(millis))?;
                 }
             }
         }
@@ -185,13 +200,10 @@ impl Family<'_> {
         writeln!(output, "# HELP {family} {help}\n# TYPE {family} {kind}")
     }
 
-    /// Returns the time of a sample in which the table was read, in Prometheus' milliseconds since 1970.
+    /// Returns the time of a sample in which the table was read.
     fn time(&self, index: usize) -> Option<i64> {
-        if !self.timeline.was_read(self.entity, index) {
-            return None;
-        }
-        let wall = self.timeline.stamp(index)?.wall?;
-        Some(wall.unix_nanos().div_euclid(1_000_000))
+        let was_read = self.timeline.was_read(self.entity, index);
+        was_read.then(|| millis(self.timeline, index)).flatten()
     }
 }
 

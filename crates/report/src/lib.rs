@@ -25,6 +25,8 @@ mod plain;
 mod screen;
 pub mod text;
 
-pub use model::{Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema};
+pub use model::{
+    Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema, prometheus,
+};
 pub use phrases::explain_verdict::{explain_headline, explain_verdict};
 pub use screen::{ColourMode, Screen};

@@ -5,6 +5,7 @@
 //! the first sample always. Every number is finite; what is not known is null or absent, never 0. Text that comes from
 //! the host (names of processes, groups, caches) is passed on as it is: whoever draws it escapes it.
 
+mod alert;
 mod catalogue;
 mod check;
 mod compare;
@@ -28,6 +29,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use alert::{AlertEntry, PartEntry, prometheus};
 pub use catalogue::{RuleEntry, SignalEntry};
 pub use compare::{
     AmountEntry, AmountKind, COMPARE_SCHEMA, Cause, CauseStrength, CompareReport, Direction,

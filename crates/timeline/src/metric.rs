@@ -7,7 +7,7 @@
 use units::{Bytes, Count, Limit, Micros, Millis, Pages, Quantity, Ticks, Unit};
 
 use crate::signals::{SWAP_AREA_RANK, VMSTAT};
-use crate::{Facts, SignalDef, SignalId};
+use crate::{Fact, Facts, SignalDef, SignalId};
 
 /// The naming convention of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -140,6 +140,16 @@ impl Metric {
         (0.0..9e18).contains(&raw).then(|| raw.round() as u64)
     }
 
+    /// Returns what a value is multiplied with to get the reading; `None` if that is not all.
+    #[allow(clippy::cast_precision_loss)] // values are floats of 64 bits
+    pub fn reading_per_value(&self) -> Option<f64> {
+        match self.scale {
+            MetricScale::Times(by) => Some(1.0 / by as f64),
+            MetricScale::Per(parts) => Some(parts),
+            MetricScale::Less(_) => None,
+        }
+    }
+
     /// Returns the signal.
     pub const fn signal(&self) -> SignalId {
         self.signal
@@ -149,6 +159,11 @@ impl Metric {
     pub fn help(&self) -> &'static str {
         self.signal.def().meaning
     }
+}
+
+/// Returns the name of a setting as a metric: `memtide_vm_swappiness`.
+pub fn fact_name(fact: Fact) -> String {
+    format!("memtide_{}", fact.name.replace(['.', '-'], "_"))
 }
 
 /// `memtide_vm_pswpin_bytes_total`.
@@ -173,7 +188,7 @@ fn our_name(def: &SignalDef, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signals;
+    use crate::{facts, signals};
     use units::PageSize;
 
     fn facts() -> Facts {
@@ -260,6 +275,7 @@ mod tests {
             let mut all: Vec<String> = all
                 .filter_map(|id| Some(Metric::new(id, names, &facts())?.name))
                 .collect();
+            all.extend(facts::ALL.iter().map(|fact| fact_name(*fact)));
             let count = all.len();
             all.sort();
             all.dedup();

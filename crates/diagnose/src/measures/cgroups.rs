@@ -95,13 +95,18 @@ pub(crate) fn limit(
 /// The lower one of the cgroup's own limits: memory.max, and memory.high where it exists.
 pub(crate) fn tightest() -> Reading<Bytes> {
     let max = || trigger::limit(CGROUP_MAX);
-    max().min(trigger::limit(CGROUP_HIGH)).or(max())
+    max()
+        .min(trigger::limit(CGROUP_HIGH))
+        .or(max())
+        .named("cgroup limit")
 }
 
 /// Memory of the cgroup that reclaim cannot take without swap: all but page cache and reclaimable kernel objects.
 pub(crate) fn undroppable() -> Reading<Bytes> {
     let files = gauge(CGROUP_INACTIVE_FILE).and(gauge(CGROUP_ACTIVE_FILE));
-    gauge(CGROUP_CURRENT).minus(files.plus([gauge(CGROUP_SLAB_RECLAIMABLE)]))
+    gauge(CGROUP_CURRENT)
+        .minus(files.plus([gauge(CGROUP_SLAB_RECLAIMABLE)]))
+        .named("cgroup memory that cannot be dropped")
 }
 
 /// A cgroup with this part of its limit in memory that cannot be dropped is nearly full: an engineering choice. Page

@@ -115,18 +115,24 @@ pub(crate) fn swap_used() -> Reading<Bytes> {
 
 /// Pages swapped in from anywhere: devices, the zswap pool, zero pages.
 pub(crate) fn swapped_in() -> Reading<PerSecond<Pages>> {
-    rate(PSWPIN).plus([rate(ZSWPIN), rate(SWPIN_ZERO)])
+    rate(PSWPIN)
+        .plus([rate(ZSWPIN), rate(SWPIN_ZERO)])
+        .named("swapped in")
 }
 
 /// Pages swapped out to anywhere: devices, the zswap pool, zero pages.
 pub(crate) fn swapped_out() -> Reading<PerSecond<Pages>> {
-    rate(PSWPOUT).plus([rate(ZSWPOUT), rate(SWPOUT_ZERO)])
+    rate(PSWPOUT)
+        .plus([rate(ZSWPOUT), rate(SWPOUT_ZERO)])
+        .named("swapped out")
 }
 
 /// File pages read again after eviction. Kernels before 5.9 have one counter, of file pages only: the shadow of an evicted
 /// page is stored for page cache alone (mm/vmscan.c, __remove_mapping, 5.8).
 pub(crate) fn refaults_file() -> Reading<PerSecond<Pages>> {
-    rate(REFAULT_FILE).or(rate(REFAULT))
+    rate(REFAULT_FILE)
+        .or(rate(REFAULT))
+        .named("file pages read again")
 }
 
 // The same as tracks, for stories.

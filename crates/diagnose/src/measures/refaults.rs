@@ -35,6 +35,13 @@ pub(crate) fn rereading() -> Predicate {
     ]
 }
 
+/// Holds where the host itself evicts: of several cgroups nothing narrower does.
+pub(crate) fn host_evicts() -> Predicate {
+    let scanned = rate(PGSCAN_KSWAPD).and(rate(PGSCAN_DIRECT));
+    let least = refaults_file().times(SCANNED_PER_REFAULT);
+    scanned.at_least("scanned by the host", least).if_measured()
+}
+
 /// Returns why the host does not lack cache, if something narrower evicts while the host has memory.
 pub(crate) fn evicted_by_another(
     cx: &Evidence<'_>,

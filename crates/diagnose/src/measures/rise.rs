@@ -253,6 +253,7 @@ pub(crate) fn with_levels(
         scope: Subjects::Host,
         when: level,
         at_least: Span::ZERO,
+        alert_if: None,
         reported: None,
         noticed: None,
     };

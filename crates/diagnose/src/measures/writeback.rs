@@ -22,7 +22,9 @@ const FAR_OF_RAM: Ratio = Ratio::from_percent(2.0);
 
 /// Dirty pages plus pages under writeback.
 pub(crate) fn unwritten() -> Reading<Bytes> {
-    gauge(MEM_DIRTY).plus([gauge(MEM_WRITEBACK)])
+    gauge(MEM_DIRTY)
+        .plus([gauge(MEM_WRITEBACK)])
+        .named("unwritten")
 }
 
 /// Dirty pages plus pages under writeback of a cgroup.
@@ -194,7 +196,9 @@ pub(crate) fn background_level() -> Reading<Bytes> {
 /// The level at which the kernel starts to throttle writers: the middle of the two thresholds (mm/page-writeback.c,
 /// dirty_freerun_ceiling).
 pub(crate) fn free_run() -> Reading<Bytes> {
-    dirty_limit().minus(dirty_limit().minus(background_level()).times(0.5))
+    dirty_limit()
+        .minus(dirty_limit().minus(background_level()).times(0.5))
+        .named("throttle level")
 }
 
 /// Holds where dirty pages are far below the level at which writers are throttled.

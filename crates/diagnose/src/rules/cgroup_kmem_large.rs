@@ -53,7 +53,10 @@ fn kernel() -> Reading<Bytes> {
         gauge(CGROUP_PERCPU),
     ]);
     let whole = gauge(CGROUP_KERNEL).minus(gauge(CGROUP_SLAB_RECLAIMABLE));
-    whole.or(parts).plus([gauge(CGROUP_SOCK)])
+    whole
+        .or(parts)
+        .named("cgroup kernel objects")
+        .plus([gauge(CGROUP_SOCK)])
 }
 
 fn trigger() -> Trigger {

@@ -9,7 +9,7 @@ use timeline::signals::{
 };
 
 use crate::measures::readings::{LOW_SWAPPINESS, page_cache};
-use crate::measures::refaults::{evicted_by_another, rereading};
+use crate::measures::refaults::{evicted_by_another, host_evicts, rereading};
 use crate::prelude::*;
 
 declare_rule! {
@@ -81,6 +81,12 @@ fn trigger() -> Trigger {
             any![swap_left, swappiness.if_measured()],
         ],
     )
+    .alert_if(all![
+        host_evicts(),
+        rate(PGMAJFAULT)
+            .at_least("major faults", MAJOR_FAULTS)
+            .if_measured(),
+    ])
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

@@ -132,6 +132,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
             scope: Subjects::Host,
             when: is_fragmented(blocks),
             at_least: LEVEL,
+            alert_if: None,
             reported: None,
             noticed: None,
         };

@@ -47,6 +47,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         scope: Subjects::Host,
         when: is_used_up(),
         at_least: LEVEL,
+        alert_if: None,
         reported: None,
         noticed: None,
     };

@@ -90,13 +90,13 @@ fn unboosted(watermark: Reading<Pages>) -> Reading<Pages> {
 
 /// Σ min over the zones: min_free_kbytes is divided among them.
 fn mins() -> Reading<Bytes> {
-    over(Entity::Zone, unboosted(gauge(ZONE_MIN)).bytes())
+    over(Entity::Zone, unboosted(gauge(ZONE_MIN)).bytes()).named("min watermarks")
 }
 
 /// Σ min(managed, high + protection) over the zones.
 fn floor() -> Reading<Bytes> {
     let kept = unboosted(gauge(ZONE_HIGH)).plus([gauge(ZONE_PROTECTION)]);
-    over(Entity::Zone, kept.min(gauge(ZONE_MANAGED)).bytes())
+    over(Entity::Zone, kept.min(gauge(ZONE_MANAGED)).bytes()).named("watermarks")
 }
 
 /// Σ (high − min) / 2 over the zones: the gap between two watermarks.

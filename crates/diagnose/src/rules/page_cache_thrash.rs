@@ -6,7 +6,7 @@ use timeline::signals::{
     SWAP_TOTAL,
 };
 
-use crate::measures::refaults::{OF_READS, evicted_by_another, rereading};
+use crate::measures::refaults::{OF_READS, evicted_by_another, host_evicts, rereading};
 use crate::prelude::*;
 
 declare_rule! {
@@ -60,7 +60,7 @@ const MUCH_SHARED: Ratio = Ratio::from_percent(25.0);
 const TURN: Span = Span::from_secs(20);
 
 fn trigger() -> Trigger {
-    Trigger::on_host(STALL, rereading())
+    Trigger::on_host(STALL, rereading()).alert_if(host_evicts())
 }
 
 /// The time to read all of the page cache again.

@@ -54,7 +54,9 @@ fn trigger() -> Trigger {
 }
 
 fn demoted() -> Reading<PerSecond<Pages>> {
-    rate(PGDEMOTE_KSWAPD).plus([rate(PGDEMOTE_DIRECT)])
+    rate(PGDEMOTE_KSWAPD)
+        .plus([rate(PGDEMOTE_DIRECT)])
+        .named("demoted")
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

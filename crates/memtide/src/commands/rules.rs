@@ -18,6 +18,10 @@ pub(crate) fn run(args: &RulesArgs, output: &Output) -> anyhow::Result<Exit> {
             ),
         },
     };
+    if args.prometheus {
+        output.print(&report::prometheus(&rules))?;
+        return Ok(Exit::Ok);
+    }
     let text = match (args.answer.get(), rules.as_slice()) {
         (Format::Json, rules) => report::json(&rules)? + "\n",
         (Format::Text, [rule]) => report::text::rule(rule, &output.screen()),

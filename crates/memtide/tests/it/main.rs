@@ -1,6 +1,7 @@
 //! memtide as people use it: the binary and the labelled corpus.
 #![allow(clippy::unwrap_used, clippy::string_slice)] // a test's helpers may fail as the test does
 
+mod alerts;
 mod architecture;
 mod bad_input;
 mod bundle;

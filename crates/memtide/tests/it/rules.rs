@@ -1,8 +1,14 @@
 //! What holds for the file of every rule, and for the PromQL of all of them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::support::{file, has, promtool, root};
+use export::{Exporter as _, OpenMetrics, Picks};
+use timeline::metric::MetricNaming;
+use timeline::{Entity, Facts, Sample, SignalId, Source, SourceKind, Timeline};
+use units::{PageSize, Span};
+
+use crate::support::{file, has, memtide, promtool, root, stdout};
 
 /// What fits on a screen.
 const LINES_MAX: usize = 70;
@@ -116,66 +122,147 @@ fn every_function_of_a_rule_fits_a_screen() {
     assert!(long.is_empty(), "\n{long}");
 }
 
-/// Each rule that can be asked in PromQL, with its expression.
+/// The expressions of each rule that can be an alert: its own, and those of the series that it uses.
 fn expressions() -> impl Iterator<Item = (&'static str, String)> {
-    diagnose::rules::ALL
-        .iter()
-        .filter_map(|rule| Some((rule.id, rule.promql()?)))
+    diagnose::rules::ALL.iter().flat_map(|rule| {
+        let alert = rule.prometheus();
+        let parts = alert.iter().flat_map(|alert| &alert.parts);
+        let all = alert.iter().map(|alert| &alert.expr);
+        let all: Vec<_> = all.chain(parts.map(|part| &part.expr)).cloned().collect();
+        all.into_iter().map(|expr| (rule.id, expr))
+    })
 }
 
-/// Words before a parenthesis.
-fn called(promql: &str) -> Vec<&str> {
-    let before = promql.split('(').map(str::trim_end);
-    let word = |text: &'_ str| {
-        text.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .map_or(0, |at| at + 1)
-    };
-    let mut words: Vec<&str> = before.map(|text| &text[word(text)..]).collect();
-    words.pop();
-    words.retain(|word| !word.is_empty());
-    words
+/// The words of an expression: functions, operators, metrics and labels.
+fn words(promql: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let words = promql.split(move |c: char| !is_word(c));
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+fn is_metric(word: &str) -> bool {
+    ["node_", "memtide_", "memtide:"]
+        .iter()
+        .any(|of| word.starts_with(of))
 }
 
 /// Prometheus, VictoriaMetrics, Mimir and Thanos all have these.
 #[test]
 fn promql_uses_portable_functions_only() {
-    const PORTABLE: [&str; 8] = [
+    const PORTABLE: [&str; 11] = [
         "rate",
         "clamp_min",
         "clamp_max",
+        "sum",
         "by",
+        "on",
+        "group_left",
         "and",
         "or",
         "unless",
         "bool",
     ];
+    const LABELS: [&str; 3] = ["instance", "job", "node"];
     let mut asked = 0;
     for (id, promql) in expressions() {
-        for word in called(&promql) {
-            assert!(PORTABLE.contains(&word), "{id}: {word} in {promql}");
+        for word in words(&promql).filter(|word| !is_metric(word)) {
+            assert!(
+                PORTABLE.contains(&word) || LABELS.contains(&word),
+                "{id}: {word} in {promql}"
+            );
         }
         asked += 1;
     }
-    assert!(asked >= 15, "{asked} rules");
+    assert!(asked >= 15, "{asked} expressions");
+}
+
+/// Some eight lines of a terminal.
+const PROMQL_LEN_MAX: usize = 700;
+
+#[test]
+fn an_alert_fits_a_screen() {
+    let long: Vec<String> = expressions()
+        .filter(|(_, promql)| promql.len() > PROMQL_LEN_MAX)
+        .map(|(id, promql)| format!("{id}: {} characters: {promql}", promql.len()))
+        .collect();
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+/// The names of the metrics of a host that has everything.
+fn exported() -> BTreeSet<String> {
+    let mut sample = Sample::default();
+    for signal in SignalId::all() {
+        let entity = signal.def().entity;
+        match entity {
+            Entity::Host => sample.host.set_raw(signal, 1),
+            _ => sample
+                .table_mut(entity)
+                .entry("0/Normal")
+                .row
+                .set_raw(signal, 1),
+        }
+    }
+    let mut timeline = Timeline::default();
+    timeline.push(&sample).unwrap();
+    let mut facts = Facts::default();
+    facts.page_size = Some(PageSize::USUAL);
+    for fact in timeline::facts::ALL {
+        facts.record(Span::ZERO, *fact, "1");
+    }
+    let source = Source::new(SourceKind::Live, "", timeline, facts);
+    let format = OpenMetrics {
+        tables: Entity::ALL.to_vec(),
+        names: MetricNaming::NodeExporter,
+        all: false,
+    };
+    let mut text = Vec::new();
+    format
+        .export(&source, &Picks::default(), &mut text)
+        .unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| line.split(['{', ' ']).next().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
-fn prometheus_takes_the_promql_of_every_rule() {
+fn every_metric_of_an_alert_is_exported() {
+    let exported = exported();
+    let parts: BTreeSet<String> = diagnose::rules::ALL
+        .iter()
+        .filter_map(diagnose::Rule::prometheus)
+        .flat_map(|alert| alert.parts)
+        .map(|part| part.name)
+        .collect();
+    for (id, promql) in expressions() {
+        for metric in words(&promql).filter(|word| is_metric(word)) {
+            assert!(
+                exported.contains(metric) || parts.contains(metric),
+                "{id}: nobody writes {metric}"
+            );
+        }
+    }
+}
+
+#[test]
+fn prometheus_takes_the_rules_as_printed() {
     if !has("promtool") {
         return;
     }
-    let mut text = String::from("groups:\n- name: memtide\n  rules:\n");
-    let mut rules = 0;
-    for (id, promql) in expressions() {
-        assert!(!promql.contains('\n'), "{id}: {promql}");
-        text += &format!("  - alert: {id}\n    expr: >-\n      {promql}\n");
-        rules += 1;
-    }
+    let output = memtide(&["rules", "--prometheus"]);
+    let text = stdout(&output);
+    let alerts = text.matches("- alert: ").count();
+    let parts = text.matches("- record: ").count();
+    assert!(alerts >= 15, "{text}");
     let directory = tempfile::tempdir().unwrap();
     let path = file(&directory, "rules.yml", text);
     let (is_fine, says) = promtool(&["check", "rules", &path], "");
     assert!(is_fine, "{says}");
-    assert!(says.contains(&format!("{rules} rules found")), "{says}");
+    assert!(
+        says.contains(&format!("{} rules found", alerts + parts)),
+        "{says}"
+    );
 }
 
 /// Pages came back from swap and went out, on three hosts: one whose kernel counts that they were used again, one that
@@ -185,7 +272,10 @@ fn prometheus_asks_for_the_second_sign_only_where_the_first_is_not_measured() {
     if !has("promtool") {
         return;
     }
-    let (_, promql) = expressions().find(|(id, _)| *id == "swap-thrash").unwrap();
+    let alert = diagnose::rules::by_id("swap-thrash")
+        .unwrap()
+        .prometheus()
+        .unwrap();
     let series = |host: &str, metric: &str, each_minute: u32| {
         format!(
             "    - series: '{metric}{{instance=\"{host}\"}}'\n      values: '0+{each_minute}x10'\n"
@@ -196,16 +286,19 @@ fn prometheus_asks_for_the_second_sign_only_where_the_first_is_not_measured() {
         input += &series(host, "node_vmstat_pswpin", 60_000);
         input += &series(host, "node_vmstat_pswpout", 60_000);
     }
-    input += &series("again", "memtide_vm_workingset_refault_anon", 60_000);
-    input += &series("not-again", "memtide_vm_workingset_refault_anon", 0);
+    let refaulted = "memtide_vm_workingset_refault_anon_bytes_total";
+    input += &series("again", refaulted, 60_000 << 12);
+    input += &series("not-again", refaulted, 0);
     let fires = |host: &str| {
         format!("      - exp_labels: {{instance: {host}}}\n        exp_annotations: {{}}\n")
     };
     let directory = tempfile::tempdir().unwrap();
-    let rules = format!(
-        "groups:\n- name: memtide\n  rules:\n  - alert: thrash\n    expr: >-\n      {promql}\n"
-    );
-    file(&directory, "rules.yml", rules);
+    let mut rules = "groups:\n- name: memtide\n  rules:\n".to_owned();
+    for part in &alert.parts {
+        rules += &format!("  - record: {}\n    expr: {:?}\n", part.name, part.expr);
+    }
+    rules += &format!("  - alert: thrash\n    expr: {:?}\n", alert.expr);
+    file(&directory, "rules.yml", rules.clone());
     let tests = format!(
         "rule_files: [rules.yml]\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    input_series:\n{input}    \
          alert_rule_test:\n    - eval_time: 5m\n      alertname: thrash\n      exp_alerts:\n{}{}",
@@ -214,5 +307,5 @@ fn prometheus_asks_for_the_second_sign_only_where_the_first_is_not_measured() {
     );
     let path = file(&directory, "tests.yml", tests);
     let (is_fine, says) = promtool(&["test", "rules", &path], "");
-    assert!(is_fine, "{promql}\n{says}");
+    assert!(is_fine, "{rules}\n{says}");
 }

@@ -101,8 +101,8 @@ impl CellReader {
     ) -> Result<(), Failure> {
         let mut text = std::mem::take(&mut self.text);
         let read = process.read_record(name.as_bytes(), &mut text);
-        let read = read.map(|()| text.as_slice());
-        let result = self.take(pid, name, read, cells, &mut |_, _| ());
+        let text_read = read.map(|()| text.as_slice());
+        let result = self.take(pid, name, text_read, cells, &mut |_, _| ());
         self.text = text;
         result
     }

@@ -5,8 +5,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use timeline::SignalDef;
 
+use super::alert::AlertEntry;
+
 /// A rule, explained.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RuleEntry {
     /// Names the pathology.
     pub id: &'static str,
@@ -20,8 +22,8 @@ pub struct RuleEntry {
     pub docs: String,
     /// Its trigger in words; null where it is found in another way: kernel reports, a level that rose.
     pub trigger: Option<String>,
-    /// Its trigger in PromQL; null where none can be given.
-    pub promql: Option<String>,
+    /// Its trigger as an alert of Prometheus; null where none can be given.
+    pub alert: Option<AlertEntry>,
     /// What it is about: `shortage`, `limit`, `setting`, …
     pub class: &'static str,
     /// Ids of the rules that it can cause.
@@ -93,14 +95,15 @@ impl SignalEntry {
 
 impl From<&Rule> for RuleEntry {
     fn from(rule: &Rule) -> Self {
+        let alert = AlertEntry::of(rule);
         Self {
             id: rule.id,
             since: rule.since,
             purpose: if rule.is_note() { "note" } else { "finding" },
             summary: rule.summary(),
-            docs: with_trigger(rule),
+            docs: with_trigger(rule, alert.as_ref()),
             trigger: rule.trigger_in_words(),
-            promql: rule.promql(),
+            alert,
             class: rule.class.word(),
             brings_about: rule.brings_about(),
             explained_by: rule.explained_by(),
@@ -133,13 +136,15 @@ fn some(name: &'static str) -> Option<&'static str> {
 
 /// A doc comment's text: its lines begin with the blank behind `///`.
 /// Its documentation, with the trigger's thresholds under *How it is recognised*, as the code has them.
-fn with_trigger(rule: &Rule) -> String {
+fn with_trigger(rule: &Rule, alert: Option<&AlertEntry>) -> String {
     let docs = markdown(rule.docs);
     let Some(trigger) = rule.trigger_in_words() else {
         return docs;
     };
-    let promql = rule.promql().map_or_else(String::new, |promql| {
-        format!("\n\nAs PromQL (an incident lasts for as long as it holds):\n\n    {promql}\n")
+    let promql = alert.map_or_else(String::new, |alert| {
+        let lines = super::alert::lines_of(rule.id, alert);
+        let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
+        format!("\n\nFor Prometheus:\n\n{lines}")
     });
     docs.replacen(
         "\n## Not this",

@@ -1,0 +1,319 @@
+//! The rules as alerts of Prometheus, asked of Prometheus itself: the labelled captures are its series, and each alert fires where
+//! its pathology is, in time, and on no host that only looks like it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use diagnose::PrometheusAlert;
+use export::{Exporter as _, OpenMetrics, Picks};
+use timeline::metric::MetricNaming;
+use timeline::{Entity, Source, Timeline};
+use units::WallClock;
+
+use crate::cases::{self, Case};
+use crate::record::until;
+use crate::support::{has, promtool};
+
+/// 2026-01-01: all captures begin then, so that one query asks about all.
+const BEGIN: u64 = 1_767_225_600;
+/// Tables that are read every ten seconds last so long.
+const LASTS: &str = "12s";
+/// A rate is one of a minute.
+const LATE: f64 = 60.0;
+
+/// The alerts that can fire on a capture, with the parts written out.
+fn alerts() -> BTreeMap<&'static str, PrometheusAlert> {
+    let all = diagnose::rules::ALL.iter();
+    let mut alerts: BTreeMap<_, _> = all
+        .filter_map(|rule| Some((rule.id, rule.prometheus()?)))
+        .collect();
+    for alert in alerts.values_mut() {
+        // Parts that others use come first.
+        for part in alert.parts.iter().rev() {
+            alert.expr = alert.expr.replace(&part.name, &format!("({})", part.expr));
+        }
+    }
+    alerts
+}
+
+/// The same source with times of its own.
+fn from_the_beginning(source: &Source) -> Source {
+    let mut timeline = Timeline::default();
+    for index in 0..source.timeline.len() {
+        let mut sample = source.timeline.sample(index).unwrap();
+        let elapsed = source.timeline.times()[index].as_nanos();
+        let nanos = BEGIN * 1_000_000_000 + elapsed;
+        sample.stamp.wall = Some(WallClock::from_unix_nanos(i64::try_from(nanos).unwrap()));
+        timeline.push(&sample).unwrap();
+    }
+    let mut again = source.clone();
+    again.timeline = timeline;
+    again
+}
+
+/// What of a metric's lines is its name.
+fn name(line: &str) -> &str {
+    line.split(['{', ' ']).next().unwrap_or_default()
+}
+
+/// The captures as one OpenMetrics text, each an instance, with these metrics only.
+fn series(cases: &[&Case], wanted: &BTreeSet<String>) -> String {
+    let mut families: BTreeMap<String, (String, String)> = BTreeMap::new();
+    for case in cases {
+        let source = from_the_beginning(&case.open());
+        let format = OpenMetrics {
+            tables: Entity::ALL
+                .into_iter()
+                .filter(|it| *it != Entity::Process)
+                .collect(),
+            names: MetricNaming::NodeExporter,
+            all: true,
+        };
+        let mut text = Vec::new();
+        format
+            .export(&source, &Picks::default(), &mut text)
+            .unwrap();
+        let mut head = String::new();
+        for line in std::str::from_utf8(&text).unwrap().lines() {
+            if line.starts_with("# TYPE") {
+                head = format!("{line}\n");
+            }
+            let metric = name(line);
+            if line.starts_with('#') || !wanted.contains(metric) {
+                continue;
+            }
+            let labels = format!("{{instance=\"{}\",job=\"captures\"", case.id);
+            let rest = &line[metric.len()..];
+            let labelled = match rest.strip_prefix('{') {
+                Some(more) => format!("{metric}{labels},{more}\n"),
+                None => format!("{metric}{labels}}}{rest}\n"),
+            };
+            let family = families.entry(metric.to_owned());
+            let (_, lines) = family.or_insert_with(|| (head.clone(), String::new()));
+            lines.push_str(&labelled);
+        }
+    }
+    let mut text = String::new();
+    for (head, lines) in families.values() {
+        text += head;
+        text += lines;
+    }
+    text + "# EOF\n"
+}
+
+/// Prometheus with a database, ended with the test.
+struct Prometheus {
+    child: Child,
+    port: u16,
+}
+
+impl Prometheus {
+    fn serving(database: &Path, place: &Path) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let config = place.join("prometheus.yml");
+        std::fs::write(&config, "global: {}\n").unwrap();
+        let child = Command::new("prometheus")
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", database.display()))
+            .arg("--storage.tsdb.retention.time=100y")
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .arg(format!("--query.lookback-delta={LASTS}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let serving = Self { child, port };
+        until("Prometheus", || serving.ask("/-/ready", "").is_some());
+        serving
+    }
+
+    /// Posts a form and returns the answer's body, if it is one of success.
+    fn ask(&self, path: &str, form: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let method = if form.is_empty() { "GET" } else { "POST" };
+        let head = format!(
+            "{method} {path} HTTP/1.0\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n",
+            form.len()
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        stream.write_all(form.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        assert!(form.is_empty() || head.contains(" 200 "), "{answer}");
+        head.contains(" 200 ").then(|| body.to_owned())
+    }
+
+    /// When an alert fires, in seconds from the beginning of each capture.
+    fn fires(&self, alert: &PrometheusAlert, seconds: u64) -> BTreeMap<String, Vec<f64>> {
+        let mut query = String::new();
+        for byte in alert.expr.bytes() {
+            // Writing to a string cannot fail.
+            let _ = write!(query, "%{byte:02x}");
+        }
+        let form = format!("query={query}&start={BEGIN}&end={}&step=1", BEGIN + seconds);
+        let body = self.ask("/api/v1/query_range", &form).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for series in answer["data"]["result"].as_array().unwrap() {
+            let instance = series["metric"]["instance"].as_str().unwrap();
+            let (mut since, mut before) = (None, None);
+            for value in series["values"].as_array().unwrap() {
+                let at = value[0].as_f64().unwrap() - BEGIN as f64;
+                if before.is_none_or(|before| at - before > 1.5) {
+                    since = Some(at);
+                }
+                before = Some(at);
+                if at - since.unwrap() >= alert.lasts.as_secs_f64() {
+                    all.entry(instance.to_owned()).or_default().push(at);
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How an alert did.
+#[derive(Debug, Default)]
+struct Outcome {
+    fired: usize,
+    late: Vec<String>,
+    silent: Vec<String>,
+    /// Where it is there and no reason to warn.
+    mild: Vec<String>,
+    wrong: Vec<String>,
+    looked_alike: usize,
+}
+
+fn outcome(id: &str, fires: &BTreeMap<String, Vec<f64>>, cases: &[&Case]) -> Outcome {
+    let mut outcome = Outcome::default();
+    for case in cases {
+        let labels = case.file.labels.as_ref().unwrap();
+        let is_named = |ids: &[String]| ids.iter().any(|it| it.split('|').any(|it| it == id));
+        let must = labels.must_find.iter().any(|it| it == id) && !labels.not_yet.contains_key(id);
+        let may = is_named(&labels.must_find)
+            || labels.may_find.as_ref().is_some_and(|ids| is_named(ids));
+        let must_not =
+            !may && (labels.calm || is_named(&labels.must_not_find) || labels.may_find.is_some());
+        let end = case
+            .judged()
+            .source
+            .timeline
+            .times()
+            .last()
+            .map_or(0.0, |end| end.as_secs_f64());
+        let at = fires
+            .get(&case.id)
+            .and_then(|at| at.first())
+            .filter(|at| **at <= end);
+        outcome.looked_alike += usize::from(must_not);
+        match at {
+            Some(_) if must_not => {
+                // What memtide itself names without a warning is there.
+                let is_named = case.judged().reported().any(|it| it.id == id);
+                let list = if is_named {
+                    &mut outcome.mild
+                } else {
+                    &mut outcome.wrong
+                };
+                list.push(case.id.clone());
+            }
+            Some(at) if must => {
+                let findings = case.judged().reported();
+                let times = case.judged().source.timeline.times();
+                let last = findings.filter(|it| it.id == id).filter_map(|it| it.when);
+                let last = last
+                    .map(|when| times[when.last].as_secs_f64())
+                    .fold(0.0, f64::max);
+                if last > 0.0 && *at > last + LATE {
+                    outcome.late.push(case.id.clone());
+                } else {
+                    outcome.fired += 1;
+                }
+            }
+            None if must => outcome.silent.push(case.id.clone()),
+            _ => {}
+        }
+    }
+    outcome
+}
+
+#[test]
+fn an_alert_fires_where_its_pathology_is_and_on_nothing_that_looks_like_it() {
+    if !has("promtool") || !has("prometheus") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let alerts = alerts();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = alerts
+        .values()
+        .flat_map(|alert| alert.expr.split(|c| !is_word(c)));
+    let wanted: BTreeSet<String> = words.map(str::to_owned).collect();
+    let cases: Vec<&Case> = cases::captures().collect();
+    let text = place.path().join("series.txt");
+    std::fs::write(&text, series(&cases, &wanted)).unwrap();
+    let database = place.path().join("database");
+    let arguments = [
+        "tsdb",
+        "create-blocks-from",
+        "openmetrics",
+        text.to_str().unwrap(),
+        database.to_str().unwrap(),
+    ];
+    let (is_made, says) = promtool(&arguments, "");
+    assert!(is_made, "{says}");
+    let prometheus = Prometheus::serving(&database, place.path());
+    let mut table =
+        String::from("alert                      fired late silent mild wrong of look-alikes\n");
+    let mut faults = String::new();
+    for (id, alert) in &alerts {
+        let fires = prometheus.fires(alert, 900);
+        let outcome = outcome(id, &fires, &cases);
+        let _ = writeln!(
+            table,
+            "{id:<26} {:>5} {:>4} {:>6} {:>4} {:>5} {:>14}",
+            outcome.fired,
+            outcome.late.len(),
+            outcome.silent.len(),
+            outcome.mild.len(),
+            outcome.wrong.len(),
+            outcome.looked_alike
+        );
+        for (what, which) in [
+            ("late", &outcome.late),
+            ("silent", &outcome.silent),
+            ("wrong", &outcome.wrong),
+        ] {
+            if !which.is_empty() {
+                let _ = writeln!(
+                    faults,
+                    "{id} is {what} on {}: {}",
+                    which.join(", "),
+                    alert.expr
+                );
+            }
+        }
+    }
+    println!("{table}");
+    assert!(faults.is_empty(), "{table}\n{faults}");
+}
