@@ -161,9 +161,14 @@ impl Metric {
     }
 }
 
-/// Returns the name of a setting as a metric: `memtide_vm_swappiness`.
-pub fn fact_name(fact: Fact) -> String {
-    format!("memtide_{}", fact.name.replace(['.', '-'], "_"))
+/// Returns the name of a setting that is a number, in the unit of its file: `memtide_vm_swappiness_setting`.
+pub fn setting_name(fact: Fact) -> String {
+    format!("memtide_{}_setting", fact.name.replace(['.', '-'], "_"))
+}
+
+/// Returns the name of a setting that is one of several words: `memtide_thp_enabled_info`.
+pub fn choice_name(fact: Fact) -> String {
+    format!("memtide_{}_info", fact.name.replace(['.', '-'], "_"))
 }
 
 /// `memtide_vm_pswpin_bytes_total`.
@@ -275,7 +280,7 @@ mod tests {
             let mut all: Vec<String> = all
                 .filter_map(|id| Some(Metric::new(id, names, &facts())?.name))
                 .collect();
-            all.extend(facts::ALL.iter().map(|fact| fact_name(*fact)));
+            all.extend(facts::ALL.iter().map(|fact| setting_name(*fact)));
             let count = all.len();
             all.sort();
             all.dedup();

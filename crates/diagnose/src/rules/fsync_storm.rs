@@ -60,10 +60,10 @@ fn trigger() -> Trigger {
         STALL,
         all![
             flushes().at_least("flushes", FLUSHES),
-            rate(DISK_WRITE_BYTES).at_most_of(
+            rate(DISK_WRITE_BYTES).at_most_for_each(
                 &flushes(),
-                "bytes written for each flush",
-                WRITTEN_FOR_EACH_MAX.as_f64(),
+                "bytes written",
+                WRITTEN_FOR_EACH_MAX,
             ),
             is_read,
             stall(PSI_IO_SOME).at_least("I/O stalls", WAITED),

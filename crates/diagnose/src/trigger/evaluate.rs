@@ -109,7 +109,7 @@ impl Expr {
                 let values = numbers.map(|number| number.map(as_f64));
                 Ok(cx.timeline.track(values.collect()))
             }
-            Self::Constant(value) => constant(*value),
+            Self::Constant(it) => constant(it.value),
             Self::Ram => constant(cx.ram()?.as_f64()),
             Self::PageSize => constant(cx.page_size()?.bytes().as_f64()),
             Self::Sum(parts) => sum(parts, subject),

@@ -5,7 +5,7 @@
 //! where most vanish. Only rates over a minute, arithmetic and comparisons: functions that every engine has. A trigger about a
 //! cgroup, zone or disk is joined with what its host has by `instance` and `job`.
 
-use timeline::metric::{Metric, MetricNaming, fact_name};
+use timeline::metric::{Metric, MetricNaming, setting_name};
 use timeline::signals::{
     CGROUP_CURRENT, DISK_READ_TIME, MEM_TOTAL, NODE_TOTAL, ZONE_FREE, ZRAM_DISK_SIZE,
 };
@@ -341,10 +341,10 @@ impl PromqlWriter {
         Some(match expr {
             Expr::Gauge(signal) => self.reading(*signal, by, |name| name)?,
             Expr::Rate(signal) => self.reading(*signal, by, |name| format!("rate({name}[1m])"))?,
-            Expr::Constant(value) => PromqlTerm::number(value * by),
+            Expr::Constant(it) => PromqlTerm::number(it.value * by),
             Expr::Ram => self.reading(MEM_TOTAL.id(), by, |name| name)?,
             Expr::PageSize => PromqlTerm::number(PAGE * by),
-            Expr::Fact(fact) => times(PromqlTerm::atom(fact_name(*fact), SeriesLevel::Host), by),
+            Expr::Fact(fact) => times(PromqlTerm::atom(setting_name(*fact), SeriesLevel::Host), by),
             Expr::Sum(parts) => {
                 let (first, others) = parts.split_first()?;
                 let is_metric = matches!(first, Expr::Gauge(_) | Expr::Rate(_));
@@ -521,7 +521,7 @@ fn factor(expr: &Expr) -> Option<f64> {
 
 fn constant(expr: &Expr) -> Option<f64> {
     match expr {
-        Expr::Constant(value) => Some(*value),
+        Expr::Constant(it) => Some(it.value),
         Expr::PageSize => Some(PAGE),
         _ => None,
     }

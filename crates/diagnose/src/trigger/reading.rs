@@ -9,6 +9,8 @@ use crate::evidence::{Evidence, Missing};
 use crate::finding::ThresholdSide;
 use crate::trigger::Subject;
 
+const MILLIONTHS_PER_PERCENT: u64 = 10_000;
+
 /// A quantity at an instant.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading<Q> {
@@ -28,7 +30,7 @@ pub(crate) enum Expr {
     Rate(SignalId),
     /// The number of a setting at that time.
     Fact(Fact),
-    Constant(f64),
+    Constant(ConstantExpr),
     /// MemTotal.
     Ram,
     /// The size of a page in bytes.
@@ -58,13 +60,35 @@ pub(crate) enum Expr {
     Named(NamedExpr),
 }
 
+/// A number that stands in a trigger, with its own unit: that of the expression around it may be another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConstantExpr {
+    pub(crate) value: f64,
+    /// How it is printed.
+    pub(crate) print: fn(f64) -> String,
+}
+
+impl ConstantExpr {
+    fn of<Q: Quantity>(value: Q) -> Self {
+        Self {
+            value: value.as_f64(),
+            print: |value| Q::from_f64(value).to_string(),
+        }
+    }
+
+    fn factor(value: f64) -> Self {
+        Self {
+            value,
+            print: |value| value.to_string(),
+        }
+    }
+}
+
 /// A named part of a trigger.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedExpr {
     pub(crate) name: &'static str,
     pub(crate) expr: Box<Expr>,
-    /// How a value is printed.
-    pub(crate) print: fn(f64) -> String,
 }
 
 /// A number that a function computes from the samples of an entity.
@@ -145,7 +169,7 @@ impl<Q: Quantity> Reading<Q> {
 
     /// A constant.
     pub(crate) fn constant(value: Q) -> Self {
-        Self::new(Expr::Constant(value.as_f64()))
+        Self::new(Expr::Constant(ConstantExpr::of(value)))
     }
 
     /// The sum with those others that this kernel has.
@@ -168,13 +192,12 @@ impl<Q: Quantity> Reading<Q> {
 
     /// The product with a factor.
     pub(crate) fn times(self, factor: f64) -> Self {
-        let factor = Box::new(Expr::Constant(factor));
-        Self::new(Expr::Product(Box::new(self.expr), factor))
+        Self::new(product(self.expr, ConstantExpr::factor(factor)))
     }
 
     /// A part of it.
     pub(crate) fn share(self, share: Ratio) -> Self {
-        self.times(share.get())
+        Self::new(product(self.expr, ConstantExpr::of(share)))
     }
 
     /// Its ratio to another reading.
@@ -197,7 +220,6 @@ impl<Q: Quantity> Reading<Q> {
         Self::new(Expr::Named(NamedExpr {
             name,
             expr: Box::new(self.expr),
-            print: |value| Q::from_f64(value).to_string(),
         }))
     }
 
@@ -216,25 +238,44 @@ impl<Q: Quantity> Reading<Q> {
         self.compare(name, ThresholdSide::Below, threshold.into())
     }
 
-    /// Holds where it is at most this many per unit of another reading.
+    /// Holds where it is at most this share of another reading.
     pub(crate) fn at_most_of<R>(
         self,
         other: &Reading<R>,
         name: &'static str,
-        factor: f64,
+        share: f64,
     ) -> Predicate {
-        let many = Box::new(other.expr.clone());
-        let most = Expr::Product(many, Box::new(Expr::Constant(factor)));
+        let most = product(other.expr.clone(), ConstantExpr::of(Ratio::new(share)));
+        self.compare(name, ThresholdSide::Below, Self::new(most))
+    }
+
+    /// Holds where it is at most so much for each that another reading counts.
+    pub(crate) fn at_most_for_each<R, E: Quantity>(
+        self,
+        other: &Reading<R>,
+        name: &'static str,
+        most: E,
+    ) -> Predicate {
+        let most = product(other.expr.clone(), ConstantExpr::of(most));
         self.compare(name, ThresholdSide::Below, Self::new(most))
     }
 
     fn compare(self, name: &'static str, side: ThresholdSide, threshold: Self) -> Predicate {
+        let (left, mut right) = (self.expr, threshold.expr);
+        let mut print: fn(f64) -> String = |value| Q::from_f64(value).to_string();
+        // A percentage of the kernel is stored in millionths.
+        if matches!(&left, Expr::Gauge(signal) if signal.def().scale == MILLIONTHS_PER_PERCENT) {
+            print = |value| Ratio::new(value / 1e6).to_string();
+            if let Expr::Constant(constant) = &mut right {
+                constant.print = print;
+            }
+        }
         Predicate::Compare(ThresholdTest {
             name,
-            left: self.expr,
+            left,
             side,
-            right: threshold.expr,
-            print: |value| Q::from_f64(value).to_string(),
+            right,
+            print,
         })
     }
 }
@@ -264,6 +305,10 @@ impl Reading<Count> {
     pub(crate) fn of_size(self, size: Reading<Bytes>) -> Reading<Bytes> {
         Reading::new(Expr::Product(Box::new(self.expr), Box::new(size.expr)))
     }
+}
+
+fn product(expr: Expr, factor: ConstantExpr) -> Expr {
+    Expr::Product(Box::new(expr), Box::new(Expr::Constant(factor)))
 }
 
 fn in_bytes(pages: Expr) -> Expr {
@@ -418,9 +463,9 @@ pub(crate) fn rate<U: Unit>(signal: Signal<Counter<U>>) -> Reading<PerSecond<U>>
 
 /// The share of time that tasks waited, from a pressure total in microseconds.
 pub(crate) fn stall(signal: Signal<Counter<Micros>>) -> Reading<Ratio> {
-    let micros = Box::new(Expr::Rate(signal.id()));
-    let share = Expr::Product(micros, Box::new(Expr::Constant(1e-6)));
-    Reading::new(Expr::Least(Box::new(share), Box::new(Expr::Constant(1.0))))
+    let share = product(Expr::Rate(signal.id()), ConstantExpr::factor(1e-6));
+    let whole = Expr::Constant(ConstantExpr::of(Ratio::new(1.0)));
+    Reading::new(Expr::Least(Box::new(share), Box::new(whole)))
 }
 
 /// MemTotal.

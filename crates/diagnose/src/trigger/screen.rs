@@ -185,7 +185,7 @@ impl EntityMinutes<'_> {
     fn numbers(&self, expr: &Expr) -> MinuteNumbers {
         match expr {
             Expr::Gauge(signal) | Expr::Rate(signal) => self.of_signal(*signal),
-            Expr::Constant(value) => self.constant(*value),
+            Expr::Constant(it) => self.constant(it.value),
             Expr::Ram => self.of_signal(timeline::signals::MEM_TOTAL.id()),
             Expr::PageSize => match self.facts.page_size {
                 Some(size) => self.constant(size.bytes().as_f64()),

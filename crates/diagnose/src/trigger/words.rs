@@ -1,14 +1,12 @@
 //! A trigger in words: the thresholds of a rule's documentation, generated from the trigger itself.
 
-use units::Ratio;
-
 use super::reading::{Expr, NamedExpr, Predicate, ThresholdTest};
 use super::{Subjects, Trigger};
 use crate::finding::ThresholdSide;
 
 impl Trigger {
-    /// Returns `swapped in at least 1 MiB/s and …; for 4 s or longer, on the host`, and a definition of each name in
-    /// it; `None` if a function finds the incidents.
+    /// Returns the trigger as Markdown: the scope and the duration, a condition a line, and a definition of each name in them.
+    /// `None` if a function finds the incidents.
     pub(crate) fn words(&self) -> Option<String> {
         let Self::While(holds) = self else {
             return None;
@@ -17,14 +15,26 @@ impl Trigger {
             Subjects::Host => "on the host".to_owned(),
             Subjects::Each(entity, _) => format!("in a {}", entity.name()),
         };
-        let mut words = format!(
-            "{}; for {} or longer, {scope}",
-            holds.when.words(),
-            holds.at_least
-        );
-        for named in holds.when.named() {
-            let expr = named.expr.words(named.print);
-            words.push_str(&format!("; {}: {expr}", named.name));
+        let mut words = format!("{scope}, for {} or longer", holds.at_least);
+        let mut lines = Vec::new();
+        match &holds.when {
+            Predicate::All(parts) => parts.iter().for_each(|part| part.lines(0, &mut lines)),
+            one => one.lines(0, &mut lines),
+        }
+        words += if lines.len() > 1 {
+            ", all of:\n"
+        } else {
+            ":\n"
+        };
+        for line in lines {
+            words += &format!("\n{line}");
+        }
+        let named = holds.when.named();
+        if !named.is_empty() {
+            words += "\n\nIn it are:\n";
+        }
+        for named in named {
+            words += &format!("\n- {}: {}", named.name, named.expr.words().0);
         }
         Some(words)
     }
@@ -44,26 +54,39 @@ impl Predicate {
         all
     }
 
-    fn words(&self) -> String {
+    /// Adds its lines, a list of Markdown.
+    fn lines(&self, depth: usize, lines: &mut Vec<String>) {
+        let list = |head: &str, parts: &[Self], lines: &mut Vec<String>| {
+            lines.push(item(depth, head));
+            parts.iter().for_each(|part| part.lines(depth + 1, lines));
+        };
         match self {
-            Self::Compare(comparison) => comparison.words(),
-            Self::All(parts) => joined(parts, " and "),
-            Self::Any(parts) | Self::Also(parts) => format!("({})", joined(parts, ", or ")),
+            Self::Compare(test) => lines.push(item(depth, &test.words())),
+            Self::All(parts) => list("all of:", parts, lines),
+            Self::Any(parts) | Self::Also(parts) => list("one of:", parts, lines),
+            Self::Measured(this, None) => match this.as_ref() {
+                Self::Compare(test) => {
+                    lines.push(item(
+                        depth,
+                        &format!("{}, if that is measured", test.words()),
+                    ));
+                }
+                _ => {
+                    lines.push(item(depth, "if that is measured:"));
+                    this.lines(depth + 1, lines);
+                }
+            },
             Self::Measured(this, Some(other)) => {
-                format!(
-                    "({}, or where that is not measured {})",
-                    this.words(),
-                    other.words()
-                )
+                lines.push(item(depth, "the first that is measured:"));
+                this.lines(depth + 1, lines);
+                other.lines(depth + 1, lines);
             }
-            Self::Measured(this, None) => format!("{} (where that is measured)", this.words()),
         }
     }
 }
 
-fn joined(parts: &[Predicate], word: &str) -> String {
-    let parts: Vec<String> = parts.iter().map(Predicate::words).collect();
-    parts.join(word)
+fn item(depth: usize, text: &str) -> String {
+    format!("{}- {text}", "  ".repeat(depth))
 }
 
 impl ThresholdTest {
@@ -72,47 +95,148 @@ impl ThresholdTest {
             ThresholdSide::From => "at least",
             ThresholdSide::Below => "at most",
         };
-        format!("{} {side} {}", self.name, self.right.words(self.print))
+        format!("{} {side} {}", self.name, self.right.words().0)
     }
 }
 
+/// How tightly the outermost operator binds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Tightness {
+    Sum,
+    Product,
+    Name,
+}
+use Tightness::{Name, Product, Sum};
+
 impl Expr {
-    fn words(&self, print: fn(f64) -> String) -> String {
-        let pair =
-            |a: &Self, word: &str, b: &Self| format!("{}{word}{}", a.words(print), b.words(print));
+    /// Returns the expression, and how tightly it binds.
+    fn words(&self) -> (String, Tightness) {
         match self {
-            Self::Gauge(signal) | Self::Rate(signal) => signal.def().name.to_owned(),
-            Self::Fact(fact) => fact.name.to_owned(),
-            Self::Constant(value) => print(*value),
-            Self::Ram => "RAM".to_owned(),
-            Self::PageSize => "a page".to_owned(),
-            Self::Product(a, b) => match b.as_ref() {
-                Self::PageSize => a.words(print),
-                Self::Constant(share) if *share < 10.0 => {
-                    format!("{} of {}", Ratio::new(*share), a.words(print))
+            Self::Gauge(signal) | Self::Rate(signal) => (signal.def().name.to_owned(), Name),
+            Self::Fact(fact) => (fact.name.to_owned(), Name),
+            Self::Constant(constant) => ((constant.print)(constant.value), Name),
+            Self::Ram => ("RAM".to_owned(), Name),
+            Self::PageSize => ("the size of a page".to_owned(), Name),
+            Self::Product(a, b) => match (a.as_ref(), b.as_ref()) {
+                (a, Self::PageSize) => a.words(),
+                (a, Self::Constant(constant)) => {
+                    let factor = (constant.print)(constant.value);
+                    let of = a.within(Product);
+                    if factor.ends_with('%') {
+                        (format!("{factor} of {of}"), Product)
+                    } else {
+                        (format!("{of} × {factor}"), Product)
+                    }
                 }
-                _ => pair(a, " × ", b),
+                (a, b) => (
+                    format!("{} × {}", a.within(Product), b.within(Product)),
+                    Product,
+                ),
             },
             Self::Sum(parts) => {
-                let parts: Vec<String> = parts.iter().map(|part| part.words(print)).collect();
-                parts.join(" + ")
+                let parts: Vec<String> = parts.iter().map(|part| part.within(Sum)).collect();
+                (parts.join(" + "), Sum)
             }
-            Self::Both(a, b) => pair(a, " + ", b),
-            Self::SumOver(entity, each) => {
-                format!("{} of all {}s", each.words(print), entity.name())
-            }
-            Self::MostOfOthers(each) => format!("the most {} of the others", each.words(print)),
-            Self::Difference(a, b) => pair(a, " − ", b),
-            Self::Quotient(a, b) => pair(a, " / ", b),
-            Self::Least(a, b) => format!("{}, at most {}", a.words(print), b.words(print)),
-            Self::Most(a, b) => format!("{}, at least {}", a.words(print), b.words(print)),
+            Self::Both(a, b) => (format!("{} + {}", a.within(Sum), b.within(Sum)), Sum),
+            Self::Difference(a, b) => (format!("{} − {}", a.within(Sum), b.within(Product)), Sum),
+            Self::Quotient(a, b) => (
+                format!("{} / {}", a.within(Product), b.within(Name)),
+                Product,
+            ),
+            Self::SumOver(entity, each) => (
+                format!(
+                    "the sum of {} over all {}s",
+                    each.within(Product),
+                    entity.name()
+                ),
+                Sum,
+            ),
+            Self::MostOfOthers(each) => (
+                format!("the most {} of the others", each.within(Product)),
+                Sum,
+            ),
+            Self::Least(a, b) => (format!("min({}, {})", a.words().0, b.words().0), Name),
+            Self::Most(a, b) => (format!("max({}, {})", a.words().0, b.words().0), Name),
             Self::FirstOf(parts) => {
-                let parts: Vec<String> = parts.iter().map(|part| part.words(print)).collect();
-                parts.join(" (or where that is not known ") + &")".repeat(parts.len() - 1)
+                let parts: Vec<String> = parts.iter().map(|part| part.words().0).collect();
+                (format!("the first known of ({})", parts.join("; ")), Name)
             }
-            Self::Named(named) => named.name.to_owned(),
-            Self::Computed(computed) => computed.name.to_owned(),
-            Self::ComputedOf(computed) => computed.name.to_owned(),
+            Self::Named(named) => (named.name.to_owned(), Name),
+            Self::Computed(computed) => (computed.name.to_owned(), Name),
+            Self::ComputedOf(computed) => (computed.name.to_owned(), Name),
         }
+    }
+
+    /// Returns it as an operand; in brackets where it binds less tightly.
+    fn within(&self, least: Tightness) -> String {
+        let (words, binds) = self.words();
+        if binds < least {
+            format!("({words})")
+        } else {
+            words
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::signals::DISK_WRITE_BYTES;
+    use timeline::signals::{
+        DISK_FLUSHES, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_WRITEBACK, PSI_MEMORY_SOME_AVG60,
+    };
+    use units::{Bytes, Micros, Ratio, Span};
+
+    use super::*;
+    use crate::trigger::{Reading, all, any, gauge, ram, rate};
+
+    fn words(when: Predicate) -> String {
+        Trigger::on_host(Span::from_secs(4), when).words().unwrap()
+    }
+
+    #[test]
+    fn each_condition_has_a_line_and_each_constant_its_own_unit() {
+        let free = || gauge(MEM_FREE).at_most("free memory", ram().share(Ratio::from_percent(5.0)));
+        let writes = rate(DISK_WRITE_BYTES).at_most_for_each(
+            &rate(DISK_FLUSHES),
+            "bytes written",
+            Bytes::from_mib(1),
+        );
+        let stalls =
+            gauge(PSI_MEMORY_SOME_AVG60).at_least("stalls of a minute", Micros::new(50_000));
+        let either = any![stalls, all![free(), writes.if_measured()]];
+        assert_eq!(
+            words(all![free(), either.or_without(free())]),
+            "on the host, for 4 s or longer, all of:\n\n\
+             - free memory at most 5 % of RAM\n\
+             - the first that is measured:\n  \
+               - one of:\n    \
+                 - stalls of a minute at least 5 %\n    \
+                 - all of:\n      \
+                   - free memory at most 5 % of RAM\n      \
+                   - bytes written at most disk.flushes × 1 MiB, if that is measured\n  \
+               - free memory at most 5 % of RAM"
+        );
+    }
+
+    #[test]
+    fn brackets_stay_where_they_are_needed() {
+        let sum = || gauge(MEM_DIRTY).plus([gauge(MEM_WRITEBACK)]);
+        let shown = |reading: Reading<Bytes>| reading.expr.words().0;
+        assert_eq!(
+            shown(gauge(MEM_CACHED).minus(sum()).times(0.5)),
+            "(mem.cached − (mem.dirty + mem.writeback)) × 0.5"
+        );
+        assert_eq!(
+            shown(
+                ram()
+                    .share(Ratio::from_percent(2.0))
+                    .max(Bytes::from_mib(64))
+            ),
+            "max(2 % of RAM, 64 MiB)"
+        );
+        assert_eq!(
+            shown(sum().minus(ram().or(sum()))),
+            "mem.dirty + mem.writeback − the first known of (RAM; mem.dirty + mem.writeback)"
+        );
     }
 }

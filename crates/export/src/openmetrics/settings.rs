@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use timeline::metric::fact_name;
+use timeline::metric::{choice_name, setting_name};
 use timeline::{Fact, Facts, Source, Timeline, facts};
 
 use super::{millis, seconds};
@@ -16,7 +16,6 @@ pub(super) fn write(source: &Source, all: bool, output: &mut dyn Write) -> io::R
     };
     let mut written = 0;
     for fact in facts::ALL {
-        let name = fact_name(*fact);
         let help = escaped(fact.meaning);
         if let Some(choice) = known.choice(*fact) {
             let time = if all {
@@ -24,16 +23,14 @@ pub(super) fn write(source: &Source, all: bool, output: &mut dyn Write) -> io::R
             } else {
                 String::new()
             };
-            let value = escaped(choice);
-            writeln!(
-                output,
-                "# HELP {name}_info {help}\n# TYPE {name}_info gauge"
-            )?;
-            writeln!(output, "{name}_info{{value=\"{value}\"}} 1{time}")?;
+            let (name, value) = (choice_name(*fact), escaped(choice));
+            writeln!(output, "# HELP {name} {help}\n# TYPE {name} gauge")?;
+            writeln!(output, "{name}{{value=\"{value}\"}} 1{time}")?;
         } else if let Some(number) = known.number(*fact) {
+            let name = setting_name(*fact);
             writeln!(output, "# HELP {name} {help}\n# TYPE {name} gauge")?;
             if all {
-                history(*fact, known, timeline, output)?;
+                history((&name, *fact), known, timeline, output)?;
             } else {
                 writeln!(output, "{name} {number}")?;
             }
@@ -47,12 +44,11 @@ pub(super) fn write(source: &Source, all: bool, output: &mut dyn Write) -> io::R
 
 /// Writes the number that a setting had at each sample. A series goes forward where the wall clock does not.
 fn history(
-    fact: Fact,
+    (name, fact): (&str, Fact),
     known: &Facts,
     timeline: &Timeline,
     output: &mut dyn Write,
 ) -> io::Result<()> {
-    let name = fact_name(fact);
     let mut before = None;
     let times = timeline.times().iter().copied();
     for (index, number) in known.numbers_at(fact, times).enumerate() {

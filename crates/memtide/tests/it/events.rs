@@ -151,5 +151,5 @@ fn a_hostile_group_is_shown_harmless_to_people_and_whole_to_programs() {
     let output = memtide(&["events", &source, "--format", "json"]);
     assert_eq!(json(&output)["events"][0]["subject"], name);
     let csv = events(&source, &["--format", "csv"]);
-    assert!(csv.contains(",oom-kill,\"/evil\u{1b}[2J,\"\"x\","), "{csv}");
+    assert!(csv.contains(",oom-kill,\"/evil\\x1b[2J,\"\"x\","), "{csv}");
 }

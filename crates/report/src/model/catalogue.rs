@@ -148,7 +148,7 @@ fn with_trigger(rule: &Rule, alert: Option<&AlertEntry>) -> String {
     });
     docs.replacen(
         "\n## Not this",
-        &format!("\nTrigger: {trigger}.{promql}\n\n## Not this"),
+        &format!("\nThe trigger, {trigger}{promql}\n\n## Not this"),
         1,
     )
 }
