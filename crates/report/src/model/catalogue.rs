@@ -143,12 +143,11 @@ fn with_trigger(rule: &Rule, alert: Option<&AlertEntry>) -> String {
     };
     let promql = alert.map_or_else(String::new, |alert| {
         let lines = super::alert::lines_of(rule.id, alert);
-        let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
-        format!("\n\nFor Prometheus:\n\n{lines}")
+        format!("\n\nFor Prometheus:\n\n```yaml\n{lines}```\n")
     });
     docs.replacen(
         "\n## Not this",
-        &format!("\nThe trigger, {trigger}{promql}\n\n## Not this"),
+        &format!("\n\nThe trigger, {trigger}{promql}\n\n## Not this"),
         1,
     )
 }

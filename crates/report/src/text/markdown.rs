@@ -26,7 +26,8 @@ pub(super) fn draw(page: &mut TextPage, text: &str, indent: usize) {
         } else {
             if let Some((mark, rest)) = list_item(trimmed) {
                 paragraph.end(page, indent);
-                mark.clone_into(&mut paragraph.mark);
+                let depth = line.len() - line.trim_start().len();
+                paragraph.mark = format!("{:depth$}{mark}", "");
                 paragraph.add(rest);
             } else {
                 paragraph.add(trimmed);
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn headings_lists_and_paragraphs_are_told_apart() {
         let mut page = TextPage::new(&Screen::of_width(40));
-        let text = "One\nparagraph.\n\n## Heading\n- an item that goes on\n  below its own beginning\n1. first\n\
+        let text = "One\nparagraph.\n\n## Heading\n- an item that goes on\n  below its own beginning\n  - one in it\n1. first\n\
                     ```\nls -l\n```\n";
         draw(&mut page, text, 3);
         let lines = [
@@ -101,6 +102,7 @@ mod tests {
             "Heading",
             "   - an item that goes on below its own",
             "     beginning",
+            "     - one in it",
             "   1. first",
             "     ls -l",
         ];
