@@ -18,14 +18,15 @@ impl Trigger {
         let mut words = format!("{scope}, for {} or longer", holds.at_least);
         let mut lines = Vec::new();
         match &holds.when {
-            Predicate::All(parts) => parts.iter().for_each(|part| part.lines(0, &mut lines)),
-            one => one.lines(0, &mut lines),
+            Predicate::All(parts) => {
+                words += ", all of:\n";
+                parts.iter().for_each(|part| part.lines(0, &mut lines));
+            }
+            one => {
+                words += ":\n";
+                one.lines(0, &mut lines);
+            }
         }
-        words += if lines.len() > 1 {
-            ", all of:\n"
-        } else {
-            ":\n"
-        };
         for line in lines {
             words += &format!("\n{line}");
         }
