@@ -98,26 +98,22 @@ fn expr(promql: &str) -> String {
 }
 
 /// Breaks an expression before each set operator that stands in no parentheses.
-fn lines(promql: &str) -> Vec<&str> {
-    let (mut lines, mut from, mut depth) = (Vec::new(), 0, 0_usize);
-    for (at, c) in promql.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ' ' if depth == 0 => {
-                let rest = &promql[at + 1..];
-                if ["and ", "unless ", "or "]
-                    .iter()
-                    .any(|word| rest.starts_with(word))
-                {
-                    lines.push(&promql[from..at]);
-                    from = at + 1;
-                }
-            }
-            _ => {}
+fn lines(promql: &str) -> Vec<String> {
+    let (mut lines, mut depth) = (vec![String::new()], 0_usize);
+    for word in promql.split(' ') {
+        if depth == 0 && ["and", "unless", "or"].contains(&word) {
+            lines.push(String::new());
         }
+        let line = lines.last_mut();
+        line.into_iter().for_each(|line| {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        });
+        depth += word.matches('(').count();
+        depth = depth.saturating_sub(word.matches(')').count());
     }
-    lines.push(&promql[from..]);
     lines
 }
 
