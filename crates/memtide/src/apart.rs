@@ -12,6 +12,8 @@ use std::process::{ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, getppid};
 
 use crate::exit::Exit;
@@ -67,7 +69,16 @@ fn as_child(parent: Pid, mut tell: PipeWriter, answer: impl FnOnce() -> Exit) ->
 
 fn as_parent(child: i32, mut from_child: PipeReader) -> ExitCode {
     // The child gets the terminal's signals too, and decides; a second Ctrl-C ends both.
-    let _pressed = interrupt::listen();
+    let pressed = interrupt::listen();
+    let mut is_passed_on = false;
+    // Whoever interrupts this program alone, as `kill -INT` does where there is no terminal, means its child.
+    while !is_answered(&from_child) {
+        if pressed() && !is_passed_on && !is_on_terminal() {
+            is_passed_on = true;
+            let child = Pid::from_raw(child);
+            let _ = child.map(|child| rustix::process::kill_process(child, Signal::INT));
+        }
+    }
     let mut code = [0];
     match from_child.read_exact(&mut code) {
         Ok(()) => {
@@ -79,6 +90,25 @@ fn as_parent(child: i32, mut from_child: PipeReader) -> ExitCode {
         }
         Err(_) => wait(child, WaitOptions::empty()).map_or(Exit::Unknown.into(), code_of),
     }
+}
+
+/// Waits a moment for the child's answer, or its end.
+fn is_answered(from_child: &PipeReader) -> bool {
+    const MOMENT: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 100_000_000,
+    };
+    let mut polled = [PollFd::new(from_child, PollFlags::IN)];
+    match poll(&mut polled, Some(&MOMENT)) {
+        Ok(ready) => ready > 0,
+        Err(errno) => errno != Errno::INTR,
+    }
+}
+
+/// Whether a terminal sends its signals to this program and its child alike.
+fn is_on_terminal() -> bool {
+    let front = rustix::termios::tcgetpgrp(std::io::stderr());
+    front.is_ok_and(|front| front == rustix::process::getpgrp())
 }
 
 /// The exit code by which shells report how a program ended.
