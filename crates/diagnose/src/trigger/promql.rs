@@ -167,8 +167,19 @@ impl PromqlTerm {
         }
     }
 
-    fn function(name: &str, of: &Self, limit: f64) -> Self {
-        Self::atom(format!("{name}({}, {})", of.text, number(limit)), of.level)
+    fn function(name: &str, of: &Self, limit: &Self) -> Self {
+        Self::atom(format!("{name}({}, {})", of.text, limit.text), of.level)
+    }
+
+    /// Nothing, for each that the term has a number for.
+    fn none(&self) -> Self {
+        self.joined("*", Product, &Self::number(0.0))
+    }
+
+    /// What is in all sets; those of entities come first, as their labels are those of the result.
+    fn intersection(sets: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let both = |all: Self, set: Self| all.limited("and", &set);
+        sets.into_iter().reduce(both)
     }
 }
 
@@ -214,11 +225,8 @@ impl PromqlWriter {
             Predicate::All(parts) => {
                 let sets: Option<Vec<_>> = parts.iter().map(|part| self.measured(part)).collect();
                 let mut sets = sets?;
-                // Those of entities first: their labels are those of the result.
                 sets.sort_by_key(|set| std::cmp::Reverse(set.level));
-                let mut sets = sets.into_iter();
-                let first = sets.next()?;
-                Some(sets.fold(first, |all, set| all.limited("and", &set)))
+                PromqlTerm::intersection(sets)
             }
             Predicate::Any(parts) | Predicate::Also(parts) => self.any(parts, Self::measured),
             Predicate::Measured(this, Some(other)) => {
@@ -253,12 +261,11 @@ impl PromqlWriter {
                 part => needed.push(self.set(part)?),
             }
         }
-        let of = |level| {
-            let mut sets = needed.iter().filter(move |set| set.level == level).cloned();
-            let first = sets.next()?;
-            Some(sets.fold(first, |all, set| all.limited("and", &set)))
-        };
-        let (mut of_host, mut of_each) = (of(SeriesLevel::Host), of(SeriesLevel::Each));
+        let (each, host): (Vec<_>, Vec<_>) = needed
+            .into_iter()
+            .partition(|set| set.level == SeriesLevel::Each);
+        let mut of_each = PromqlTerm::intersection(each);
+        let mut of_host = PromqlTerm::intersection(host);
         for refuted in &refuted {
             let from = match refuted.level {
                 SeriesLevel::Each => &mut of_each,
@@ -332,8 +339,7 @@ impl PromqlWriter {
         if as_what == And || term.binds <= Comparison {
             return Some(whole.limited("and", &term));
         }
-        let none = whole.joined("*", Product, &PromqlTerm::number(0.0));
-        Some(none.joined("+", Sum, &term))
+        Some(whole.none().joined("+", Sum, &term))
     }
 
     /// Returns the expression, multiplied.
@@ -345,29 +351,15 @@ impl PromqlWriter {
             Expr::Ram => self.reading(MEM_TOTAL.id(), by, |name| name)?,
             Expr::PageSize => PromqlTerm::number(PAGE * by),
             Expr::Fact(fact) => times(PromqlTerm::atom(setting_name(*fact), SeriesLevel::Host), by),
-            Expr::Sum(parts) => {
-                let (first, others) = parts.split_first()?;
-                let is_metric = matches!(first, Expr::Gauge(_) | Expr::Rate(_));
-                let mut sum = self.expr(first, by)?;
-                let none = if is_metric {
-                    self.expr(first, 0.0)?
-                } else {
-                    sum.joined("*", Product, &PromqlTerm::number(0.0))
-                };
-                for other in others {
-                    let other = self.expr(other, by)?;
-                    let (other, none) = self.levelled(other, &none)?;
-                    sum = sum.joined("+", Sum, &other.or(&none));
-                }
-                sum
-            }
+            Expr::Sum(parts) => self.sum(parts, by)?,
             Expr::Both(a, b) => {
                 let (a, b) = self.pair(a, b, by)?;
                 a.joined("+", Sum, &b)
             }
             Expr::Difference(a, b) => {
                 let (a, b) = self.pair(a, b, by)?;
-                PromqlTerm::function("clamp_min", &a.joined("-", Sum, &b), 0.0)
+                let difference = a.joined("-", Sum, &b);
+                PromqlTerm::function("clamp_min", &difference, &PromqlTerm::number(0.0))
             }
             Expr::Product(a, b) => match (constant(a), constant(b)) {
                 (_, Some(factor)) => self.expr(a, by * factor)?,
@@ -414,6 +406,22 @@ impl PromqlWriter {
         })
     }
 
+    /// The sum of the first and of those others that a host has.
+    fn sum(&mut self, parts: &[Expr], by: f64) -> Option<PromqlTerm> {
+        let (first, others) = parts.split_first()?;
+        let mut sum = self.expr(first, by)?;
+        let none = match first {
+            Expr::Gauge(_) | Expr::Rate(_) => self.expr(first, 0.0)?,
+            _ => sum.none(),
+        };
+        for other in others {
+            let other = self.expr(other, by)?;
+            let (other, none) = self.levelled(other, &none)?;
+            sum = sum.joined("+", Sum, &other.or(&none));
+        }
+        Some(sum)
+    }
+
     fn pair(&mut self, a: &Expr, b: &Expr, by: f64) -> Option<(PromqlTerm, PromqlTerm)> {
         Some((self.expr(a, by)?, self.expr(b, by)?))
     }
@@ -423,10 +431,7 @@ impl PromqlWriter {
         if term.level != SeriesLevel::Number {
             return Some(term);
         }
-        let none = self
-            .whole(level)?
-            .joined("*", Product, &PromqlTerm::number(0.0));
-        Some(none.joined("+", Sum, &term))
+        Some(self.whole(level)?.none().joined("+", Sum, &term))
     }
 
     /// Whichever of two numbers the sign prefers.
@@ -440,8 +445,8 @@ impl PromqlWriter {
         let (a, b) = self.pair(a, b, by)?;
         match (a.level, b.level) {
             (SeriesLevel::Number, SeriesLevel::Number) => None,
-            (_, SeriesLevel::Number) => Some(PromqlTerm::function(clamp, &a, b.text.parse().ok()?)),
-            (SeriesLevel::Number, _) => Some(PromqlTerm::function(clamp, &b, a.text.parse().ok()?)),
+            (_, SeriesLevel::Number) => Some(PromqlTerm::function(clamp, &a, &b)),
+            (SeriesLevel::Number, _) => Some(PromqlTerm::function(clamp, &b, &a)),
             _ => {
                 let (a, b) = self.levelled(a, &b)?;
                 Some(a.joined(sign, Comparison, &b).or(&b))

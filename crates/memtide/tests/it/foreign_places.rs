@@ -131,6 +131,16 @@ impl Host {
         command
     }
 
+    /// Runs memtide, which must come to an answer.
+    fn answers(&self, arguments: &[&str]) {
+        let output = self.run(arguments);
+        let code = output.status.code();
+        assert!(
+            code.is_some_and(|code| code < 3),
+            "{arguments:?}: {output:?}"
+        );
+    }
+
     /// Runs memtide; a command that hangs is ended and fails the test.
     fn run(&self, arguments: &[&str]) -> Output {
         in_time(self.command(arguments), &arguments.join(" "))
@@ -504,12 +514,7 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
         &["explain", &pid],
         &["check", "--for", "5s"],
     ] {
-        let output = host.run(arguments);
-        let code = output.status.code();
-        assert!(
-            code.is_some_and(|code| code < 3),
-            "{arguments:?}: {output:?}"
-        );
+        host.answers(arguments);
     }
     device.assert_unopened("where --files-in");
     assert_eq!(
@@ -574,12 +579,7 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
         &["explain", "sleep"],
         &["check", "--for", "5s"],
     ] {
-        let output = host.run(arguments);
-        let code = output.status.code();
-        assert!(
-            code.is_some_and(|code| code < 3),
-            "{arguments:?}: {output:?}"
-        );
+        host.answers(arguments);
     }
     let by_proc = in_time(host.command_without_bpf(&["check", "--for", "1s"]), "check");
     let text = folded(&by_proc);

@@ -11,13 +11,7 @@ use crate::process::{SILENT_AFTER, status};
 
 /// Reads the link at `/proc/PID/name`; `None` if there is none, this user may not, or the process does not answer.
 pub(crate) fn read(root: &Root, pid: u32, name: &str) -> Option<PathBuf> {
-    if is_in_exec(root, pid) {
-        return None;
-    }
-    let path = root.path(&format!("/proc/{pid}/{name}"));
-    read_within(SILENT_AFTER, || std::fs::read_link(path))
-        .ok()?
-        .ok()
+    asked(root, pid, name, std::fs::read_link)?.ok()
 }
 
 /// Opens what such a link leads to; `None` as for [`read`].
@@ -31,12 +25,22 @@ pub(crate) fn look_up(root: &Root, pid: u32, name: &str) -> Option<OwnedFd> {
 }
 
 fn opened(root: &Root, pid: u32, name: &str, flags: OFlags) -> Option<OwnedFd> {
+    let open = move |path| rustix::fs::open::<PathBuf>(path, flags, Mode::empty());
+    asked(root, pid, name, open)?.ok()
+}
+
+/// Asks in a thread for what a link has, unless that waits.
+fn asked<T: Send + 'static>(
+    root: &Root,
+    pid: u32,
+    name: &str,
+    ask: impl FnOnce(PathBuf) -> T + Send + 'static,
+) -> Option<T> {
     if is_in_exec(root, pid) {
         return None;
     }
     let path = root.path(&format!("/proc/{pid}/{name}"));
-    let open = move || rustix::fs::open(path, flags, Mode::empty());
-    read_within(SILENT_AFTER, open).ok()?.ok()
+    read_within(SILENT_AFTER, move || ask(path)).ok()
 }
 
 /// Whether the links of a process would wait now. It says so before: a thread is left behind only at a process that gets there

@@ -173,7 +173,9 @@ impl ReaderThread {
             rest.extend_from_slice(&asked.pids[at + 1..]);
             let pid = asked.pids[at];
             drop(asked);
-            let uid = self.uid(pid);
+            // The owner of its directory is root also for what a user made undumpable.
+            self.read_status(pid);
+            let uid = status::uid(&self.status);
             self.left.push(LeftBehind { exchange, pid, uid });
         }
     }
@@ -216,24 +218,26 @@ impl ReaderThread {
         if is_awaited || (!self.left.is_empty() && LEFT.load(Ordering::Relaxed) >= LEFT_MAX) {
             return true;
         }
-        let uid = self.uid(pid);
+        self.read_status(pid);
         if self.waits_for_exec {
             return status::is_in_exec(&self.status);
         }
+        let uid = status::uid(&self.status);
         let of_users = self.left.iter().filter(|left| left.uid != Some(0));
         let of_user = self.left.iter().filter(|left| left.uid == uid);
         uid != Some(0)
             && (of_users.count() >= LEFT_OF_USERS_MAX || of_user.count() >= LEFT_OF_USER_MAX)
     }
 
-    /// Reads to whom the process belongs. The owner of its directory is root also for what a user made undumpable.
-    fn uid(&mut self, pid: u32) -> Option<u32> {
+    /// Reads `status`, for which no process is waited for; it is empty if that fails.
+    fn read_status(&mut self, pid: u32) {
+        self.status.clear();
         self.path.clear();
         // Writing to a string cannot fail.
         let _ = write!(self.path, "{pid}/status");
-        let proc = Directory::open(&self.proc).ok()?;
-        let read = proc.read_record(self.path.as_bytes(), &mut self.status);
-        read.ok().and_then(|()| status::uid(&self.status))
+        if let Ok(proc) = Directory::open(&self.proc) {
+            let _ = proc.read_record(self.path.as_bytes(), &mut self.status);
+        }
     }
 }
 

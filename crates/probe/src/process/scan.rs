@@ -328,8 +328,8 @@ impl TaskScan {
             }
             let (pid, cells, files) = (known.pid, &mut known.cells, &mut self.files);
             // A large process takes its time, and three times as long on a busy machine.
-            let more = Span::from_secs_f64(cost.as_secs_f64() * 3.0);
-            self.readers.shares.one(pid, more, &mut |read| {
+            let patience = Span::from_secs_f64(cost.as_secs_f64() * 3.0);
+            self.readers.shares.one(pid, patience, &mut |read| {
                 let name = "smaps_rollup";
                 note(walk, name, files.take(pid, name, read, cells, sink));
             });
