@@ -68,10 +68,7 @@ impl AllocatorKind {
 
     /// Whether it provides `malloc` itself. Of those, one serves the process; the others are a runtime's own heap.
     pub const fn is_malloc(self) -> bool {
-        !matches!(
-            self,
-            Self::Go | Self::Jvm | Self::V8 | Self::Python | Self::Ruby
-        )
+        !matches!(self, Self::Go | Self::Jvm | Self::V8 | Self::Python | Self::Ruby)
     }
 }
 
@@ -112,9 +109,7 @@ const LIBRARIES: [(&[u8], AllocatorKind); 17] = [
 /// Returns the allocator of a library by its file name, and the version that the name has.
 pub(crate) fn by_library(path: &[u8]) -> Option<(AllocatorKind, Option<String>)> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
-    let (beginning, kind) = LIBRARIES
-        .iter()
-        .find(|(beginning, _)| name.starts_with(beginning))?;
+    let (beginning, kind) = LIBRARIES.iter().find(|(beginning, _)| name.starts_with(beginning))?;
     let version = match kind {
         AllocatorKind::Python => number_after(name, b"libpython"),
         // `libruby-3.1.so.3.1.2`: the last part is the whole version.
@@ -138,10 +133,7 @@ const SYMBOLS: [(&[u8], AllocatorKind); 23] = [
     (b"je_malloc_conf", AllocatorKind::Jemalloc),
     (b"je_arena_malloc_hard", AllocatorKind::Jemalloc),
     (b"tc_malloc", AllocatorKind::Gperftools),
-    (
-        b"MallocExtension_ReleaseFreeMemory",
-        AllocatorKind::Gperftools,
-    ),
+    (b"MallocExtension_ReleaseFreeMemory", AllocatorKind::Gperftools),
     (b"mi_malloc", AllocatorKind::Mimalloc),
     (b"mi_heap_malloc", AllocatorKind::Mimalloc),
     (b"mi_version", AllocatorKind::Mimalloc),
@@ -165,8 +157,7 @@ pub(crate) fn by_symbol(name: &[u8]) -> Option<AllocatorKind> {
     }
     // `tcmalloc::tcmalloc_internal::…`: the namespace of Google's tcmalloc; gperftools has no `tcmalloc_internal`.
     let google = b"_ZN8tcmalloc17tcmalloc_internal";
-    name.starts_with(google)
-        .then_some(AllocatorKind::GoogleTcmalloc)
+    name.starts_with(google).then_some(AllocatorKind::GoogleTcmalloc)
 }
 
 /// Texts in constants. What must follow some of them stands in [`by_text`], so that the constants of this very program
@@ -206,10 +197,7 @@ pub(crate) fn by_text(number: usize, following: &[u8]) -> Option<(AllocatorKind,
             let found = version(following).filter(|text| text.contains('.'))?;
             Some((AllocatorKind::Ruby, Some(found)))
         }
-        5 => Some((
-            AllocatorKind::V8,
-            Some(format!("Node.js {}", version(following)?)),
-        )),
+        5 => Some((AllocatorKind::V8, Some(format!("Node.js {}", version(following)?)))),
         6 => (following.starts_with(b"size")).then_some((AllocatorKind::Ptmalloc, None)),
         7 => Some((AllocatorKind::Jemalloc, Some(described(following)?))),
         _ => None,
@@ -223,9 +211,7 @@ pub(crate) fn number_after(text: &[u8], before: &[u8]) -> Option<String> {
     let length = rest.iter().take(16).take_while(is_part).count();
     let number = std::str::from_utf8(&rest[..length]).ok()?;
     let number = number.trim_end_matches('.');
-    number
-        .starts_with(|c: char| c.is_ascii_digit())
-        .then(|| number.to_owned())
+    number.starts_with(|c: char| c.is_ascii_digit()).then(|| number.to_owned())
 }
 
 /// Returns jemalloc's version behind its `5.`: two numbers, then commits since and `-g` with the commit.
@@ -234,13 +220,8 @@ fn described(following: &[u8]) -> Option<String> {
     let rest = following.get(minor.len()..)?.strip_prefix(b"-")?;
     let commits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
     let commit = rest.get(commits..)?.strip_prefix(b"-g")?;
-    let is_commit = commits > 0
-        && commit
-            .iter()
-            .take(8)
-            .filter(|c| c.is_ascii_hexdigit())
-            .count()
-            == 8;
+    let is_commit =
+        commits > 0 && commit.iter().take(8).filter(|c| c.is_ascii_hexdigit()).count() == 8;
     (is_commit && minor.contains('.')).then(|| format!("5.{minor}"))
 }
 
@@ -267,30 +248,12 @@ mod tests {
     fn libraries_are_recognised_by_name_with_the_version_that_it_has() {
         let version = |text: &str| Some(text.to_owned());
         for (path, expected) in [
-            (
-                "/lib/x86_64-linux-gnu/libc.so.6",
-                Some((AllocatorKind::Ptmalloc, None)),
-            ),
-            (
-                "/lib64/libc-2.17.so",
-                Some((AllocatorKind::Ptmalloc, version("2.17"))),
-            ),
-            (
-                "/usr/lib/libjemalloc.so.2",
-                Some((AllocatorKind::Jemalloc, None)),
-            ),
-            (
-                "/usr/lib/libpython3.11.so.1.0",
-                Some((AllocatorKind::Python, version("3.11"))),
-            ),
-            (
-                "/usr/lib/libruby-3.1.so.3.1.2",
-                Some((AllocatorKind::Ruby, version("3.1.2"))),
-            ),
-            (
-                "/lib/ld-musl-x86_64.so.1",
-                Some((AllocatorKind::Musl, None)),
-            ),
+            ("/lib/x86_64-linux-gnu/libc.so.6", Some((AllocatorKind::Ptmalloc, None))),
+            ("/lib64/libc-2.17.so", Some((AllocatorKind::Ptmalloc, version("2.17")))),
+            ("/usr/lib/libjemalloc.so.2", Some((AllocatorKind::Jemalloc, None))),
+            ("/usr/lib/libpython3.11.so.1.0", Some((AllocatorKind::Python, version("3.11")))),
+            ("/usr/lib/libruby-3.1.so.3.1.2", Some((AllocatorKind::Ruby, version("3.1.2")))),
+            ("/lib/ld-musl-x86_64.so.1", Some((AllocatorKind::Musl, None))),
             ("/opt/libjemalloc/libx.so", None),
             ("/usr/lib/libcap.so.2", None),
             ("", None),
@@ -310,10 +273,7 @@ mod tests {
         let expected = (AllocatorKind::Ptmalloc, Some("2.36".to_owned()));
         assert_eq!(by_text(0, banner), Some(expected));
         let java = b"17.0.15+6-Debian-1deb12u1), built on";
-        let expected = (
-            AllocatorKind::Jvm,
-            Some("17.0.15+6-Debian-1deb12u1".to_owned()),
-        );
+        let expected = (AllocatorKind::Jvm, Some("17.0.15+6-Debian-1deb12u1".to_owned()));
         assert_eq!(by_text(3, java), Some(expected));
         assert_eq!(by_text(3, b"%s)"), None);
         let jemalloc = b"3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c\0";

@@ -69,10 +69,7 @@ impl Anatomy {
         }
         let has = |field: &SmapsField| input.blocks.iter().any(|block| block.get(*field).is_some());
         let missing = SmapsField::ALL.iter().filter(|field| !has(field));
-        Self {
-            root: tree.finish(),
-            absent: missing.map(|field| field.name()).collect(),
-        }
+        Self { root: tree.finish(), absent: missing.map(|field| field.name()).collect() }
     }
 
     /// Resident bytes of all heaps of runtimes, and of allocators other than glibc's malloc.
@@ -142,19 +139,9 @@ impl<'a> Division<'a> {
                 None => "anonymous".to_owned(),
             };
             let group = PartStep::new(PartKind::Hugetlb, "hugetlbfs, outside of RSS").by(by);
-            return Some(Place::certain([
-                group,
-                PartStep::new(PartKind::Hugetlb, label).by(by),
-            ]));
+            return Some(Place::certain([group, PartStep::new(PartKind::Hugetlb, label).by(by)]));
         }
-        let is_own = [
-            &b"[vdso"[..],
-            b"[vvar",
-            b"[vsyscall",
-            b"[vectors",
-            b"[sigpage",
-            b"[uprobes",
-        ];
+        let is_own = [&b"[vdso"[..], b"[vvar", b"[vsyscall", b"[vectors", b"[sigpage", b"[uprobes"];
         if is_own.iter().any(|start| name.starts_with(start)) {
             let step = PartStep::new(PartKind::Kernel, "kernel's own");
             return Some(Place::certain([step.by("the kernel's name for it")]));
@@ -211,7 +198,8 @@ impl<'a> Division<'a> {
             return place;
         }
         if self.input.malloc.is_none() && self.is_like_arena(index) {
-            let by = "it starts at a multiple of 64 MiB and is reserved to the next one; malloc's structures were not read";
+            let by = "it starts at a multiple of 64 MiB and is reserved to the next one; malloc's \
+                      structures were not read";
             return likely_malloc(PartKind::MallocThreadArenas, "thread arenas", by);
         }
         let is_known = self.input.malloc.is_some();

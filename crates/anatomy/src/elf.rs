@@ -189,9 +189,7 @@ fn search_range(
     let mut window = vec![0; WINDOW];
     let mut at = range.start;
     while at < range.end {
-        let wanted = usize::try_from(range.end - at)
-            .unwrap_or(WINDOW)
-            .min(WINDOW);
+        let wanted = usize::try_from(range.end - at).unwrap_or(WINDOW).min(WINDOW);
         let got = file.read_at(at, &mut window[..wanted]);
         let is_last = got < WINDOW;
         for (number, needle) in needles.iter().enumerate() {
@@ -247,24 +245,15 @@ fn text_at(texts: &[u8], offset: u32) -> &[u8] {
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .map(|b| u16::from_le_bytes(*b))
+    bytes.get(at..)?.first_chunk().map(|b| u16::from_le_bytes(*b))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .map(|b| u32::from_le_bytes(*b))
+    bytes.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .map(|b| u64::from_le_bytes(*b))
+    bytes.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b))
 }
 
 #[cfg(test)]

@@ -71,14 +71,8 @@ mod tests {
         probe::parse_smaps(text, &mut |block| blocks.push(block));
         let sizes = FourSizes::of(&blocks, &PartSizes::default());
         let kib = Bytes::from_kib;
-        assert_eq!(
-            sizes.vss,
-            sizes.without_access + sizes.never_touched + sizes.rss + sizes.swap
-        );
-        assert_eq!(
-            (sizes.rss, sizes.pss, sizes.uss),
-            (kib(576), kib(364), kib(164))
-        );
+        assert_eq!(sizes.vss, sizes.without_access + sizes.never_touched + sizes.rss + sizes.swap);
+        assert_eq!((sizes.rss, sizes.pss, sizes.uss), (kib(576), kib(364), kib(164)));
         assert_eq!(sizes.shared, kib(412));
     }
 }

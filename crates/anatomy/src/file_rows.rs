@@ -79,11 +79,7 @@ impl MappedFiles {
         rows.sort_by_key(|row| std::cmp::Reverse((row.sizes.rss, row.sizes.virtual_size)));
         let left_out = rows.len().saturating_sub(ROWS_MAX);
         rows.truncate(ROWS_MAX);
-        Self {
-            rows,
-            left_out,
-            processes_unread: 0,
-        }
+        Self { rows, left_out, processes_unread: 0 }
     }
 
     /// Reads length and page cache of the largest files.
@@ -104,11 +100,8 @@ impl MappedFiles {
                 }
                 Err(error) => {
                     let refused = error.source.kind() == std::io::ErrorKind::PermissionDenied;
-                    row.cached = if refused {
-                        PageCache::NotPermitted
-                    } else {
-                        PageCache::NotAsked
-                    };
+                    row.cached =
+                        if refused { PageCache::NotPermitted } else { PageCache::NotAsked };
                 }
             }
         }
@@ -116,12 +109,7 @@ impl MappedFiles {
 
     /// Searches other processes for the largest files.
     pub fn search_users(&mut self, root: &Root, pid: u32, budget: SharerBudget) {
-        let keys: Vec<FileKey> = self
-            .rows
-            .iter()
-            .take(SEARCHED_MAX)
-            .map(|row| row.key)
-            .collect();
+        let keys: Vec<FileKey> = self.rows.iter().take(SEARCHED_MAX).map(|row| row.key).collect();
         let found = Sharers::search(root, pid, &keys, budget);
         for (row, users) in self.rows.iter_mut().zip(found.files) {
             row.users = Some(users);
@@ -168,14 +156,8 @@ mod tests {
         let [memfd, library] = &files.rows[..] else {
             panic!("{files:?}");
         };
-        assert_eq!(
-            (memfd.name.as_slice(), memfd.is_deleted),
-            (b"/memfd:x".as_slice(), true)
-        );
-        assert_eq!(
-            (library.mappings, library.sizes.rss),
-            (2, Bytes::from_kib(12))
-        );
+        assert_eq!((memfd.name.as_slice(), memfd.is_deleted), (b"/memfd:x".as_slice(), true));
+        assert_eq!((library.mappings, library.sizes.rss), (2, Bytes::from_kib(12)));
     }
 
     #[test]

@@ -28,13 +28,8 @@ impl<'a> FileRoles<'a> {
         tmpfs: &'a [(u32, u32)],
         image_sizes: Option<&'a HashMap<FileKey, u64>>,
     ) -> Self {
-        let mut roles = Self {
-            program,
-            tmpfs,
-            executed: HashSet::new(),
-            bases: HashMap::new(),
-            image_sizes,
-        };
+        let mut roles =
+            Self { program, tmpfs, executed: HashSet::new(), bases: HashMap::new(), image_sizes };
         for mapping in blocks.iter().map(|block| &block.mapping) {
             if mapping.path().is_some() {
                 let key = key_of(mapping);

@@ -92,10 +92,7 @@ impl AllocatorSearch {
 }
 
 pub(crate) fn key_of(mapping: &Mapping) -> FileKey {
-    FileKey {
-        device: mapping.device,
-        inode: mapping.inode,
-    }
+    FileKey { device: mapping.device, inode: mapping.inode }
 }
 
 /// The first mapping of each file that is executed.
@@ -162,27 +159,23 @@ impl AllocatorSigns {
 
     /// Of a library that is one allocator by its name, only that allocator's texts count.
     fn read_texts(&mut self, image: &ElfImage<'_>, name: &str, by_name: Option<AllocatorKind>) {
-        image.search(
-            &allocator::TEXTS,
-            CONSTANTS_MAX,
-            &mut |number, following| {
-                let Some((kind, version)) = allocator::by_text(number, following) else {
-                    return false;
-                };
-                let is_own = by_name.is_none_or(|one| one == kind);
-                // Text alone is a sign of jemalloc, as it prints its messages with its name, and of glibc in a static
-                // program. Other texts only date what is known: programs name nodejs.org or Java for many reasons.
-                let is_sign = match kind {
-                    AllocatorKind::Ptmalloc => by_name == Some(kind) || image.interpreter.is_none(),
-                    AllocatorKind::Jemalloc if version.is_none() => true,
-                    _ => self.0.contains_key(&kind),
-                };
-                if is_own && is_sign {
-                    self.add(kind, version, name, "a text in its constants".to_owned());
-                }
-                false
-            },
-        );
+        image.search(&allocator::TEXTS, CONSTANTS_MAX, &mut |number, following| {
+            let Some((kind, version)) = allocator::by_text(number, following) else {
+                return false;
+            };
+            let is_own = by_name.is_none_or(|one| one == kind);
+            // Text alone is a sign of jemalloc, as it prints its messages with its name, and of glibc in a static
+            // program. Other texts only date what is known: programs name nodejs.org or Java for many reasons.
+            let is_sign = match kind {
+                AllocatorKind::Ptmalloc => by_name == Some(kind) || image.interpreter.is_none(),
+                AllocatorKind::Jemalloc if version.is_none() => true,
+                _ => self.0.contains_key(&kind),
+            };
+            if is_own && is_sign {
+                self.add(kind, version, name, "a text in its constants".to_owned());
+            }
+            false
+        });
     }
 
     /// A static program of an interpreter defines no dynamic symbols, and may be stripped.
@@ -199,12 +192,7 @@ impl AllocatorSigns {
             };
             if rest.bytes().all(|c| c.is_ascii_digit() || c == b'.') {
                 let version = allocator::number_after(rest.as_bytes(), b"");
-                self.add(
-                    kind,
-                    version.filter(|_| kind != AllocatorKind::V8),
-                    path,
-                    sign(),
-                );
+                self.add(kind, version.filter(|_| kind != AllocatorKind::V8), path, sign());
             }
         }
     }
@@ -232,12 +220,7 @@ mod tests {
         assert!(kinds.contains(&AllocatorKind::Ptmalloc), "{search:?}");
         assert!(!kinds.contains(&AllocatorKind::Go) && !kinds.contains(&AllocatorKind::V8));
         let glibc = &search.allocators[0];
-        assert!(
-            glibc
-                .version
-                .as_ref()
-                .is_some_and(|text| text.starts_with("2."))
-        );
+        assert!(glibc.version.as_ref().is_some_and(|text| text.starts_with("2.")));
         assert!(glibc.file.contains("libc"), "{glibc:?}");
         assert!(search.image_sizes.len() >= 2);
     }

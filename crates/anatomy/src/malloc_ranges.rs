@@ -18,11 +18,7 @@ pub struct MallocRange {
 
 impl MallocRange {
     fn new(range: Range<u64>, resident: u64, swapped: u64) -> Self {
-        Self {
-            range,
-            resident: Bytes::new(resident),
-            swapped: Bytes::new(swapped),
-        }
+        Self { range, resident: Bytes::new(resident), swapped: Bytes::new(swapped) }
     }
 }
 
@@ -51,13 +47,8 @@ impl MallocRanges {
 
     fn in_heap(heap: &Heap) -> Self {
         let of = |is_main: bool| {
-            let wanted = heap
-                .arenas
-                .iter()
-                .filter(move |arena| arena.is_main == is_main);
-            wanted
-                .flat_map(|arena| &arena.parts)
-                .flat_map(without_foreign)
+            let wanted = heap.arenas.iter().filter(move |arena| arena.is_main == is_main);
+            wanted.flat_map(|arena| &arena.parts).flat_map(without_foreign)
         };
         let mmapped = heap.mmapped.iter();
         Self {
@@ -135,12 +126,10 @@ impl RangesInOrder {
         let (start, end) = (mapping.start, mapping.end);
         let first = self.0.partition_point(|(_, one)| one.range.end <= start);
         let overlapping = self.0[first..].iter_mut();
-        overlapping
-            .take_while(move |(_, one)| one.range.start < end)
-            .map(move |(region, one)| {
-                let overlap = one.range.start.max(start)..one.range.end.min(end);
-                (*region, overlap, one)
-            })
+        overlapping.take_while(move |(_, one)| one.range.start < end).map(move |(region, one)| {
+            let overlap = one.range.start.max(start)..one.range.end.min(end);
+            (*region, overlap, one)
+        })
     }
 
     /// Whether a range ends at this address.
@@ -157,11 +146,8 @@ mod tests {
 
     #[test]
     fn overlapping_ranges_are_counted_once() {
-        let one = |range: Range<u64>| MallocRange {
-            range,
-            resident: Bytes::ZERO,
-            swapped: Bytes::ZERO,
-        };
+        let one =
+            |range: Range<u64>| MallocRange { range, resident: Bytes::ZERO, swapped: Bytes::ZERO };
         let ranges = MallocRanges {
             main: vec![one(10..30)],
             thread: vec![one(20..40), one(12..14), one(9..9)],
@@ -172,11 +158,7 @@ mod tests {
         let all: Vec<_> = all.map(|(region, overlap, _)| (region, overlap)).collect();
         assert_eq!(
             all,
-            [
-                (Region::Main, 10..30),
-                (Region::Thread, 30..40),
-                (Region::Mapped, 50..60)
-            ]
+            [(Region::Main, 10..30), (Region::Thread, 30..40), (Region::Mapped, 50..60)]
         );
         let part: Vec<_> = ordered.within(&(35..55)).map(|(_, one, _)| one).collect();
         assert_eq!(part, [35..40, 50..55]);

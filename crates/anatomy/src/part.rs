@@ -151,8 +151,7 @@ impl ProcessPart {
             let resident = sizes.rss + sizes.hugetlb;
             (resident, sizes.swap, sizes.virtual_size)
         };
-        self.parts
-            .sort_by_key(|part| std::cmp::Reverse(weight(part)));
+        self.parts.sort_by_key(|part| std::cmp::Reverse(weight(part)));
         self.join_smallest();
         for part in &self.parts {
             self.sizes.add(&part.sizes);
@@ -191,11 +190,7 @@ pub(crate) struct PartStep {
 
 impl PartStep {
     pub(crate) fn new(kind: PartKind, label: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            kind,
-            label: label.into(),
-            recognised_by: Cow::Borrowed(""),
-        }
+        Self { kind, label: label.into(), recognised_by: Cow::Borrowed("") }
     }
 
     pub(crate) fn by(mut self, evidence: impl Into<Cow<'static, str>>) -> Self {
@@ -221,10 +216,7 @@ impl Place {
     }
 
     pub(crate) fn new(steps: impl IntoIterator<Item = PartStep>, certainty: Certainty) -> Self {
-        Self {
-            steps: steps.into_iter().collect(),
-            certainty,
-        }
+        Self { steps: steps.into_iter().collect(), certainty }
     }
 }
 
@@ -241,11 +233,7 @@ struct PartNode {
 
 impl PartNode {
     fn new(step: &PartStep) -> Self {
-        Self {
-            part: ProcessPart::new(step),
-            children: Vec::new(),
-            index: HashMap::new(),
-        }
+        Self { part: ProcessPart::new(step), children: Vec::new(), index: HashMap::new() }
     }
 
     fn child(&mut self, step: &PartStep) -> &mut Self {
@@ -277,9 +265,7 @@ impl PartNode {
 impl TreeBuilder {
     pub(crate) fn new() -> Self {
         let step = PartStep::new(PartKind::Process, "process");
-        Self {
-            root: PartNode::new(&step),
-        }
+        Self { root: PartNode::new(&step) }
     }
 
     pub(crate) fn add(&mut self, place: &Place, sizes: &PartSizes, mappings: usize) {
@@ -313,10 +299,7 @@ mod tests {
     use super::*;
 
     fn of_rss(kib: u64) -> PartSizes {
-        PartSizes {
-            rss: Bytes::from_kib(kib),
-            ..PartSizes::default()
-        }
+        PartSizes { rss: Bytes::from_kib(kib), ..PartSizes::default() }
     }
 
     #[test]
@@ -333,10 +316,7 @@ mod tests {
         assert_eq!(stacks.sizes.rss, Bytes::from_kib(20));
         assert_eq!((stacks.mappings, stacks.certainty), (3, Certainty::Likely));
         assert_eq!(stacks.parts[0].kind, PartKind::ThreadStacks, "the largest");
-        assert_eq!(
-            root.find(PartKind::MainStack).unwrap().recognised_by,
-            "its name"
-        );
+        assert_eq!(root.find(PartKind::MainStack).unwrap().recognised_by, "its name");
     }
 
     #[test]

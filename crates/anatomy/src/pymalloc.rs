@@ -71,10 +71,7 @@ mod tests {
             |count, class, next, last| is_pool_header(&header(count, class, next, last), 16 << 10);
         assert!(pool(200, 3, 48 + 200 * 64, 16_384 - 64));
         assert!(!pool(0, 0, 0, 0), "zeros");
-        assert!(
-            !pool(300, 3, 48 + 200 * 64, 16_384 - 64),
-            "more blocks than fit"
-        );
+        assert!(!pool(300, 3, 48 + 200 * 64, 16_384 - 64), "more blocks than fit");
         assert!(!pool(200, 3, 50, 16_384 - 64));
         assert!(!pool(200, 3, 48 + 200 * 64, 16_384 - 48));
         assert!(!pool(1, 40, 48, 0));

@@ -32,18 +32,12 @@ pub struct ReadOptions {
 impl ReadOptions {
     /// Everything, within the usual bounds.
     pub fn usual(page: PageSize) -> Self {
-        Self {
-            page,
-            mappings_alone: false,
-        }
+        Self { page, mappings_alone: false }
     }
 
     /// Only what the kernel itself knows.
     pub fn by_mappings(page: PageSize) -> Self {
-        Self {
-            page,
-            mappings_alone: true,
-        }
+        Self { page, mappings_alone: true }
     }
 }
 
@@ -84,11 +78,7 @@ impl ProcessAnatomy {
         let identity = ProcessIdentity::read(root, pid)?;
         let mut problems = Vec::new();
         let smaps = Smaps::read(root, pid, &mut problems)?;
-        let mappings: Vec<_> = smaps
-            .blocks
-            .iter()
-            .map(|block| block.mapping.clone())
-            .collect();
+        let mappings: Vec<_> = smaps.blocks.iter().map(|block| block.mapping.clone()).collect();
         let program = identity.program.as_deref();
         let is_asked = !options.mappings_alone;
         let mut allocators = if is_asked {
@@ -132,9 +122,7 @@ impl ProcessAnatomy {
         Ok(Self {
             sizes: FourSizes::of(&smaps.blocks, &smaps.beyond),
             memory_variables: variables.and_then(|read| noted(read, &mut problems)),
-            threads: stacks
-                .as_ref()
-                .map(|stacks| (stacks.threads, stacks.known.len())),
+            threads: stacks.as_ref().map(|stacks| (stacks.threads, stacks.known.len())),
             anatomy,
             allocators,
             identity,

@@ -67,14 +67,8 @@ mod tests {
         };
         assert!(points_at(&descriptor(page + 8), page));
         assert!(points_at(&descriptor(page + 40), page));
-        assert!(
-            !points_at(&descriptor(page), page),
-            "a pointer to the header"
-        );
-        assert!(
-            !points_at(&descriptor(page + 16_384), page),
-            "to the next page"
-        );
+        assert!(!points_at(&descriptor(page), page), "a pointer to the header");
+        assert!(!points_at(&descriptor(page + 16_384), page), "to the next page");
         assert!(!points_at(&[0xff; DESCRIPTOR], page));
         assert!(!points_at(&[0; DESCRIPTOR], page));
     }

@@ -50,7 +50,8 @@ pub enum RuntimeStatsError {
     },
     /// It is of none of the kinds.
     #[error(
-        "expected Ruby's GC.stat as JSON, the JVM's Native Memory Tracking or jemalloc's statistics, found `{found}`"
+        "expected Ruby's GC.stat as JSON, the JVM's Native Memory Tracking or jemalloc's \
+         statistics, found `{found}`"
     )]
     Unrecognised {
         /// How the file begins: printable, at most 40 characters.
@@ -114,9 +115,9 @@ impl RuntimeStats {
             Some(StatsKind::Ruby) => RubyStats::parse(text).map(Self::Ruby),
             Some(StatsKind::Jvm) => JvmStats::parse(text).map(Self::Jvm),
             Some(StatsKind::Jemalloc) => JemallocStats::parse(text).map(Self::Jemalloc),
-            None => Err(RuntimeStatsError::Unrecognised {
-                found: printable(text.trim_ascii_start()),
-            }),
+            None => {
+                Err(RuntimeStatsError::Unrecognised { found: printable(text.trim_ascii_start()) })
+            }
         }
     }
 
@@ -218,10 +219,7 @@ fn from_json<'a, T: serde::Deserialize<'a>>(
                 why: why.get(..end).unwrap_or_default().to_owned(),
             })
         }
-        None => Err(RuntimeStatsError::Missing {
-            kind,
-            field: "a JSON object",
-        }),
+        None => Err(RuntimeStatsError::Missing { kind, field: "a JSON object" }),
     }
 }
 
@@ -229,16 +227,9 @@ fn from_json<'a, T: serde::Deserialize<'a>>(
 fn printable(text: &[u8]) -> String {
     const LEN_MAX: usize = 40;
     let start = text.get(..text.len().min(4 * LEN_MAX)).unwrap_or_default();
-    let line = start
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let plain = |c: char| if c.is_control() { ' ' } else { c };
-    String::from_utf8_lossy(line)
-        .chars()
-        .take(LEN_MAX)
-        .map(plain)
-        .collect()
+    String::from_utf8_lossy(line).chars().take(LEN_MAX).map(plain).collect()
 }
 
 #[cfg(test)]

@@ -88,15 +88,9 @@ impl<'a> RuntimeShapes<'a> {
         Some(Place::certain(match found {
             Some((_, kind)) => {
                 let group = PartStep::new(PartKind::RuntimeHeap(*kind), kind.name()).by(by);
-                vec![
-                    group,
-                    PartStep::new(PartKind::RuntimeHeap(*kind), label).by(by),
-                ]
+                vec![group, PartStep::new(PartKind::RuntimeHeap(*kind), label).by(by)]
             }
-            None => vec![
-                other(),
-                PartStep::new(PartKind::OtherAnonymous, label).by(by),
-            ],
+            None => vec![other(), PartStep::new(PartKind::OtherAnonymous, label).by(by)],
         }))
     }
 
@@ -137,15 +131,12 @@ impl<'a> RuntimeShapes<'a> {
     }
 
     fn machine_code(&self) -> Place {
-        let makes_code = |kind| {
-            matches!(
-                kind,
-                AllocatorKind::Jvm | AllocatorKind::V8 | AllocatorKind::Ruby
-            )
-        };
+        let makes_code =
+            |kind| matches!(kind, AllocatorKind::Jvm | AllocatorKind::V8 | AllocatorKind::Ruby);
         match self.only_runtime().filter(|kind| makes_code(*kind)) {
             Some(kind) => {
-                let by = "anonymous memory that may be executed, and the only runtime here that makes code";
+                let by = "anonymous memory that may be executed, and the only runtime here that \
+                          makes code";
                 let label = format!("code made by {}", kind.name());
                 Place::likely([PartStep::new(PartKind::JitCode, label).by(by)])
             }
@@ -218,11 +209,7 @@ impl<'a> RuntimeShapes<'a> {
             let is_rubys = pages.contains(&mapping.range.start);
             return is_rubys.then(|| Place::certain(steps(by)));
         }
-        let page = if is_in((0, 0)..(3, 2)) {
-            16 * KIB
-        } else {
-            64 * KIB
-        };
+        let page = if is_in((0, 0)..(3, 2)) { 16 * KIB } else { 64 * KIB };
         let fits = is_multiple(mapping.range.start, page) && is_multiple(size, page);
         let by = "Ruby's memory outside of malloc, whole pages of objects";
         fits.then(|| Place::likely(steps(by)))
@@ -238,30 +225,15 @@ impl<'a> RuntimeShapes<'a> {
                 "1 MiB or more; jemalloc is this process's malloc, and no runtime is in it",
             )
         } else if self.has(AllocatorKind::Jemalloc) && size >= MIB && is_multiple(size, 64 * KIB) {
-            (
-                AllocatorKind::Jemalloc,
-                "jemalloc's extents: 1 MiB or more, a multiple of 64 KiB",
-            )
+            (AllocatorKind::Jemalloc, "jemalloc's extents: 1 MiB or more, a multiple of 64 KiB")
         } else if self.has(AllocatorKind::Mimalloc) && is_multiple(start, 4 * MIB) {
-            (
-                AllocatorKind::Mimalloc,
-                "mimalloc's segments start at multiples of 4 MiB",
-            )
+            (AllocatorKind::Mimalloc, "mimalloc's segments start at multiples of 4 MiB")
         } else if self.has(AllocatorKind::GoogleTcmalloc) && is_multiple(start, 2 * MIB) {
-            (
-                AllocatorKind::GoogleTcmalloc,
-                "tcmalloc's huge pages start at multiples of 2 MiB",
-            )
+            (AllocatorKind::GoogleTcmalloc, "tcmalloc's huge pages start at multiples of 2 MiB")
         } else if self.has(AllocatorKind::Gperftools) && size >= MIB && is_multiple(size, 8 * KIB) {
-            (
-                AllocatorKind::Gperftools,
-                "tcmalloc takes 1 MiB or more at once, in pages of 8 KiB",
-            )
+            (AllocatorKind::Gperftools, "tcmalloc takes 1 MiB or more at once, in pages of 8 KiB")
         } else if self.has(AllocatorKind::Musl) && self.only_runtime().is_none() {
-            (
-                AllocatorKind::Musl,
-                "a program with musl maps anonymous memory for its malloc",
-            )
+            (AllocatorKind::Musl, "a program with musl maps anonymous memory for its malloc")
         } else {
             return None;
         };
@@ -306,11 +278,7 @@ fn java_heap<'a>(mappings: impl Iterator<Item = &'a Mapping>) -> Option<std::ops
             let start = low.map_or(range.start, |low| low.start);
             low = Some(start..range.end);
         }
-        let start = if range.start == run.end {
-            run.start
-        } else {
-            range.start
-        };
+        let start = if range.start == run.end { run.start } else { range.start };
         run = start..range.end;
         if run.end - run.start > longest.end - longest.start {
             longest = run.clone();

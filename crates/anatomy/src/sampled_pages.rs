@@ -33,11 +33,7 @@ impl<'a> SampledPages<'a> {
         let candidates = blocks.iter().filter(is_candidate);
         let mappings: Vec<_> = candidates.take(MAPPINGS_MAX).collect();
         let share = ALL_PAGES_MAX / mappings.len().max(1) as u64;
-        Self {
-            memory,
-            mappings,
-            pages_max: share.clamp(PAGES_MIN, PAGES_MAX),
-        }
+        Self { memory, mappings, pages_max: share.clamp(PAGES_MIN, PAGES_MAX) }
     }
 
     /// Returns the first addresses of the mappings that satisfy `is_wanted`.

@@ -115,11 +115,7 @@ impl PartSizes {
 /// `size * part / whole`, rounded down; all of it for the whole.
 fn proportion(size: Bytes, part: Bytes, whole: Bytes) -> Bytes {
     if part >= whole {
-        return if whole == Bytes::ZERO {
-            Bytes::ZERO
-        } else {
-            size
-        };
+        return if whole == Bytes::ZERO { Bytes::ZERO } else { size };
     }
     let product = u128::from(size.get()) * u128::from(part.get()) / u128::from(whole.get());
     Bytes::new(u64::try_from(product).unwrap_or(u64::MAX))
@@ -142,10 +138,7 @@ mod tests {
             ..PartSizes::default()
         };
         let piece = rest.take(kib(50), kib(10), kib(3));
-        assert_eq!(
-            (piece.rss, piece.pss, piece.swap),
-            (kib(10), kib(5), kib(3))
-        );
+        assert_eq!((piece.rss, piece.pss, piece.swap), (kib(10), kib(5), kib(3)));
         assert_eq!((rest.rss, rest.pss, rest.swap), (kib(30), kib(15), kib(5)));
     }
 

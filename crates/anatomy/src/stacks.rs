@@ -63,12 +63,7 @@ impl StackRoles {
                 continue;
             };
             let evidence = "a thread's stack pointer lies in it, above a guard without access";
-            let place = stack(
-                PartKind::ThreadStacks,
-                "threads",
-                evidence,
-                Certainty::Certain,
-            );
+            let place = stack(PartKind::ThreadStacks, "threads", evidence, Certainty::Certain);
             self.0.insert(guard, place.clone());
             self.0.insert(index, place);
             sizes.push(block.mapping.size_bytes());
@@ -90,10 +85,12 @@ impl StackRoles {
         }
         for (size, found) in alike {
             let (kind, label, evidence) = if sizes.contains(&size) {
-                let evidence = "as large as a thread's stack, above a guard without access; the thread runs now or has ended";
+                let evidence = "as large as a thread's stack, above a guard without access; the \
+                                thread runs now or has ended";
                 (PartKind::ThreadStacks, "threads", evidence)
             } else if found.len() >= ALIKE_MIN {
-                let evidence = "several of one size, each above a guard without access; no stack pointer of a thread lies in them";
+                let evidence = "several of one size, each above a guard without access; no stack \
+                                pointer of a thread lies in them";
                 (PartKind::IdleStacks, "fibers or ended threads", evidence)
             } else {
                 continue;
@@ -122,31 +119,15 @@ fn by_name(block: &SmapsBlock) -> Option<Place> {
     let name = block.mapping.name.as_slice();
     if name == b"[stack]" || (name.is_empty() && block.has(VmFlag::GrowsDown)) {
         let evidence = "the kernel names it [stack], or lets it grow downward";
-        return Some(stack(
-            PartKind::MainStack,
-            "first thread",
-            evidence,
-            Certainty::Certain,
-        ));
+        return Some(stack(PartKind::MainStack, "first thread", evidence, Certainty::Certain));
     }
     // Kernels 3.4 to 4.4; Android's bionic; glibc with glibc.mem.decorate_maps.
-    let named: [&[u8]; 4] = [
-        b"[stack:",
-        b"[anon:stack_and_tls:",
-        b"[anon: glibc: pthread",
-        b"[anon:thread stack",
-    ];
+    let named: [&[u8]; 4] =
+        [b"[stack:", b"[anon:stack_and_tls:", b"[anon: glibc: pthread", b"[anon:thread stack"];
     let is_named =
         named.iter().any(|start| name.starts_with(start)) || block.has(VmFlag::ShadowStack);
     let evidence = "its name, or its flag of a shadow stack";
-    is_named.then(|| {
-        stack(
-            PartKind::ThreadStacks,
-            "threads",
-            evidence,
-            Certainty::Certain,
-        )
-    })
+    is_named.then(|| stack(PartKind::ThreadStacks, "threads", evidence, Certainty::Certain))
 }
 
 fn may_be_stack(block: &SmapsBlock) -> bool {

@@ -27,12 +27,7 @@ fn blocks(text: &[u8]) -> Vec<SmapsBlock> {
 }
 
 fn allocator(kind: AllocatorKind, version: &str) -> Allocator {
-    Allocator {
-        kind,
-        version: Some(version.to_owned()),
-        file: String::new(),
-        evidence: Vec::new(),
-    }
+    Allocator { kind, version: Some(version.to_owned()), file: String::new(), evidence: Vec::new() }
 }
 
 fn sums(blocks: &[SmapsBlock]) -> PartSizes {
@@ -75,10 +70,7 @@ fn share(part: Bytes, anatomy: &Anatomy) -> f64 {
 fn javas_heap_lies_below_32_gib_and_its_arenas_are_mallocs() {
     let runtimes = [glibc(), allocator(AllocatorKind::Jvm, "17")];
     let anatomy = divide(JAVA, None, &runtimes);
-    let heap = anatomy
-        .root
-        .find(PartKind::RuntimeHeap(AllocatorKind::Jvm))
-        .unwrap();
+    let heap = anatomy.root.find(PartKind::RuntimeHeap(AllocatorKind::Jvm)).unwrap();
     assert_eq!(heap.certainty, Certainty::Likely);
     assert!(heap.sizes.virtual_size > Bytes::from_mib(240), "-Xmx256m");
     assert!(heap.sizes.rss > Bytes::from_mib(30), "of arrays of 31 MiB");
@@ -88,10 +80,7 @@ fn javas_heap_lies_below_32_gib_and_its_arenas_are_mallocs() {
     assert_eq!((code.mappings, code.certainty), (3, Certainty::Likely));
     let unknown = anatomy.root.find(PartKind::OtherAnonymous).unwrap();
     assert_eq!(unknown.certainty, Certainty::Unknown);
-    assert!(
-        unknown.parts[0].label.contains("perhaps Java"),
-        "{unknown:?}"
-    );
+    assert!(unknown.parts[0].label.contains("perhaps Java"), "{unknown:?}");
 }
 
 #[test]
@@ -106,11 +95,8 @@ fn without_a_java_virtual_machine_the_same_memory_has_no_owner() {
 
 #[test]
 fn most_of_a_go_program_is_its_heap() {
-    let anatomy = divide(
-        GO,
-        Some(&MallocRanges::default()),
-        &[allocator(AllocatorKind::Go, "1.26.8")],
-    );
+    let anatomy =
+        divide(GO, Some(&MallocRanges::default()), &[allocator(AllocatorKind::Go, "1.26.8")]);
     let heap = anatomy.resident_of(AllocatorKind::Go);
     assert!(share(heap, &anatomy) > 0.9);
     assert_eq!(anatomy.root.find(PartKind::OtherAnonymous), None);
@@ -119,10 +105,9 @@ fn most_of_a_go_program_is_its_heap() {
 
 #[test]
 fn v8s_pages_and_rubys_pages_are_recognised_in_their_own_process_only() {
-    for (text, kind, version) in [
-        (NODE, AllocatorKind::V8, "Node.js 20.20.2"),
-        (RUBY, AllocatorKind::Ruby, "3.1.2"),
-    ] {
+    for (text, kind, version) in
+        [(NODE, AllocatorKind::V8, "Node.js 20.20.2"), (RUBY, AllocatorKind::Ruby, "3.1.2")]
+    {
         let anatomy = divide(text, None, &[glibc(), allocator(kind, version)]);
         let own = anatomy.resident_of(kind);
         assert!(own > Bytes::from_kib(1024), "{kind:?}: {own}");
@@ -149,10 +134,7 @@ fn a_preloaded_jemalloc_owns_its_extents() {
     let found = [glibc(), allocator(AllocatorKind::Jemalloc, "5.3.0")];
     let anatomy = divide(JEMALLOC, Some(&MallocRanges::default()), &found);
     let extents = anatomy.resident_of(AllocatorKind::Jemalloc);
-    assert!(
-        extents >= Bytes::from_mib(19),
-        "{extents} of 20,000 blocks of 1,000 bytes"
-    );
+    assert!(extents >= Bytes::from_mib(19), "{extents} of 20,000 blocks of 1,000 bytes");
     assert_eq!(anatomy.resident_of(AllocatorKind::Ptmalloc), Bytes::ZERO);
 }
 
@@ -161,19 +143,13 @@ fn pythons_arenas_are_certain_once_their_pools_were_read() {
     let python = [glibc(), allocator(AllocatorKind::Python, "3.11")];
     let kind = PartKind::RuntimeHeap(AllocatorKind::Python);
     let anatomy = divide(PYTHON, None, &python);
-    assert_eq!(
-        anatomy.root.find(kind).unwrap().certainty,
-        Certainty::Likely
-    );
+    assert_eq!(anatomy.root.find(kind).unwrap().certainty, Certainty::Likely);
     let blocks = blocks(PYTHON);
     let plain = |block: &&SmapsBlock| {
         block.mapping.name.is_empty() && block.mapping.size_bytes() >= 1 << 20
     };
-    let arenas: Vec<u64> = blocks
-        .iter()
-        .filter(plain)
-        .map(|block| block.mapping.range.start)
-        .collect();
+    let arenas: Vec<u64> =
+        blocks.iter().filter(plain).map(|block| block.mapping.range.start).collect();
     let anatomy = Anatomy::new(&AnatomyInput {
         blocks: &blocks,
         allocators: &python,
@@ -219,10 +195,7 @@ fn what_no_allocator_owns_was_mapped_by_the_program_itself_if_nobody_else_is_the
         unknown.parts[0].label.clone()
     };
     let none = MallocRanges::default();
-    assert_eq!(
-        label(Some(&none), &[glibc()]),
-        "mapped by the program itself"
-    );
+    assert_eq!(label(Some(&none), &[glibc()]), "mapped by the program itself");
     assert_eq!(label(None, &[glibc()]), "owner unknown");
     let tcmalloc = allocator(AllocatorKind::Gperftools, "2.10");
     assert_eq!(label(Some(&none), &[glibc(), tcmalloc]), "owner unknown");
@@ -250,11 +223,7 @@ fn a_mapping_that_malloc_shares_is_divided() {
     };
     let anatomy = divide(SHARED, Some(&ranges), &[glibc()]);
     let main = anatomy.root.find(PartKind::MallocMain).unwrap();
-    assert_eq!(
-        main.sizes.rss,
-        Bytes::from_kib(512),
-        "the whole break is malloc's"
-    );
+    assert_eq!(main.sizes.rss, Bytes::from_kib(512), "the whole break is malloc's");
     let mapped = anatomy.root.find(PartKind::MallocMapped).unwrap();
     assert_eq!(mapped.sizes.rss, Bytes::from_kib(1924));
     assert_eq!(mapped.sizes.swap, Bytes::from_kib(64));
@@ -294,22 +263,12 @@ fn shared_memory_and_hugetlbfs_are_named() {
         PartKind::RuntimeHeap(AllocatorKind::Go),
     ] {
         let part = root.find(kind).unwrap();
-        assert_eq!(
-            (part.sizes.rss, part.certainty),
-            (Bytes::from_kib(4), Certainty::Certain)
-        );
+        assert_eq!((part.sizes.rss, part.certainty), (Bytes::from_kib(4), Certainty::Certain));
     }
     let shared = root.find(PartKind::SharedMemory).unwrap();
-    assert_eq!(
-        shared.sizes.rss,
-        Bytes::from_kib(20),
-        "with the file of a tmpfs"
-    );
+    assert_eq!(shared.sizes.rss, Bytes::from_kib(20), "with the file of a tmpfs");
     let huge = root.find(PartKind::Hugetlb).unwrap();
-    assert_eq!(
-        (huge.sizes.hugetlb, huge.sizes.rss),
-        (Bytes::from_mib(2), Bytes::ZERO)
-    );
+    assert_eq!((huge.sizes.hugetlb, huge.sizes.rss), (Bytes::from_mib(2), Bytes::ZERO));
     assert!(root.find(PartKind::Device).is_some());
     let other = root.find(PartKind::OtherAnonymous).unwrap();
     assert_eq!(other.parts[0].label, "[anon:my pool]");
@@ -330,14 +289,8 @@ const GUARDED: &[u8] = b"\
 fn a_stack_has_a_stack_pointer_or_the_size_of_one_and_always_a_guard() {
     let blocks = blocks(GUARDED);
     let pointers = [
-        StackPointer {
-            tid: 7,
-            address: 0x7f00_0080_0ff0,
-        },
-        StackPointer {
-            tid: 8,
-            address: 0x7f00_0200_1000,
-        },
+        StackPointer { tid: 7, address: 0x7f00_0080_0ff0 },
+        StackPointer { tid: 8, address: 0x7f00_0200_1000 },
     ];
     let stacks = |stack_pointers, stack_limit| {
         let anatomy = Anatomy::new(&AnatomyInput {
@@ -353,11 +306,7 @@ fn a_stack_has_a_stack_pointer_or_the_size_of_one_and_always_a_guard() {
     assert_eq!(stacks(&[], None), None, "a guard alone is none");
     assert_eq!(stacks(&[], limit), Some((32, Certainty::Likely)));
     assert_eq!(stacks(&pointers[..1], None), Some((32, Certainty::Likely)));
-    assert_eq!(
-        stacks(&pointers[1..], None),
-        None,
-        "without a guard it may be anything"
-    );
+    assert_eq!(stacks(&pointers[1..], None), None, "without a guard it may be anything");
 }
 
 #[test]
@@ -371,28 +320,17 @@ fn this_process_adds_up_to_its_rss_and_its_thread_has_a_stack() {
     let rss = own.anatomy.root.sizes.rss;
     assert_eq!((own.sizes.rss, leaves(&own.anatomy.root).rss), (rss, rss));
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     let kib: f64 = line.trim().trim_end_matches(" kB").parse().unwrap();
     let measured = Bytes::from_kib(1).ratio_of(rss).unwrap().get() * kib;
     // Reading allocates between the two measurements.
     assert!((0.8..1.25).contains(&measured), "{measured}");
-    let kinds: Vec<_> = own
-        .allocators
-        .allocators
-        .iter()
-        .map(|one| one.kind)
-        .collect();
+    let kinds: Vec<_> = own.allocators.allocators.iter().map(|one| one.kind).collect();
     assert!(kinds.contains(&AllocatorKind::Ptmalloc), "{kinds:?}");
     assert!(own.anatomy.root.find(PartKind::ThreadStacks).is_some());
     assert!(own.anatomy.root.find(PartKind::Program).is_some());
     assert!(own.sizes.uss <= own.sizes.pss && own.sizes.pss <= own.sizes.rss);
-    assert!(
-        own.threads
-            .is_some_and(|(all, known)| all >= 2 && known >= 1)
-    );
+    assert!(own.threads.is_some_and(|(all, known)| all >= 2 && known >= 1));
     drop(stop);
     let _ = thread.join();
 }
@@ -407,12 +345,7 @@ fn another_process_that_is_idle_adds_up_to_its_rss_within_two_percent() {
     // A byte that comes back shows that the program is loaded; it then waits for the next.
     child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
     let mut echo = [0];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut echo)
-        .unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut echo).unwrap();
     let pid = child.id();
     let options = ReadOptions::usual(PageSize::USUAL);
     let read = ProcessAnatomy::read(&probe::Root::default(), pid, None, &options);
@@ -420,10 +353,7 @@ fn another_process_that_is_idle_adds_up_to_its_rss_within_two_percent() {
     child.kill().unwrap();
     child.wait().unwrap();
     let rss = read.unwrap().anatomy.root.sizes.rss.get();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     let kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
     // Kernels before 6.2 count a thread's last 64 pages late.
     let slack = (kib * 1024 / 50).max(64 * 4096);
@@ -449,17 +379,21 @@ fn any_line() -> impl Strategy<Value = String> {
         "/dev/zero (deleted)",
     ];
     let access = ["rw-p", "r-xp", "---p", "r--p", "rw-s", "rwxp"];
-    let sizes = (
-        0..1_u64 << 20,
-        0..1_u64 << 20,
-        0..1_u64 << 20,
-        0..1_u64 << 20,
-    );
-    (0..4_u64, 1..64_u64, prop::sample::select(names.to_vec()), prop::sample::select(access.to_vec()), 0..9_u64, sizes).prop_map(
-        |(gap, pages, name, access, inode, (rss, pss, private, swap))| {
-            format!("{gap} {pages} {access} {inode} Rss:{rss} Pss:{pss} Private_Dirty:{private} Swap:{swap} {name}")
-        },
+    let sizes = (0..1_u64 << 20, 0..1_u64 << 20, 0..1_u64 << 20, 0..1_u64 << 20);
+    (
+        0..4_u64,
+        1..64_u64,
+        prop::sample::select(names.to_vec()),
+        prop::sample::select(access.to_vec()),
+        0..9_u64,
+        sizes,
     )
+        .prop_map(|(gap, pages, name, access, inode, (rss, pss, private, swap))| {
+            format!(
+                "{gap} {pages} {access} {inode} Rss:{rss} Pss:{pss} Private_Dirty:{private} \
+                 Swap:{swap} {name}"
+            )
+        })
 }
 
 /// Writes lines one behind the other as smaps, whatever their sizes.
@@ -471,12 +405,7 @@ fn as_smaps(lines: &[String]) -> String {
         let number = |index: usize| words[index].parse::<u64>().unwrap();
         let start = at + number(0) * 4096;
         at = start + number(1) * 4096;
-        text += &format!(
-            "{start:x}-{at:x} {} 0 fe:00 {} {}\n",
-            words[2],
-            number(3),
-            words[8]
-        );
+        text += &format!("{start:x}-{at:x} {} 0 fe:00 {} {}\n", words[2], number(3), words[8]);
         for field in &words[4..8] {
             text += &format!("{} kB\n", field.replace(':', ": "));
         }

@@ -53,8 +53,5 @@ pub fn host_of(source: &Source, path: &Path) -> Result<HostIdentity, StoreError>
         (None, Some(file)) if path != Path::new("-") => file.to_string_lossy().into_owned(),
         (None, _) => "standard input".to_owned(),
     };
-    Ok(HostIdentity {
-        id: format!("import:{name}"),
-        name,
-    })
+    Ok(HostIdentity { id: format!("import:{name}"), name })
 }

@@ -33,9 +33,7 @@ pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Repo
     let begin = timeline.times().first().copied().unwrap_or_default();
     Drawn {
         picture: Picture::new(charts, drawing, begin, &report.findings),
-        part: longest
-            .as_ref()
-            .map(|part| part_shown(part, &source.timeline)),
+        part: longest.as_ref().map(|part| part_shown(part, &source.timeline)),
         problems,
     }
 }
@@ -51,7 +49,8 @@ fn longest(timeline: &Timeline) -> Option<Timeline> {
 fn part_shown(part: &Timeline, whole: &Timeline) -> String {
     let count = |samples: usize| Count::new(samples as u64);
     format!(
-        "The times of this source's segments are unknown: charts show the longest segment, {} of {} samples.",
+        "The times of this source's segments are unknown: charts show the longest segment, {} of \
+         {} samples.",
         count(part.len()),
         count(whole.len())
     )
@@ -94,10 +93,7 @@ fn closely(
 ) -> Option<Result<Source, import::OpenError>> {
     let (since, until) = (whole.wall_at(from)?, whole.wall_at(to)?);
     let wanted = OpenOptions {
-        range: TimeRange {
-            since: Some(TimePoint::At(since)),
-            until: Some(TimePoint::At(until)),
-        },
+        range: TimeRange { since: Some(TimePoint::At(since)), until: Some(TimePoint::At(until)) },
         resolution: Resolution::Full,
         ..OpenOptions::default()
     };
@@ -108,14 +104,9 @@ fn closely(
 /// stretch without length), then the findings, in the order of the report.
 fn stretches_in_full_detail(report: &Report) -> Vec<(Span, Span)> {
     let ends = |(from, to)| (Span::from_secs_f64(from), Span::from_secs_f64(to));
-    let longest = report
-        .findings
-        .iter()
-        .filter_map(|finding| Some(ends((finding.from_s?, finding.to_s?))));
-    let every = report
-        .findings
-        .iter()
-        .flat_map(|finding| &finding.stretches);
+    let longest =
+        report.findings.iter().filter_map(|finding| Some(ends((finding.from_s?, finding.to_s?))));
+    let every = report.findings.iter().flat_map(|finding| &finding.stretches);
     // Further occurrences come last: the byte budget goes first to the stretches that the evidence is about.
     let found = longest.chain(every.map(|one| ends((one.from_s, one.to_s))));
     let moment = report.accounting.as_ref().map(|accounting| {

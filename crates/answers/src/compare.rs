@@ -41,9 +41,5 @@ fn compare_diagnosed(
 }
 
 fn compared<'a>(source: &'a Source, diagnosis: &'a Diagnosis) -> Compared<'a> {
-    Compared {
-        timeline: &source.timeline,
-        facts: &source.facts,
-        diagnosis,
-    }
+    Compared { timeline: &source.timeline, facts: &source.facts, diagnosis }
 }

@@ -53,16 +53,8 @@ fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
     let (Some(first), Some(last)) = (local(first), local(last)) else {
         return "times out of range".to_owned();
     };
-    let end = if first.date() == last.date() {
-        "%H:%M:%S %:z"
-    } else {
-        "%Y-%m-%d %H:%M:%S %:z"
-    };
-    format!(
-        "{} to {}",
-        first.strftime("%Y-%m-%d %H:%M:%S"),
-        last.strftime(end)
-    )
+    let end = if first.date() == last.date() { "%H:%M:%S %:z" } else { "%Y-%m-%d %H:%M:%S %:z" };
+    format!("{} to {}", first.strftime("%Y-%m-%d %H:%M:%S"), last.strftime(end))
 }
 
 /// Says what a source lacks of the requested range: its start, its end, or stretches in between.
@@ -92,9 +84,7 @@ fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<Stri
         && since.plus(usual.times(AT_END)) < begins
     {
         let (since, begins) = (local(since), local(begins));
-        missing.push(format!(
-            "requested from {since}; the source begins at {begins}"
-        ));
+        missing.push(format!("requested from {since}; the source begins at {begins}"));
     }
     let is_past = |at: WallClock| i128::from(at.unix_nanos()) <= now.timestamp().as_nanosecond();
     if let Some(TimePoint::At(until)) = range.until
@@ -102,9 +92,7 @@ fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<Stri
         && ends.plus(usual.times(AT_END)) < until
     {
         let (until, ends) = (local(until), local(ends));
-        missing.push(format!(
-            "requested until {until}; the source ends at {ends}"
-        ));
+        missing.push(format!("requested until {until}; the source ends at {ends}"));
     }
     let times = timeline.times();
     let is_gap = |at: &usize| times[*at] - times[*at - 1] > usual.times(GAP);
@@ -128,11 +116,7 @@ fn clock(at: WallClock, now: &Zoned) -> String {
         return "a time out of range".to_owned();
     };
     let at = at.to_zoned(now.time_zone().clone());
-    let form = if at.date() == now.date() {
-        "%H:%M:%S"
-    } else {
-        "%Y-%m-%d %H:%M:%S"
-    };
+    let form = if at.date() == now.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
     at.strftime(form).to_string()
 }
 
@@ -188,10 +172,6 @@ mod tests {
         assert_eq!(says(0, 60, (30..=50).collect()), [late, early]);
         let hole = "no samples for 40 s, from 12:00:10 to 12:00:50";
         assert_eq!(says(0, 60, (0..=10).chain(50..=60).collect()), [hole]);
-        assert_eq!(
-            says(0, 7200, (0..=3600).collect()),
-            [""; 0],
-            "the end is yet to come"
-        );
+        assert_eq!(says(0, 7200, (0..=3600).collect()), [""; 0], "the end is yet to come");
     }
 }

@@ -28,15 +28,8 @@ pub fn open_for_events(
             OOM_KILLS.id(),
         ]
     });
-    let screen = MinuteScreen {
-        signals: &*COUNTERS,
-        could_hold: counters_rose,
-    };
-    let options = OpenOptions {
-        range,
-        screen: Some(screen),
-        ..OpenOptions::default()
-    };
+    let screen = MinuteScreen { signals: &*COUNTERS, could_hold: counters_rose };
+    let options = OpenOptions { range, screen: Some(screen), ..OpenOptions::default() };
     crate::open(path, options, progress)
 }
 
@@ -44,15 +37,10 @@ pub fn open_for_events(
 fn counters_rose(rolled: &RollUps, _: &Facts) -> Vec<bool> {
     let mut rose = vec![false; rolled.len()];
     let entities = [Entity::Host, Entity::Cgroup].map(|entity| rolled.entities(entity));
-    let counters = entities
-        .into_iter()
-        .flatten()
-        .flat_map(|entity| entity.signals());
+    let counters = entities.into_iter().flatten().flat_map(|entity| entity.signals());
     for (_, minutes) in counters {
         let is_rise = |one: &Option<RollUp>| one.is_some_and(|one| one.increase() != Some(0));
-        rose.iter_mut()
-            .zip(minutes)
-            .for_each(|(rose, one)| *rose |= is_rise(one));
+        rose.iter_mut().zip(minutes).for_each(|(rose, one)| *rose |= is_rise(one));
     }
     rose
 }
@@ -74,10 +62,7 @@ pub fn events(source: &Source, kinds: &[String], group: Option<&str>) -> EventsR
 
 /// Calls services and cgroups by their names in the text of an event.
 fn name_containers(event: &mut Event, names: &GroupNames) {
-    if matches!(
-        event.kind,
-        EventKind::ServiceStarted | EventKind::ServiceEnded
-    ) {
+    if matches!(event.kind, EventKind::ServiceStarted | EventKind::ServiceEnded) {
         let named = names.service(&event.subject);
         event.text = event.text.replacen(&event.subject, &named, 1);
     }
@@ -96,8 +81,6 @@ fn name_containers(event: &mut Event, names: &GroupNames) {
 fn is_about(event: &Event, group: &str) -> bool {
     let is_service = || !event.subject.is_empty() && is_within(group, &event.subject);
     let words = event.text.split([' ', ',', ';', '(', ')']);
-    let mut paths = words
-        .chain([event.subject.as_str()])
-        .filter(|word| word.starts_with('/'));
+    let mut paths = words.chain([event.subject.as_str()]).filter(|word| word.starts_with('/'));
     is_service() || paths.any(|path| is_related(path.trim_end_matches(['.', ':']), group))
 }

@@ -51,7 +51,8 @@ pub enum ExplainError {
     },
     /// It has ended.
     #[error(
-        "process {pid} ({name}) has ended, and its parent has not yet taken note of it (a zombie): its memory is free"
+        "process {pid} ({name}) has ended, and its parent has not yet taken note of it (a zombie): \
+         its memory is free"
     )]
     Zombie {
         /// Its PID.
@@ -107,7 +108,8 @@ impl ExplainError {
                 Some(format!("the kernel shows it under their numbers: memtide explain {thread}"))
             }
             Self::NoName(_) => Some(
-                "the name is that of the program or of the process (`ps -e -o pid,comm`); a PID or --service UNIT works too"
+                "the name is that of the program or of the process (`ps -e -o pid,comm`); a PID or \
+                 --service UNIT works too"
                     .to_owned(),
             ),
             Self::NoService(_) => {
@@ -117,7 +119,8 @@ impl ExplainError {
                 Some("`memtide where` shows the kernel's own memory".to_owned())
             }
             Self::NotPermitted { .. } => Some(
-                "run memtide as root, or as the process's user where it may be traced (Yama's kernel.yama.ptrace_scope 0); in a container, with --cap-add SYS_PTRACE"
+                "run memtide as root, or as the process's user where it may be traced (Yama's \
+                 kernel.yama.ptrace_scope 0); in a container, with --cap-add SYS_PTRACE"
                     .to_owned(),
             ),
             Self::NoAnswer { pid, .. } => Some(format!(
@@ -158,21 +161,15 @@ fn read(
     options: ExplainOptions,
 ) -> Result<(ExplainReport, ProcessIdentity), ExplainError> {
     let (started, cpu) = (std::time::Instant::now(), process_cpu());
-    let ProcessReading {
-        heap,
-        ranges,
-        mut anatomy,
-        stopped,
-    } = ProcessReading::take(root, pid, options.freeze)?;
+    let ProcessReading { heap, ranges, mut anatomy, stopped } =
+        ProcessReading::take(root, pid, options.freeze)?;
     (anatomy.files).search_users(root, pid, SharerBudget::default());
     let files = anatomy.files.rows.iter();
     let mut report = ExplainReport {
         process: process_report::process(&anatomy),
         sizes: process_report::sizes(&anatomy),
         memory: process_report::part(&anatomy.anatomy.root),
-        allocators: (anatomy.allocators.allocators.iter())
-            .map(process_report::allocator)
-            .collect(),
+        allocators: (anatomy.allocators.allocators.iter()).map(process_report::allocator).collect(),
         has_malloc: ranges.map(|ranges| !ranges.is_empty()),
         heap_not_read: heap.as_ref().err().map(HeapNotRead::to_string),
         heap: (heap.as_ref().ok()).map(|heap| heap_report::heap_report(heap, options.with_rows)),
@@ -207,11 +204,8 @@ pub fn explain_watched(
     let mut watched = watched.map_err(|source| refused(pid, source))?;
     let (mut first, _) = read(root, pid, options)?;
     let series = watched.watch(lasts, progress);
-    let last = if watched.is_gone() {
-        Err(ExplainError::Ended(pid))
-    } else {
-        read(root, pid, options)
-    };
+    let last =
+        if watched.is_gone() { Err(ExplainError::Ended(pid)) } else { read(root, pid, options) };
     let mut report = match last {
         Ok((report, _)) => report,
         Err(ended) => {

@@ -41,7 +41,9 @@ pub enum GroupError {
         if_gone: String,
     },
     /// The source has cgroups, but none of this kind.
-    #[error("no {what} is called `{typed}`: {source_name} has no {what}s{}{if_gone}", listed("; its largest cgroups (--cgroup) are", .cgroups))]
+    #[error("no {what} is called `{typed}`: {source_name} has no {what}s{}{if_gone}", listed("; \
+                                                            its largest cgroups (--cgroup) \
+                                                            are", .cgroups))]
     NoneOfKind {
         /// The kind.
         what: &'static str,
@@ -129,21 +131,14 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
             what,
             typed: typed.to_owned(),
             count: found.len(),
-            some: found
-                .iter()
-                .take(LISTED_MAX)
-                .map(|one| one.path.clone())
-                .collect(),
+            some: found.iter().take(LISTED_MAX).map(|one| one.path.clone()).collect(),
         }),
     }
 }
 
 /// Says where a container or a pod is found that is gone: the live host does not know it.
 fn if_gone(source: &Source, selector: &GroupSelector) -> String {
-    let is_kept = matches!(
-        selector,
-        GroupSelector::Container(_) | GroupSelector::Pod(_)
-    );
+    let is_kept = matches!(selector, GroupSelector::Container(_) | GroupSelector::Pod(_));
     if !is_kept || source.origin.kind != SourceKind::Live {
         return String::new();
     }
@@ -223,9 +218,7 @@ pub fn own_container(source: &Source) -> Option<String> {
     }
     let cx = Evidence::new(&source.timeline, &source.facts);
     let own = source.facts.own_container();
-    ancestors(own)
-        .any(|path| is_limited(&cx, path))
-        .then(|| own.to_owned())
+    ancestors(own).any(|path| is_limited(&cx, path)).then(|| own.to_owned())
 }
 
 /// Whether the root is that of a container: the root of a host has no limit.
@@ -236,15 +229,9 @@ fn has_container_at_root(source: &Source) -> bool {
 
 /// Returns a path without where the hierarchy is mounted and without a slash at its end.
 fn below_the_mount(path: &str) -> &str {
-    let mounted = [
-        "/sys/fs/cgroup/memory",
-        "/sys/fs/cgroup/unified",
-        "/sys/fs/cgroup",
-    ];
+    let mounted = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
     let is_path = |below: &&str| below.is_empty() || below.starts_with('/');
-    let below = mounted
-        .iter()
-        .find_map(|mount| path.strip_prefix(mount).filter(is_path));
+    let below = mounted.iter().find_map(|mount| path.strip_prefix(mount).filter(is_path));
     match below.unwrap_or(path).trim_end_matches('/') {
         "" => ROOT,
         path => path,
@@ -328,12 +315,7 @@ fn nearest(all: &[GroupCandidate], typed: &str) -> Vec<String> {
         .map(|(name, one)| {
             let lower = name.to_lowercase();
             let is_part = lower.contains(&typed) || typed.contains(&lower);
-            (
-                !is_part,
-                letters_to_change(&lower, &typed),
-                std::cmp::Reverse(one.bytes),
-                name,
-            )
+            (!is_part, letters_to_change(&lower, &typed), std::cmp::Reverse(one.bytes), name)
         })
         .collect();
     ranked.sort();
@@ -389,25 +371,13 @@ mod tests {
         }
         let mut timeline = Timeline::default();
         timeline.push(&sample).unwrap();
-        let mut source = Source::new(
-            SourceKind::Capture,
-            "x.jsonl",
-            timeline,
-            timeline::Facts::default(),
-        );
+        let mut source =
+            Source::new(SourceKind::Capture, "x.jsonl", timeline, timeline::Facts::default());
         let names = &mut source.facts.names;
-        let web = ContainerNames {
-            name: "web".to_owned(),
-            pod: None,
-        };
+        let web = ContainerNames { name: "web".to_owned(), pod: None };
         names.containers.insert(format!("docker-{A}.scope"), web);
-        let cart = PodNames {
-            namespace: "shop".to_owned(),
-            name: "cart-0".to_owned(),
-        };
-        names
-            .pods
-            .insert(format!("/kubepods/burstable/pod{UID}"), cart);
+        let cart = PodNames { namespace: "shop".to_owned(), name: "cart-0".to_owned() };
+        names.pods.insert(format!("/kubepods/burstable/pod{UID}"), cart);
         source
     }
 
@@ -417,32 +387,17 @@ mod tests {
         let docker = format!("/system.slice/docker-{A}.scope");
         let pod = format!("/kubepods/burstable/pod{UID}");
         for (selector, expected) in [
-            (
-                GroupSelector::Cgroup("/system.slice/".to_owned()),
-                "/system.slice",
-            ),
-            (
-                GroupSelector::Cgroup("system.slice".to_owned()),
-                "/system.slice",
-            ),
+            (GroupSelector::Cgroup("/system.slice/".to_owned()), "/system.slice"),
+            (GroupSelector::Cgroup("system.slice".to_owned()), "/system.slice"),
             (
                 GroupSelector::Cgroup(
                     "/sys/fs/cgroup/memory/system.slice/nginx.service".to_owned(),
                 ),
                 "/system.slice/nginx.service",
             ),
-            (
-                GroupSelector::Unit("nginx".to_owned()),
-                "/system.slice/nginx.service",
-            ),
-            (
-                GroupSelector::Unit("nginx.service".to_owned()),
-                "/system.slice/nginx.service",
-            ),
-            (
-                GroupSelector::Unit("my-app".to_owned()),
-                r"/system.slice/my\x2dapp.service",
-            ),
+            (GroupSelector::Unit("nginx".to_owned()), "/system.slice/nginx.service"),
+            (GroupSelector::Unit("nginx.service".to_owned()), "/system.slice/nginx.service"),
+            (GroupSelector::Unit("my-app".to_owned()), r"/system.slice/my\x2dapp.service"),
             (GroupSelector::Container("web".to_owned()), &docker),
             (GroupSelector::Container(A.to_owned()), &docker),
             (GroupSelector::Container("a59e4e7d".to_owned()), &docker),
@@ -450,11 +405,7 @@ mod tests {
             (GroupSelector::Pod("shop/cart-0".to_owned()), &pod),
             (GroupSelector::Pod("b312a30a".to_owned()), &pod),
         ] {
-            assert_eq!(
-                find_group(&source, &selector).as_deref(),
-                Ok(expected),
-                "{selector:?}"
-            );
+            assert_eq!(find_group(&source, &selector).as_deref(), Ok(expected), "{selector:?}");
         }
     }
 
@@ -463,10 +414,7 @@ mod tests {
         let source = source();
         let error = |selector| find_group(&source, &selector).unwrap_err().to_string();
         let unknown = error(GroupSelector::Unit("ngnix".to_owned()));
-        assert!(
-            unknown.starts_with("no unit is called `ngnix`; the nearest are"),
-            "{unknown}"
-        );
+        assert!(unknown.starts_with("no unit is called `ngnix`; the nearest are"), "{unknown}");
         assert!(unknown.contains("nginx.service"), "{unknown}");
         let unknown = error(GroupSelector::Container("cache".to_owned()));
         assert!(unknown.contains("web (docker a59e4e7d3090)"), "{unknown}");
@@ -487,13 +435,11 @@ mod tests {
         let unit = GroupSelector::Unit("web".to_owned());
         assert_eq!(
             find_group(&without_units, &unit).unwrap_err().to_string(),
-            "no unit is called `web`: this host has no units; its largest cgroups (--cgroup) are /web, /batch"
+            "no unit is called `web`: this host has no units; its largest cgroups (--cgroup) are \
+             /web, /batch"
         );
         let none = find_group(&Source::default(), &GroupSelector::Pod("x".to_owned())).unwrap_err();
-        assert_eq!(
-            none.to_string(),
-            "this host has no cgroups, so no pod can be found in it"
-        );
+        assert_eq!(none.to_string(), "this host has no cgroups, so no pod can be found in it");
     }
 
     #[test]

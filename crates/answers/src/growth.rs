@@ -21,9 +21,7 @@ pub fn growth(source: &Source, service: Option<&str>) -> Option<GrowthReport> {
             return None;
         }
     }
-    let judged = owners
-        .iter()
-        .map(|owner| (owner, Growth::of(&owner.series)));
+    let judged = owners.iter().map(|owner| (owner, Growth::of(&owner.series)));
     Some(GrowthReport::new(source, &judged.collect::<Vec<_>>()))
 }
 

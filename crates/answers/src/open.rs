@@ -36,11 +36,7 @@ pub fn open_screened(
     range: TimeRange,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Source, OpenError> {
-    let options = OpenOptions {
-        range,
-        screen: Some(screen()),
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions { range, screen: Some(screen()), ..OpenOptions::default() };
     let mut source = open(path, options, progress)?;
     let missing = uncovered(&range, &source.timeline);
     source.problems.extend(missing);
@@ -50,8 +46,5 @@ pub fn open_screened(
 /// Selects the minutes of a long recording that are read sample by sample: those in which a rule's trigger could hold.
 pub(crate) fn screen() -> MinuteScreen {
     static SIGNALS: LazyLock<Vec<SignalId>> = LazyLock::new(diagnose::screened_signals);
-    MinuteScreen {
-        signals: &SIGNALS,
-        could_hold: diagnose::could_hold,
-    }
+    MinuteScreen { signals: &SIGNALS, could_hold: diagnose::could_hold }
 }

@@ -43,18 +43,11 @@ pub(crate) fn diagnosed_page(
 }
 
 fn reported_page(of: PageSource<'_>, report: Report, question: &Question) -> (Page, Vec<String>) {
-    let PageSource {
-        source,
-        path,
-        range,
-        group,
-    } = of;
+    let PageSource { source, path, range, group } = of;
     let drawn = charts::draw(path, range, source, &report);
     // Headroom over time needs segments in a known order.
-    let headroom = source
-        .timeline
-        .is_one_segment()
-        .then(|| crate::headroom(source, question, group));
+    let headroom =
+        source.timeline.is_one_segment().then(|| crate::headroom(source, question, group));
     let page = Page {
         report,
         picture: drawn.picture,

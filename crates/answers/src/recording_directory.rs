@@ -94,11 +94,7 @@ mod tests {
             ("", "/", ""),
             ("", "", ""),
         ] {
-            assert_eq!(
-                of_user(path(state), path(home)),
-                path(place),
-                "{state} {home}"
-            );
+            assert_eq!(of_user(path(state), path(home)), path(place), "{state} {home}");
         }
     }
 }

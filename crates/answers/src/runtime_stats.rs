@@ -41,7 +41,8 @@ pub fn runtime_stats(
     // What was read of another process must not decide what this report means.
     let mut report = answer(&stats, &ProcessBeside::default());
     report.remarks.push(format!(
-        "The report is of PID {reported}, the process that was read is {read}: they were not compared."
+        "The report is of PID {reported}, the process that was read is {read}: they were not \
+         compared."
     ));
     Ok(report)
 }
@@ -66,18 +67,11 @@ struct Judged {
 
 impl Judged {
     fn fine(class: &'static str, headline: String) -> Self {
-        Self {
-            class,
-            is_concern: false,
-            headline,
-        }
+        Self { class, is_concern: false, headline }
     }
 
     fn concern(class: &'static str, headline: String) -> Self {
-        Self {
-            is_concern: true,
-            ..Self::fine(class, headline)
-        }
+        Self { is_concern: true, ..Self::fine(class, headline) }
     }
 
     /// Returns a report with these parts, and nothing else yet.

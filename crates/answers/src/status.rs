@@ -47,10 +47,7 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
     };
     match std::fs::read_dir(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(StatusError::Directory {
-                directory: directory.to_owned(),
-                error,
-            });
+            return Err(StatusError::Directory { directory: directory.to_owned(), error });
         }
         _ if !Recording::is_at(directory) => {
             report.pid = recorder_without_directory(directory, &Root::default());
@@ -110,9 +107,7 @@ fn records_into(process: &CommandLine, directory: &Path) -> bool {
     let is_named = words
         .windows(2)
         .any(|pair| pair[0] == b"--to" && pair[1] == directory.as_os_str().as_bytes());
-    let program = words
-        .first()
-        .map_or(Path::new(""), |word| Path::new(OsStr::from_bytes(word)));
+    let program = words.first().map_or(Path::new(""), |word| Path::new(OsStr::from_bytes(word)));
     let is_memtide = program.file_name() == Some(OsStr::new("memtide"));
     let other_modes = [b"--status".as_slice(), b"--from", b"--install", b"--seal"];
     is_memtide
@@ -122,9 +117,7 @@ fn records_into(process: &CommandLine, directory: &Path) -> bool {
 }
 
 fn recording_status(directory: &Path, info: &store::Info, now: Stamp) -> RecordingStatus {
-    let end = info
-        .end
-        .and_then(|end| end.wall_as_set_at(now).or(end.wall));
+    let end = info.end.and_then(|end| end.wall_as_set_at(now).or(end.wall));
     let end = end.or(info.span.map(|(_, to)| to));
     RecordingStatus {
         size_bytes: info.bytes.get(),
@@ -172,10 +165,7 @@ mod tests {
             ("vi\0record\0--to\0/srv/rec\0", false),
             ("", false),
         ] {
-            let process = CommandLine {
-                pid: 1,
-                text: command.as_bytes().to_vec(),
-            };
+            let process = CommandLine { pid: 1, text: command.as_bytes().to_vec() };
             assert_eq!(records_into(&process, place), expected, "{command:?}");
         }
     }

@@ -37,9 +37,7 @@ pub fn identity(root: &Root) -> HostIdentity {
 /// machine-id(5): 32 hexadecimal digits that an installation keeps. A container without one has `uninitialized`.
 fn machine_id() -> Option<String> {
     let places = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
-    let texts = places
-        .iter()
-        .filter_map(|place| std::fs::read_to_string(place).ok());
+    let texts = places.iter().filter_map(|place| std::fs::read_to_string(place).ok());
     texts
         .map(|text| text.trim().to_owned())
         .find(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))

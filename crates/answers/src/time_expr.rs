@@ -58,16 +58,9 @@ fn after_start(text: &str) -> Option<units::Span> {
 
 /// `m:ss` or `h:mm:ss`, in seconds.
 fn clock_parts(text: &str) -> Option<f64> {
-    let parts: Vec<u32> = text
-        .split(':')
-        .map(|part| part.parse().ok())
-        .collect::<Option<_>>()?;
+    let parts: Vec<u32> = text.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     let is_clock = (2..=3).contains(&parts.len()) && parts[1..].iter().all(|part| *part < 60);
-    is_clock.then(|| {
-        parts
-            .iter()
-            .fold(0.0, |sum, part| sum * 60.0 + f64::from(*part))
-    })
+    is_clock.then(|| parts.iter().fold(0.0, |sum, part| sum * 60.0 + f64::from(*part)))
 }
 
 /// `now`, `2h`, `2h ago`, `-2h`, `1 day 3h ago`: a time before now.
@@ -81,12 +74,8 @@ fn relative(text: &str, now: &Zoned) -> Option<Timestamp> {
     if !(text.starts_with('-') || is_length) {
         return None;
     }
-    let span: Span = text
-        .trim_start_matches('-')
-        .trim_end_matches("ago")
-        .trim_end()
-        .parse()
-        .ok()?;
+    let span: Span =
+        text.trim_start_matches('-').trim_end_matches("ago").trim_end().parse().ok()?;
     Some(now.checked_sub(span.abs()).ok()?.timestamp())
 }
 
@@ -101,11 +90,7 @@ fn day_and_time(text: &str, now: &Zoned) -> Option<Timestamp> {
     let today = now.date();
     let past = |date: Date, step: Span| {
         let at = local(date)?;
-        if at > now.timestamp() {
-            local(date.checked_sub(step).ok()?)
-        } else {
-            Some(at)
-        }
+        if at > now.timestamp() { local(date.checked_sub(step).ok()?) } else { Some(at) }
     };
     match day {
         "" => past(today, 1.day()),
@@ -124,9 +109,7 @@ fn day_and_time(text: &str, now: &Zoned) -> Option<Timestamp> {
 
 /// `02:00`, `2:00:15`.
 fn time_of_day(text: &str) -> Option<Time> {
-    ["%H:%M:%S", "%H:%M"]
-        .iter()
-        .find_map(|form| Time::strptime(form, text).ok())
+    ["%H:%M:%S", "%H:%M"].iter().find_map(|form| Time::strptime(form, text).ok())
 }
 
 fn weekday(text: &str) -> Option<Weekday> {
@@ -139,9 +122,7 @@ fn weekday(text: &str) -> Option<Weekday> {
         ("saturday", Weekday::Saturday),
         ("sunday", Weekday::Sunday),
     ];
-    let found = NAMES
-        .iter()
-        .find(|(name, _)| text.len() >= 3 && name.starts_with(text));
+    let found = NAMES.iter().find(|(name, _)| text.len() >= 3 && name.starts_with(text));
     found.map(|(_, weekday)| *weekday)
 }
 
@@ -257,10 +238,7 @@ mod tests {
             "9999999h ago",
         ] {
             let error = read(text, NOW).unwrap_err();
-            assert!(
-                error.starts_with(&format!("`{text}` is ")),
-                "{text}: {error}"
-            );
+            assert!(error.starts_with(&format!("`{text}` is ")), "{text}: {error}");
         }
         assert!(read("soon", NOW).unwrap_err().contains("yesterday 01:30"));
         // An empty variable of a script asks for no time.
@@ -270,26 +248,14 @@ mod tests {
     #[test]
     fn a_time_that_summer_time_leaves_out_is_moved_on() {
         let spring = "2026-03-29T12:00:00+02:00[Europe/Berlin]";
-        assert_eq!(
-            read("02:30", spring).as_deref(),
-            Ok("2026-03-29 03:30:00 +02:00")
-        );
+        assert_eq!(read("02:30", spring).as_deref(), Ok("2026-03-29 03:30:00 +02:00"));
     }
 
     #[test]
     fn of_a_time_that_the_clock_shows_twice_the_first_is_meant() {
         let autumn = "2026-10-25T12:00:00+01:00[Europe/Berlin]";
-        assert_eq!(
-            read("02:30", autumn).as_deref(),
-            Ok("2026-10-25 02:30:00 +02:00")
-        );
-        assert_eq!(
-            read("12h ago", autumn).as_deref(),
-            Ok("2026-10-25 01:00:00 +02:00")
-        );
-        assert_eq!(
-            read("1 day ago", autumn).as_deref(),
-            Ok("2026-10-24 12:00:00 +02:00")
-        );
+        assert_eq!(read("02:30", autumn).as_deref(), Ok("2026-10-25 02:30:00 +02:00"));
+        assert_eq!(read("12h ago", autumn).as_deref(), Ok("2026-10-25 01:00:00 +02:00"));
+        assert_eq!(read("1 day ago", autumn).as_deref(), Ok("2026-10-24 12:00:00 +02:00"));
     }
 }

@@ -45,14 +45,11 @@ pub fn find_names(root: &Root, source: &mut Source) {
 
 /// Reads the users of the processes at the last sample of this host.
 pub fn find_users(root: &Root, source: &mut Source) {
-    let users = source
-        .timeline
-        .entities(Entity::Process)
-        .filter_map(|process| {
-            let pid = process.key.split('@').next()?;
-            let status = root.read(&format!("/proc/{pid}/status")).ok()?;
-            Some((process.key.clone(), StatusFacts::parse(&status).uid?))
-        });
+    let users = source.timeline.entities(Entity::Process).filter_map(|process| {
+        let pid = process.key.split('@').next()?;
+        let status = root.read(&format!("/proc/{pid}/status")).ok()?;
+        Some((process.key.clone(), StatusFacts::parse(&status).uid?))
+    });
     source.inventory.process_users = users.collect();
 }
 
@@ -120,9 +117,7 @@ pub fn find_cached_files(
 fn searched(timeline: &Timeline, names: &GroupNames) -> Vec<SearchedProcess> {
     let searched = |process: &EntitySeries| {
         // Kernel threads have no memory of their own.
-        timeline
-            .last_of(process, PROC_SIZE)
-            .filter(|size| *size > Bytes::ZERO)?;
+        timeline.last_of(process, PROC_SIZE).filter(|size| *size > Bytes::ZERO)?;
         let (pid, start) = process.key.split_once('@')?;
         Some(SearchedProcess {
             pid: pid.parse().ok()?,

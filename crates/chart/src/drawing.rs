@@ -315,10 +315,8 @@ mod tests {
 
     #[test]
     fn terms_of_one_colour_are_neighbours_in_the_stack() {
-        let mut areas: Vec<Colour> = TermKind::ALL
-            .iter()
-            .map(|term| Colour::from_term(*term))
-            .collect();
+        let mut areas: Vec<Colour> =
+            TermKind::ALL.iter().map(|term| Colour::from_term(*term)).collect();
         areas.dedup();
         let repeated = |(i, area): (usize, &Colour)| areas[..i].contains(area);
         assert!(!areas.iter().enumerate().any(repeated), "{areas:?}");

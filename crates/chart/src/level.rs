@@ -75,10 +75,7 @@ impl Drawing {
     /// moment is an interval without length.
     pub fn new(charts: &[Chart], cx: &Evidence<'_>, stretches: &[(Span, Span)]) -> Self {
         let samples = cx.timeline.len();
-        let mut drawing = Self {
-            gaps: gaps::of(cx.timeline),
-            ..Self::default()
-        };
+        let mut drawing = Self { gaps: gaps::of(cx.timeline), ..Self::default() };
         if samples <= COLUMNS_MAX {
             drawing.push(charts, CurveLevel::raw(charts, cx, cx.timeline.times()));
             return drawing;
@@ -98,10 +95,7 @@ impl Drawing {
 
     /// Whether a chart has anything to show; `chart` is its index among those that were drawn.
     pub fn has(&self, chart: usize) -> bool {
-        let cells = self
-            .levels
-            .iter()
-            .filter_map(|level| level.cells.get(chart));
+        let cells = self.levels.iter().filter_map(|level| level.cells.get(chart));
         cells.flatten().any(|cells| !cells.is_empty())
     }
 
@@ -157,18 +151,9 @@ impl CurveLevel {
     fn raw(charts: &[Chart], part: &Evidence<'_>, times: &[Span]) -> Self {
         let cells = charts.iter().map(|chart| {
             let curves = draw(chart, part).into_iter();
-            curves
-                .map(|mean| ColumnCells {
-                    mean,
-                    extremes: None,
-                })
-                .collect()
+            curves.map(|mean| ColumnCells { mean, extremes: None }).collect()
         });
-        Self {
-            cells: cells.collect(),
-            times: times.to_vec(),
-            is_reduced: false,
-        }
+        Self { cells: cells.collect(), times: times.to_vec(), is_reduced: false }
     }
 
     /// Returns all of a source in this many columns.
@@ -183,11 +168,7 @@ impl CurveLevel {
             });
             sums.collect()
         });
-        Self {
-            cells: cells.collect(),
-            times: grid.ends(),
-            is_reduced: true,
-        }
+        Self { cells: cells.collect(), times: grid.ends(), is_reduced: true }
     }
 }
 
@@ -196,10 +177,7 @@ impl CurveLevel {
 fn draw(chart: &Chart, part: &Evidence<'_>) -> Vec<Curve> {
     let mut curves = (chart.draw)(part);
     curves.resize(chart.series.len(), Curve::new());
-    for curve in curves
-        .iter_mut()
-        .filter(|curve| curve.len() != part.timeline.len())
-    {
+    for curve in curves.iter_mut().filter(|curve| curve.len() != part.timeline.len()) {
         curve.clear();
     }
     for value in curves.iter_mut().flatten() {

@@ -53,10 +53,7 @@ pub fn pack(charts: &[Chart], drawing: &Drawing) -> PackedLevels {
         // Writing to memory cannot fail.
         let _ = writer.write_all(&bytes);
     }
-    PackedLevels {
-        bytes: writer.finish().unwrap_or_default(),
-        scales,
-    }
+    PackedLevels { bytes: writer.finish().unwrap_or_default(), scales }
 }
 
 /// Compression level, chosen by `cargo bench -p memtide --bench page`.
@@ -68,32 +65,22 @@ pub(crate) fn size(charts: &[Chart], level: &CurveLevel) -> usize {
     put_level(level, &scales(charts, &[level]), &mut bytes);
     let mut writer = DeflateEncoder::new(Vec::new(), Compression::fast());
     let _ = writer.write_all(&bytes);
-    writer
-        .finish()
-        .map_or(bytes.len(), |deflated| deflated.len())
+    writer.finish().map_or(bytes.len(), |deflated| deflated.len())
 }
 
 fn scales(charts: &[Chart], levels: &[&CurveLevel]) -> Vec<Vec<f64>> {
     let values: usize = levels.iter().map(|level| values(level)).sum();
     let of_chart = |(place, chart): (usize, &Chart)| {
         let cells_of = |series| {
-            let all = levels
-                .iter()
-                .filter_map(move |level| level.cells.get(place)?.get(series));
+            let all = levels.iter().filter_map(move |level| level.cells.get(place)?.get(series));
             all.filter(|cells: &&ColumnCells| !cells.is_empty())
         };
         let series: Vec<_> = (0..chart.series.len()).map(cells_of).collect();
         if series.iter().all(|cells| cells.clone().next().is_none()) {
             return Vec::new();
         }
-        let steps = if chart.is_log || values <= PLAIN_VALUES_MAX {
-            FINE_STEPS
-        } else {
-            STEPS
-        };
-        let largest = series
-            .into_iter()
-            .map(|cells| cells.map(largest).fold(0.0, f64::max));
+        let steps = if chart.is_log || values <= PLAIN_VALUES_MAX { FINE_STEPS } else { STEPS };
+        let largest = series.into_iter().map(|cells| cells.map(largest).fold(0.0, f64::max));
         largest.map(|largest| scale(largest, steps)).collect()
     };
     charts.iter().enumerate().map(of_chart).collect()
@@ -101,24 +88,19 @@ fn scales(charts: &[Chart], levels: &[&CurveLevel]) -> Vec<Vec<f64>> {
 
 fn values(level: &CurveLevel) -> usize {
     let all = level.cells.iter().flatten();
-    all.map(|cells| columns(cells).map(<[_]>::len).sum::<usize>())
-        .sum()
+    all.map(|cells| columns(cells).map(<[_]>::len).sum::<usize>()).sum()
 }
 
 /// Returns the largest distance from 0.
 fn largest(cells: &ColumnCells) -> f64 {
     let values = columns(cells).flatten().flatten();
-    let sizes = values
-        .map(|value| value.abs())
-        .filter(|size| size.is_finite());
+    let sizes = values.map(|value| value.abs()).filter(|size| size.is_finite());
     sizes.fold(0.0, f64::max)
 }
 
 fn columns(cells: &ColumnCells) -> impl Iterator<Item = &[Option<f64>]> {
-    let extremes = cells
-        .extremes
-        .iter()
-        .flat_map(|(least, most)| [least.as_slice(), most.as_slice()]);
+    let extremes =
+        cells.extremes.iter().flat_map(|(least, most)| [least.as_slice(), most.as_slice()]);
     std::iter::once(cells.mean.as_slice()).chain(extremes)
 }
 
@@ -129,11 +111,7 @@ fn scale(largest: f64, steps: f64) -> f64 {
         return 1.0;
     }
     let scale = (largest / steps).log2().floor().exp2();
-    if scale.is_normal() {
-        scale
-    } else {
-        f64::MIN_POSITIVE
-    }
+    if scale.is_normal() { scale } else { f64::MIN_POSITIVE }
 }
 
 fn put_level(level: &CurveLevel, scales: &[Vec<f64>], into: &mut Vec<u8>) {
@@ -180,9 +158,7 @@ fn put_series(cells: Option<&ColumnCells>, rows: usize, scale: f64, into: &mut V
 /// Returns a value in steps of its scale. Only 0 becomes 0: the smallest value must not look like nothing.
 fn steps(value: f64, scale: f64) -> i64 {
     const EXACT_INTEGER_MAX: f64 = 4_503_599_627_370_496.0; // 2⁵², as far as all integers are doubles with room for differences
-    let steps = (value / scale)
-        .round()
-        .clamp(-EXACT_INTEGER_MAX, EXACT_INTEGER_MAX);
+    let steps = (value / scale).round().clamp(-EXACT_INTEGER_MAX, EXACT_INTEGER_MAX);
     #[allow(clippy::cast_possible_truncation)] // whole, and within 2⁵²
     let whole = steps as i64;
     match whole {

@@ -67,9 +67,7 @@ pub fn open_regular(options: &mut OpenOptions, path: &Path, last: LastLink) -> i
 /// The kernel's; without `/proc` nothing is found.
 pub fn open_found(options: &mut OpenOptions, found: &OwnedFd) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
-    options
-        .custom_flags(flags.cast_signed())
-        .open(link_of(found))
+    options.custom_flags(flags.cast_signed()).open(link_of(found))
 }
 
 fn link_of(found: &OwnedFd) -> String {

@@ -49,11 +49,7 @@ pub struct Term {
 
 impl Term {
     const fn new(kind: TermKind, bytes: Bytes) -> Self {
-        Self {
-            kind,
-            bytes,
-            label: kind.label(),
-        }
+        Self { kind, bytes, label: kind.label() }
     }
 }
 
@@ -96,20 +92,13 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
         None => cx.ram()?,
     };
     let total = total.min(RAM_MAX);
-    let mut ledger = Ledger {
-        cx,
-        index,
-        terms: Vec::new(),
-        missing: Vec::new(),
-    };
+    let mut ledger = Ledger { cx, index, terms: Vec::new(), missing: Vec::new() };
     ledger.kernel_memory();
     let above_kernel = ledger.terms.len();
     ledger.huge_pages();
     ledger.user_memory();
     ledger.cache_and_free();
-    let Ledger {
-        mut terms, missing, ..
-    } = ledger;
+    let Ledger { mut terms, missing, .. } = ledger;
     for term in &mut terms {
         term.bytes = term.bytes.min(RAM_MAX);
     }
@@ -167,13 +156,8 @@ impl Accounting {
         } else {
             TermKind::SlabUnreclaimable
         };
-        let nearly_all = [
-            TermKind::Free,
-            TermKind::Anon,
-            TermKind::FileCache,
-            TermKind::PageTables,
-            slab,
-        ];
+        let nearly_all =
+            [TermKind::Free, TermKind::Anon, TermKind::FileCache, TermKind::PageTables, slab];
         nearly_all.iter().all(|kind| self.term(*kind).is_some())
     }
 }
@@ -236,8 +220,7 @@ impl Ledger<'_, '_> {
 
     /// Adds a term that includes another, because the source does not separate them.
     fn put_undivided(&mut self, kind: TermKind, label: &'static str, bytes: Option<Bytes>) {
-        self.terms
-            .extend(bytes.map(|bytes| Term { kind, bytes, label }));
+        self.terms.extend(bytes.map(|bytes| Term { kind, bytes, label }));
     }
 
     fn user_memory(&mut self) {
@@ -268,10 +251,7 @@ impl Ledger<'_, '_> {
             MEM_INACTIVE_FILE,
             MEM_UNEVICTABLE,
         ];
-        let listed = lists
-            .into_iter()
-            .map(|s| self.at(s))
-            .sum::<Option<Bytes>>()?;
+        let listed = lists.into_iter().map(|s| self.at(s)).sum::<Option<Bytes>>()?;
         // Pages that reclaim has isolated at this instant are on no list. Kernels and sources without the two counters
         // miss a few.
         let isolated = [NR_ISOLATED_ANON, NR_ISOLATED_FILE];
@@ -286,9 +266,8 @@ impl Ledger<'_, '_> {
             Some(Bytes::new(size.get().saturating_mul(pages?.get())))
         };
         // Hugetlb counts all sizes (4.16 or later); older kernels show only the default size.
-        let whole = self
-            .at(MEM_HUGETLB)
-            .or_else(|| pool(self.cx.timeline.at(HUGEPAGES_TOTAL, self.index)));
+        let whole =
+            self.at(MEM_HUGETLB).or_else(|| pool(self.cx.timeline.at(HUGEPAGES_TOTAL, self.index)));
         let Some(whole) = whole else {
             self.missing.push(MEM_HUGETLB.def().name);
             return;
@@ -326,11 +305,8 @@ impl Ledger<'_, '_> {
 
     /// Adds slab that cannot be reclaimed; reclaimable slab is drawn next to the page cache.
     fn slab(&mut self) {
-        let (slab, reclaimable, unreclaimable) = (
-            self.at(MEM_SLAB),
-            self.at(MEM_SLAB_RECLAIMABLE),
-            self.at(MEM_SLAB_UNRECLAIMABLE),
-        );
+        let (slab, reclaimable, unreclaimable) =
+            (self.at(MEM_SLAB), self.at(MEM_SLAB_RECLAIMABLE), self.at(MEM_SLAB_UNRECLAIMABLE));
         let unreclaimable = unreclaimable.or_else(|| Some(slab?.saturating_sub(reclaimable?)));
         match (unreclaimable, reclaimable, slab) {
             (Some(_), Some(_), _) => {
@@ -363,9 +339,8 @@ impl Ledger<'_, '_> {
             return zspages.max(zswap);
         }
         let devices = self.cx.timeline.entities(Entity::Zram);
-        let mut used = devices
-            .filter_map(|d| self.cx.timeline.latest_of(d, ZRAM_USED, self.index))
-            .peekable();
+        let mut used =
+            devices.filter_map(|d| self.cx.timeline.latest_of(d, ZRAM_USED, self.index)).peekable();
         used.peek()?;
         Some(used.sum())
     }
@@ -373,9 +348,8 @@ impl Ledger<'_, '_> {
     fn cache_and_free(&mut self) {
         let reclaimable = self.at(MEM_SLAB_RECLAIMABLE);
         self.put(TermKind::SlabReclaimable, reclaimable);
-        let other = self
-            .at(MEM_KRECLAIMABLE)
-            .and_then(|all| Some(all.saturating_sub(reclaimable?)));
+        let other =
+            self.at(MEM_KRECLAIMABLE).and_then(|all| Some(all.saturating_sub(reclaimable?)));
         self.put(TermKind::KernelReclaimable, other);
         let buffers = self.read(MEM_BUFFERS);
         self.put(TermKind::Buffers, buffers);
@@ -421,11 +395,7 @@ mod tests {
     fn facts() -> Facts {
         let mut facts = Facts::default();
         facts.page_size = PageSize::from_bytes(4096);
-        facts.record(
-            Span::ZERO,
-            timeline::facts::KERNEL_VERSION,
-            "Linux version 6.1.0",
-        );
+        facts.record(Span::ZERO, timeline::facts::KERNEL_VERSION, "Linux version 6.1.0");
         facts
     }
 
@@ -438,11 +408,7 @@ mod tests {
     }
 
     fn sums_up(accounting: &Accounting) -> bool {
-        let sum: i64 = accounting
-            .terms
-            .iter()
-            .map(|t| i64::try_from(t.bytes.get()).unwrap())
-            .sum();
+        let sum: i64 = accounting.terms.iter().map(|t| i64::try_from(t.bytes.get()).unwrap()).sum();
         sum + accounting.unaccounted_bytes == i64::try_from(accounting.total.get()).unwrap()
     }
 
@@ -588,21 +554,11 @@ mod tests {
             s.host.set(MEM_KERNEL_STACK, MIB(2));
         };
         let mut old = Facts::default();
-        old.record(
-            Span::ZERO,
-            timeline::facts::KERNEL_VERSION,
-            "Linux version 3.10.0-514.el7",
-        );
+        old.record(Span::ZERO, timeline::facts::KERNEL_VERSION, "Linux version 3.10.0-514.el7");
         assert_eq!(accounted(fill, &old).term(TermKind::Vmalloc), None);
         // Nor if the age of the kernel is unknown.
-        assert_eq!(
-            accounted(fill, &Facts::default()).term(TermKind::Vmalloc),
-            None
-        );
-        assert_eq!(
-            accounted(fill, &facts()).term(TermKind::Vmalloc),
-            Some(MIB(33_998))
-        );
+        assert_eq!(accounted(fill, &Facts::default()).term(TermKind::Vmalloc), None);
+        assert_eq!(accounted(fill, &facts()).term(TermKind::Vmalloc), Some(MIB(33_998)));
     }
 
     #[test]

@@ -49,12 +49,7 @@ impl<'a> Evidence<'a> {
 
     /// Creates a rule's view of a source.
     pub fn new(timeline: &'a Timeline, facts: &'a Facts) -> Self {
-        Self {
-            timeline,
-            facts,
-            shown: None,
-            group_kills: Arc::default(),
-        }
+        Self { timeline, facts, shown: None, group_kills: Arc::default() }
     }
 
     /// Returns the same view for the story of an incident.
@@ -167,10 +162,7 @@ impl<'a> Evidence<'a> {
             why.push_str("; ");
             why.push_str(open);
         }
-        Confidence {
-            value,
-            why: why.trim_start_matches("; ").to_owned(),
-        }
+        Confidence { value, why: why.trim_start_matches("; ").to_owned() }
     }
 }
 
@@ -178,9 +170,7 @@ impl<'a> Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// Returns the levels of a gauge.
     pub fn gauge<U: Unit>(&self, signal: Signal<Gauge<U>>) -> Result<Track<U>, Missing> {
-        self.timeline
-            .gauge(signal)
-            .ok_or_else(|| self.lacks(signal))
+        self.timeline.gauge(signal).ok_or_else(|| self.lacks(signal))
     }
 
     /// Returns the last reading of a signal: a gauge's level, a counter's total since boot.
@@ -193,10 +183,7 @@ impl<'a> Evidence<'a> {
         &self,
         signal: Signal<Counter<U>>,
     ) -> Result<Track<PerSecond<U>>, Missing> {
-        let track = self
-            .timeline
-            .rate(signal)
-            .ok_or_else(|| self.lacks(signal))?;
+        let track = self.timeline.rate(signal).ok_or_else(|| self.lacks(signal))?;
         if track.is_empty() {
             return Err(Missing::because(vec![signal.def().name], Need::TwoSamples));
         }
@@ -239,9 +226,7 @@ impl<'a> Evidence<'a> {
 
     /// Returns the page size.
     pub fn page_size(&self) -> Result<PageSize, Missing> {
-        self.facts
-            .page_size
-            .ok_or_else(|| Missing::because(vec![], Need::PageSize))
+        self.facts.page_size.ok_or_else(|| Missing::because(vec![], Need::PageSize))
     }
 
     fn lacks<K: Kind>(&self, signal: Signal<K>) -> Missing {
@@ -267,8 +252,7 @@ impl Evidence<'_> {
 
     /// Returns `part` as a share of RAM.
     pub fn of_ram(&self, part: Bytes) -> Result<Ratio, Missing> {
-        part.ratio_of(self.ram()?)
-            .ok_or_else(|| self.lacks(MEM_TOTAL))
+        part.ratio_of(self.ram()?).ok_or_else(|| self.lacks(MEM_TOTAL))
     }
 
     /// Returns ` (12 % of RAM)`; empty if RAM is unknown.
@@ -332,9 +316,7 @@ impl Evidence<'_> {
         series: &EntitySeries,
         signal: Signal<Gauge<U>>,
     ) -> Result<Track<U>, Missing> {
-        self.timeline
-            .gauge_of(series, signal)
-            .ok_or_else(|| self.lacks(signal))
+        self.timeline.gauge_of(series, signal).ok_or_else(|| self.lacks(signal))
     }
 
     /// Returns the rates of an entity's counter.
@@ -343,10 +325,7 @@ impl Evidence<'_> {
         series: &EntitySeries,
         signal: Signal<Counter<U>>,
     ) -> Result<Track<PerSecond<U>>, Missing> {
-        let track = self
-            .timeline
-            .rate_of(series, signal)
-            .ok_or_else(|| self.lacks(signal))?;
+        let track = self.timeline.rate_of(series, signal).ok_or_else(|| self.lacks(signal))?;
         if track.is_empty() {
             return Err(Missing::because(vec![signal.def().name], Need::TwoSamples));
         }

@@ -45,11 +45,7 @@ impl Affected {
         name: impl Into<String>,
         what: impl Into<String>,
     ) -> Self {
-        Self {
-            kind,
-            name: name.into(),
-            what: what.into(),
-        }
+        Self { kind, name: name.into(), what: what.into() }
     }
 }
 
@@ -164,8 +160,7 @@ impl Finding {
         text: impl Into<String>,
     ) -> Self {
         if level >= threshold {
-            self.shows_from(signal, level, threshold, at, text)
-                .counts_as("the level")
+            self.shows_from(signal, level, threshold, at, text).counts_as("the level")
         } else {
             self.shows(signal, level, at, text)
         }
@@ -224,10 +219,7 @@ impl Finding {
             fixes: Vec::new(),
             verify: String::new(),
             affected: Vec::new(),
-            confidence: Confidence {
-                value: 0.0,
-                why: String::new(),
-            },
+            confidence: Confidence { value: 0.0, why: String::new() },
             references: Vec::new(),
             aliases: Vec::new(),
             graph: None,
@@ -288,11 +280,7 @@ impl Finding {
 
     /// Returns how long it lasted in all; `None` for a state without a beginning.
     pub fn duration(&self) -> Option<Span> {
-        let lasted = self
-            .stretches()
-            .iter()
-            .map(Stretch::duration)
-            .reduce(Span::plus);
+        let lasted = self.stretches().iter().map(Stretch::duration).reduce(Span::plus);
         lasted.filter(|_| self.when.is_some())
     }
 
@@ -371,11 +359,7 @@ impl Finding {
 
     /// As [`with_line`](Self::with_line).
     pub(crate) fn add_line(&mut self, text: String) {
-        self.evidence.push(EvidenceLine {
-            measured: None,
-            at: None,
-            text,
-        });
+        self.evidence.push(EvidenceLine { measured: None, at: None, text });
     }
 
     /// Unit of evidence that is a setting.
@@ -407,10 +391,7 @@ impl Finding {
     /// Excludes a look-alike.
     #[must_use]
     pub(crate) fn not(mut self, id: &'static str, because: impl Into<String>) -> Self {
-        self.ruled_out.push(RuledOut {
-            id,
-            because: because.into(),
-        });
+        self.ruled_out.push(RuledOut { id, because: because.into() });
         self
     }
 

@@ -132,11 +132,7 @@ impl GroupState {
         findings: &[Finding],
         has_notes: bool,
     ) -> Self {
-        let mut state = Self {
-            path: path.to_owned(),
-            ram: cx.ram().ok(),
-            ..Self::default()
-        };
+        let mut state = Self { path: path.to_owned(), ram: cx.ram().ok(), ..Self::default() };
         let group = cx.timeline.entity(Entity::Cgroup, path);
         let Some((group, at)) =
             group.and_then(|group| Some((group, moment(cx, group, from, findings)?)))
@@ -211,7 +207,8 @@ impl GroupState {
         let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
         if self.felt.some.is_none() && is_v1 {
             self.unknown.push(
-                "How long its tasks waited: cgroup v1 has no pressure (PSI) of its own, only the host has."
+                "How long its tasks waited: cgroup v1 has no pressure (PSI) of its own, only the \
+                 host has."
                     .to_owned(),
             );
         } else if self.felt.some.is_none() {
@@ -228,8 +225,7 @@ impl GroupState {
         }
         if !lacks.is_empty() {
             let lacks = lacks.join(", ");
-            self.unknown
-                .push(format!("This source does not have {lacks}."));
+            self.unknown.push(format!("This source does not have {lacks}."));
         }
     }
 }
@@ -273,22 +269,14 @@ fn parts(
     ];
     let mut parts: Vec<ChargedPart> = known
         .into_iter()
-        .filter_map(|(label, bytes)| {
-            Some(ChargedPart {
-                label,
-                bytes: bytes?,
-            })
-        })
+        .filter_map(|(label, bytes)| Some(ChargedPart { label, bytes: bytes? }))
         .filter(|part| part.bytes > Bytes::ZERO)
         .collect();
     parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
     let sum: Bytes = parts.iter().map(|part| part.bytes).sum();
     let rest = current.unwrap_or_default().saturating_sub(sum);
     if !parts.is_empty() && rest > Bytes::ZERO {
-        parts.push(ChargedPart {
-            label: "other",
-            bytes: rest,
-        });
+        parts.push(ChargedPart { label: "other", bytes: rest });
     }
     parts
 }
@@ -310,14 +298,10 @@ fn limits(
         let used = cx.timeline.at_of(level, CGROUP_CURRENT, at);
         let undroppable = undroppable().track_of(cx, level).ok();
         let undroppable = undroppable.and_then(|track| track.at(at));
-        for (knob, events) in [
-            (Knob::High, CGROUP_EVENTS_HIGH),
-            (Knob::kills_at(cx), CGROUP_EVENTS_MAX),
-        ] {
-            let limit = cx
-                .timeline
-                .at_of(level, knob.signal(), at)
-                .and_then(Limit::limited);
+        for (knob, events) in
+            [(Knob::High, CGROUP_EVENTS_HIGH), (Knob::kills_at(cx), CGROUP_EVENTS_MAX)]
+        {
+            let limit = cx.timeline.at_of(level, knob.signal(), at).and_then(Limit::limited);
             let Some(limit) = limit.filter(|limit| ram.is_none_or(|ram| *limit < ram)) else {
                 continue;
             };

@@ -53,11 +53,7 @@ impl Question {
 
 impl Default for Question {
     fn default() -> Self {
-        Self {
-            add: None,
-            cycle: Self::CYCLE,
-            quantile: Self::QUANTILE,
-        }
+        Self { add: None, cycle: Self::CYCLE, quantile: Self::QUANTILE }
     }
 }
 
@@ -94,11 +90,7 @@ pub struct Bounds {
 
 impl Bounds {
     const fn known(bytes: i64) -> Self {
-        Self {
-            lower: Some(bytes),
-            likely: Some(bytes),
-            upper: bytes,
-        }
+        Self { lower: Some(bytes), likely: Some(bytes), upper: bytes }
     }
 
     /// The room that is left where a limit applies as well.
@@ -229,12 +221,8 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question, within: Option<&str>) ->
     let limits = limits::all(cx, within, &cache, question.add.map(|add| add.kind));
     let at_once = instant_shortage::wanted(cx, &levels, &cache, &short);
     let terms = room.as_ref().map(|room| levels.at(&cache, room.worst));
-    let article = room
-        .as_ref()
-        .and_then(|room| naive_formula::formula(cx, &levels, room, &cache));
-    let then = room
-        .as_ref()
-        .map_or_else(Vec::new, |room| peak_demand::who(cx, room.worst));
+    let article = room.as_ref().and_then(|room| naive_formula::formula(cx, &levels, room, &cache));
+    let then = room.as_ref().map_or_else(Vec::new, |room| peak_demand::who(cx, room.worst));
     answer::HeadroomFacts {
         cx,
         question,

@@ -61,9 +61,7 @@ pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     let segments = timeline.segments();
     segments::merge(
         &Evidence::new(timeline, facts),
-        segments
-            .iter()
-            .map(|segment| (segment, judge(&Evidence::new(segment, facts)))),
+        segments.iter().map(|segment| (segment, judge(&Evidence::new(segment, facts)))),
     )
 }
 
@@ -94,10 +92,7 @@ pub fn diagnose_now(
     if let Ok(accounting) = &mut diagnosis.accounting {
         accounting.index += live_from;
     }
-    Diagnosis {
-        earlier,
-        ..diagnosis
-    }
+    Diagnosis { earlier, ..diagnosis }
 }
 
 impl Diagnosis {
@@ -113,7 +108,8 @@ impl Diagnosis {
     pub fn of_partly_quoted_text(mut self) -> Self {
         self.verdict.remarks.insert(
             0,
-            "Some readings are quoted (behind >) and others are not: this may be about another host than yours."
+            "Some readings are quoted (behind >) and others are not: this may be about another \
+             host than yours."
                 .to_owned(),
         );
         self
@@ -269,18 +265,10 @@ impl RuleAnswers {
         self.without_story
             .retain(|incident| !is_unexplained(incident.id) || !is_at(&incident.stretch, &times));
         // A burst can explain another burst.
-        for bursts in self
-            .bursts
-            .iter()
-            .filter(|bursts| !is_unexplained(bursts.id))
-        {
+        for bursts in self.bursts.iter().filter(|bursts| !is_unexplained(bursts.id)) {
             times.extend(&bursts.stretches);
         }
-        for bursts in self
-            .bursts
-            .iter_mut()
-            .filter(|bursts| is_unexplained(bursts.id))
-        {
+        for bursts in self.bursts.iter_mut().filter(|bursts| is_unexplained(bursts.id)) {
             let count = bursts.stretches.len();
             bursts.stretches.retain(|stretch| !is_at(stretch, &times));
             if bursts.stretches.len() < count {
@@ -291,8 +279,7 @@ impl RuleAnswers {
         }
         self.bursts.retain(|bursts| !bursts.stretches.is_empty());
         let why = "each stall has its cause among the findings";
-        self.clear
-            .extend(dropped.into_iter().map(|id| (id, why.to_owned())));
+        self.clear.extend(dropped.into_iter().map(|id| (id, why.to_owned())));
         let known = |id: &str| {
             self.incidents.iter().any(|finding| finding.id == id)
                 || self.bursts.iter().any(|bursts| bursts.id == id)
@@ -307,11 +294,8 @@ impl RuleAnswers {
 
     fn add(&mut self, rule: &'static Rule, answer: incidents::RuleAnswer) {
         if answer.is_empty() {
-            let why = if answer.clear.is_empty() {
-                "nothing showed it".to_owned()
-            } else {
-                answer.clear
-            };
+            let why =
+                if answer.clear.is_empty() { "nothing showed it".to_owned() } else { answer.clear };
             self.clear.push((rule.id, why));
         }
         self.without_story.extend(answer.without_story);
@@ -386,9 +370,7 @@ mod tests {
     fn host(seconds: usize, thrash: &[(usize, usize)], throttled: &[(usize, usize)]) -> Case {
         let steps = |during: &[(usize, usize)], each: u64| {
             let mut steps = vec![0; seconds];
-            during
-                .iter()
-                .for_each(|(from, to)| steps[*from..*to].fill(each));
+            during.iter().for_each(|(from, to)| steps[*from..*to].fill(each));
             steps
         };
         let mut available = vec![Bytes::from_gib(3); seconds + 1];
@@ -406,12 +388,7 @@ mod tests {
             .counter_steps(PSI_MEMORY_FULL, &steps(thrash, 600_000))
             .gauge_of(Entity::Cgroup, "/lim", CGROUP_HIGH, high)
             .gauge_of(Entity::Cgroup, "/lim", CGROUP_CURRENT, Bytes::from_mib(85))
-            .counter_steps_of(
-                Entity::Cgroup,
-                "/lim",
-                CGROUP_EVENTS_HIGH,
-                &steps(throttled, 20),
-            )
+            .counter_steps_of(Entity::Cgroup, "/lim", CGROUP_EVENTS_HIGH, &steps(throttled, 20))
             .counter_steps_of(
                 Entity::Cgroup,
                 "/lim",
@@ -432,15 +409,9 @@ mod tests {
         let findings = diagnosis.findings.iter();
         findings
             .flat_map(|f| {
-                f.stretches().into_iter().map(|s| {
-                    (
-                        f.id,
-                        f.caused_by,
-                        f.severity,
-                        s.first - origin,
-                        s.last - origin,
-                    )
-                })
+                f.stretches()
+                    .into_iter()
+                    .map(|s| (f.id, f.caused_by, f.severity, s.first - origin, s.last - origin))
             })
             .collect()
     }
@@ -448,34 +419,20 @@ mod tests {
     #[test]
     fn an_incident_is_the_same_however_long_the_recording() {
         let alone = found(&diagnosed(&host(60, &[(10, 50)], &[])), 0);
-        assert!(
-            alone.contains(&("swap-thrash", None, Severity::Critical, 10, 50)),
-            "{alone:?}"
-        );
+        assert!(alone.contains(&("swap-thrash", None, Severity::Critical, 10, 50)), "{alone:?}");
         for calm in [120, 1800, 7200] {
             let within = host(2 * calm + 60, &[(calm + 10, calm + 50)], &[]);
-            assert_eq!(
-                found(&diagnosed(&within), calm),
-                alone,
-                "{calm} s of calm on each side"
-            );
+            assert_eq!(found(&diagnosed(&within), calm), alone, "{calm} s of calm on each side");
         }
     }
 
     #[test]
     fn two_simultaneous_problems_are_two_roots() {
         let diagnosis = diagnosed(&host(300, &[(100, 160)], &[(120, 200)]));
-        let roots: Vec<_> = diagnosis
-            .findings
-            .iter()
-            .filter(|f| f.caused_by.is_none())
-            .collect();
+        let roots: Vec<_> = diagnosis.findings.iter().filter(|f| f.caused_by.is_none()).collect();
         let scopes: Vec<_> = roots.iter().map(|f| (f.id, f.scope.key.as_str())).collect();
         assert!(scopes.contains(&("swap-thrash", "")), "{scopes:?}");
-        assert!(
-            scopes.contains(&("cgroup-high-throttle", "/lim")),
-            "{scopes:?}"
-        );
+        assert!(scopes.contains(&("cgroup-high-throttle", "/lim")), "{scopes:?}");
     }
 
     #[test]
@@ -505,16 +462,12 @@ mod tests {
     #[test]
     fn cheap_bursts_are_counted_and_many_costly_ones_are_a_finding() {
         let bursts = |count: usize| -> Vec<(usize, usize)> {
-            (0..count)
-                .map(|at| (100 + at * 60, 105 + at * 60))
-                .collect()
+            (0..count).map(|at| (100 + at * 60, 105 + at * 60)).collect()
         };
         let cheap = |count| {
             let steps = |each: u64| {
                 let mut steps = vec![0; 3600];
-                bursts(count)
-                    .iter()
-                    .for_each(|(from, to)| steps[*from..*to].fill(each));
+                bursts(count).iter().for_each(|(from, to)| steps[*from..*to].fill(each));
                 steps
             };
             let case = Case::over(3600)
@@ -552,10 +505,7 @@ mod tests {
             let is_thrash = |id: &str| id == "page-cache-thrash";
             let counted = diagnosis.bursts.iter().find(|bursts| is_thrash(bursts.id));
             let clear = diagnosis.clear.iter().find(|(id, _)| is_thrash(id));
-            (
-                counted.map(Bursts::count),
-                clear.map(|(_, why)| why.clone()),
-            )
+            (counted.map(Bursts::count), clear.map(|(_, why)| why.clone()))
         };
         assert_eq!(bursts(1), (Some(3), None));
         let (counted, clear) = bursts(0);

@@ -135,8 +135,7 @@ pub(crate) fn beside_levels(
     };
     let is_within = |one: &Occurrence| {
         let at = one.first;
-        all.iter()
-            .any(|level| (level.first..=level.last).contains(&at))
+        all.iter().any(|level| (level.first..=level.last).contains(&at))
     };
     reported.retain(|one| !is_within(one));
     all.extend(reported);
@@ -145,12 +144,7 @@ pub(crate) fn beside_levels(
 
 /// A trigger that fires on kernel reports of the host, with the outcome where there is none.
 pub(crate) fn trigger(find: Find, none: SourceQuestion) -> Trigger {
-    Trigger::Found(FoundBy {
-        find,
-        could: None,
-        scope: Subjects::Host,
-        none: Some(none),
-    })
+    Trigger::Found(FoundBy { find, could: None, scope: Subjects::Host, none: Some(none) })
 }
 
 /// The matching reports of a stretch, in order.
@@ -205,10 +199,7 @@ pub(crate) fn headline(cx: &Evidence<'_>) -> String {
     } else {
         let page = one.report.page_size.or(cx.facts.page_size);
         let of_pages = || one.asked.map(|asked| format!(" for {}", asked.size(page)));
-        let of_vmalloc = one
-            .report
-            .vmalloc
-            .map(|size| format!(" for {size} of vmalloc space"));
+        let of_vmalloc = one.report.vmalloc.map(|size| format!(" for {size} of vmalloc space"));
         let size = of_vmalloc.or_else(of_pages);
         format!(
             "A request{} {}, which alone kills no process",

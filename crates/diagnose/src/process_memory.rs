@@ -74,10 +74,7 @@ impl MemoryVerdict {
         if !heap.is_whole {
             return Self::Unclear;
         }
-        match (
-            heap.is_fragmented(least, figures.rss),
-            heap.is_fragmented(most, figures.rss),
-        ) {
+        match (heap.is_fragmented(least, figures.rss), heap.is_fragmented(most, figures.rss)) {
             (true, true) => Self::Fragmented,
             (false, true) => Self::Unclear,
             _ if heap.resident >= figures.rss.share(OWNER_SHARE_MIN) => Self::Live,
@@ -160,11 +157,8 @@ mod tests {
 
     #[test]
     fn a_process_in_swap_is_not_small() {
-        let figures = ProcessFigures {
-            rss: Bytes::from_mib(10),
-            swapped: Bytes::from_gib(4),
-            heap: None,
-        };
+        let figures =
+            ProcessFigures { rss: Bytes::from_mib(10), swapped: Bytes::from_gib(4), heap: None };
         assert_eq!(MemoryVerdict::of(&figures), MemoryVerdict::NotRead);
     }
 
@@ -172,28 +166,12 @@ mod tests {
     fn free_memory_decides_where_it_is_a_large_part_of_heap_and_process() {
         use MemoryVerdict as V;
         assert_eq!(verdict(236, Some((225, 130, 1))), V::Fragmented);
-        assert_eq!(
-            verdict(227, Some((94, 86, 0))),
-            V::Fragmented,
-            "a buffer pool beside it"
-        );
-        assert_eq!(
-            verdict(2000, Some((94, 86, 0))),
-            V::OtherOwner,
-            "4 % of the process"
-        );
+        assert_eq!(verdict(227, Some((94, 86, 0))), V::Fragmented, "a buffer pool beside it");
+        assert_eq!(verdict(2000, Some((94, 86, 0))), V::OtherOwner, "4 % of the process");
         assert_eq!(verdict(400, Some((390, 12, 0))), V::Live);
-        assert_eq!(
-            verdict(40, Some((30, 12, 0))),
-            V::Live,
-            "12 MiB are worth no action"
-        );
+        assert_eq!(verdict(40, Some((30, 12, 0))), V::Live, "12 MiB are worth no action");
         assert_eq!(verdict(129, Some((12, 0, 0))), V::OtherOwner);
-        assert_eq!(
-            verdict(129, Some((0, 0, 0))),
-            V::OtherOwner,
-            "another allocator"
-        );
+        assert_eq!(verdict(129, Some((0, 0, 0))), V::OtherOwner, "another allocator");
     }
 
     #[test]

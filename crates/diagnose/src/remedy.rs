@@ -28,9 +28,7 @@ impl Fix {
         fact: Fact,
         value: impl Display,
     ) -> Self {
-        let old = cx
-            .number(fact)
-            .map(|old| format!("sysctl -w {}={old}", fact.name));
+        let old = cx.number(fact).map(|old| format!("sysctl -w {}={old}", fact.name));
         Self::of_host(cx, what)
             .now(format!("sysctl -w {}={value}", fact.name))
             .keep(kept_tunable(fact.name, value))
@@ -57,17 +55,13 @@ impl Fix {
     ) -> Self {
         let is_plain = |old: &String| {
             !old.is_empty()
-                && old
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'+')
+                && old.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'+')
         };
         let old = old.map(|old| old.to_string()).filter(is_plain);
         let undo = old.map(|old| format!("echo {old} > {path}"));
         Self::say(what)
             .now(format!("echo {value} > {path}"))
-            .keep(format!(
-                "echo 'w {path} - - - - {value}' >> /etc/tmpfiles.d/memtide.conf"
-            ))
+            .keep(format!("echo 'w {path} - - - - {value}' >> /etc/tmpfiles.d/memtide.conf"))
             .undo(undo.unwrap_or_default())
     }
 
@@ -79,11 +73,7 @@ impl Fix {
         background: Bytes,
         most: Option<Bytes>,
     ) -> Self {
-        let background = (
-            DIRTY_BACKGROUND_BYTES,
-            DIRTY_BACKGROUND_RATIO,
-            background.get(),
-        );
+        let background = (DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, background.get());
         let most = most.map(|most| (DIRTY_BYTES, DIRTY_RATIO, most.get()));
         let limits: Vec<_> = std::iter::once(background).chain(most).collect();
         let held = |(bytes, ratio, _): &(Fact, Fact, u64)| {
@@ -94,9 +84,7 @@ impl Fix {
         };
         let undo: Option<Vec<String>> = limits.iter().map(held).collect();
         let each = |line: fn(&str, u64) -> String| {
-            let lines = limits
-                .iter()
-                .map(|(bytes, _, value)| line(bytes.name, *value));
+            let lines = limits.iter().map(|(bytes, _, value)| line(bytes.name, *value));
             lines.collect::<Vec<_>>().join("\n")
         };
         Self::of_host(cx, what)
@@ -113,9 +101,7 @@ impl Fix {
                 "fallocate -l {mib}M {path} && chmod 600 {path} && mkswap {path} && swapon {path}"
             ))
             .keep(format!("echo '{path} none swap sw 0 0' >> /etc/fstab"))
-            .undo(format!(
-                "swapoff {path} && rm {path} && sed -i '\\|^{path} |d' /etc/fstab"
-            ))
+            .undo(format!("swapoff {path} && rm {path} && sed -i '\\|^{path} |d' /etc/fstab"))
     }
 
     /// Slows down the largest unit at a sample, if there is one that can be named; otherwise in words.
@@ -124,7 +110,8 @@ impl Fix {
             let how = if has_memory_high(cx) {
                 "systemctl set-property takes MemoryHigh for a service."
             } else {
-                "MemoryLimit= in its unit does that for a service, memory.limit_in_bytes for any cgroup."
+                "MemoryLimit= in its unit does that for a service, memory.limit_in_bytes for any \
+                 cgroup."
             };
             return Self::say(format!("{what} {how}"));
         };
@@ -184,26 +171,22 @@ mod tests {
 
     /// The fix on a host of 1,000 MiB with a cgroup of `mib`.
     fn cap(group: &str, mib: u64) -> Fix {
-        let case = Case::over(20)
-            .gauge(MEM_TOTAL, Bytes::from_mib(1000))
-            .gauge_of(Entity::Cgroup, group, CGROUP_CURRENT, Bytes::from_mib(mib));
+        let case = Case::over(20).gauge(MEM_TOTAL, Bytes::from_mib(1000)).gauge_of(
+            Entity::Cgroup,
+            group,
+            CGROUP_CURRENT,
+            Bytes::from_mib(mib),
+        );
         case.with(|cx| Fix::cap(cx, 10, "Cap it."))
     }
 
     #[test]
     fn the_largest_unit_is_capped_by_its_name_and_at_a_size() {
         let fix = cap("/system.slice/web.service", 400);
-        assert_eq!(
-            fix.now,
-            "systemctl set-property --runtime web.service MemoryHigh=300M"
-        );
+        assert_eq!(fix.now, "systemctl set-property --runtime web.service MemoryHigh=300M");
         // Its memory.high was not read.
         assert_eq!(fix.undo, "");
-        assert!(
-            fix.what.contains("web.service with up to 400 MiB"),
-            "{}",
-            fix.what
-        );
+        assert!(fix.what.contains("web.service with up to 400 MiB"), "{}", fix.what);
     }
 
     #[test]
@@ -217,10 +200,7 @@ mod tests {
             case.with(fix).undo
         };
         let (bytes, ratio) = (DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO);
-        assert_eq!(
-            undo(&[(bytes, "0"), (ratio, "10")]),
-            "sysctl -w vm.dirty_background_ratio=10"
-        );
+        assert_eq!(undo(&[(bytes, "0"), (ratio, "10")]), "sysctl -w vm.dirty_background_ratio=10");
         assert_eq!(
             undo(&[(bytes, "4096"), (ratio, "0")]),
             "sysctl -w vm.dirty_background_bytes=4096"
@@ -233,13 +213,7 @@ mod tests {
     fn what_a_file_is_said_to_hold_is_taken_back_only_as_a_plain_word() {
         let undo = |old| Fix::file("", "/sys/x", "never", old).undo;
         assert_eq!(undo(Some("defer+madvise")), "echo defer+madvise > /sys/x");
-        for old in [
-            Some("$(reboot)"),
-            Some("a; reboot"),
-            Some("a\nb"),
-            Some(""),
-            None,
-        ] {
+        for old in [Some("$(reboot)"), Some("a; reboot"), Some("a\nb"), Some(""), None] {
             assert_eq!(undo(old), "", "{old:?}");
         }
     }
@@ -247,10 +221,9 @@ mod tests {
     #[test]
     fn what_the_largest_unit_had_is_what_comes_back() {
         let group = "/system.slice/web.service";
-        for (had, high) in [
-            (Limit::Bytes(Bytes::from_mib(900)), "943718400"),
-            (Limit::Unlimited, "infinity"),
-        ] {
+        for (had, high) in
+            [(Limit::Bytes(Bytes::from_mib(900)), "943718400"), (Limit::Unlimited, "infinity")]
+        {
             let case = Case::over(20)
                 .gauge(MEM_TOTAL, Bytes::from_mib(1000))
                 .gauge_of(Entity::Cgroup, group, CGROUP_HIGH, had)
@@ -284,11 +257,7 @@ mod tests {
             ("/system.slice/a; reboot.service", 400),
         ] {
             let fix = cap(group, mib);
-            assert_eq!(
-                (fix.now.as_str(), fix.persistent.as_str()),
-                ("", ""),
-                "{group}"
-            );
+            assert_eq!((fix.now.as_str(), fix.persistent.as_str()), ("", ""), "{group}");
             assert!(fix.what.starts_with("Cap it."));
         }
     }

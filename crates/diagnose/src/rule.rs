@@ -24,8 +24,7 @@ impl<'a> Incident<'a> {
     /// # Errors
     /// [`Missing`] if the incident is one of the host.
     pub(crate) fn entity(&self) -> Result<&'a EntitySeries, Missing> {
-        self.of
-            .ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))
+        self.of.ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))
     }
 }
 

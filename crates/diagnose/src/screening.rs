@@ -11,9 +11,7 @@ use crate::trigger;
 pub fn could_hold(rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     let mut any = vec![false; rolled.len()];
     for (_, could) in could_hold_by_rule(rolled, facts) {
-        any.iter_mut()
-            .zip(could)
-            .for_each(|(any, could)| *any |= could);
+        any.iter_mut().zip(could).for_each(|(any, could)| *any |= could);
     }
     any
 }

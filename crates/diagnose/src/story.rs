@@ -71,10 +71,7 @@ impl Finding {
         for (signal, what) in [
             (MEM_ANON, "anonymous memory"),
             (MEM_SHMEM, "shared memory"),
-            (
-                MEM_SLAB_UNRECLAIMABLE,
-                "kernel objects that cannot be dropped",
-            ),
+            (MEM_SLAB_UNRECLAIMABLE, "kernel objects that cannot be dropped"),
         ] {
             let part = cx.level(signal, index).filter(|part| *part >= much);
             self = self.with(part, |finding, part| {

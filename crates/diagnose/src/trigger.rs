@@ -103,11 +103,7 @@ pub(crate) const LEVEL: Span = Span::from_secs(10);
 impl While {
     /// Returns the duration below which it is not even a burst: half of `at_least` for a flow, all of it for a level.
     pub(crate) fn shortest(&self) -> Span {
-        if self.when.is_flow() {
-            self.at_least.times(0.5)
-        } else {
-            self.at_least
-        }
+        if self.when.is_flow() { self.at_least.times(0.5) } else { self.at_least }
     }
 }
 
@@ -119,23 +115,13 @@ impl Trigger {
 
     /// A trigger on each entity of `scope`, as long as `when` holds.
     pub(crate) fn on(scope: Subjects, at_least: Span, when: Predicate) -> Self {
-        Self::While(While {
-            scope,
-            when,
-            at_least,
-            alert_if: None,
-            reported: None,
-            noticed: None,
-        })
+        Self::While(While { scope, when, at_least, alert_if: None, reported: None, noticed: None })
     }
 
     /// The same trigger, of which an alert fires only where this holds as well.
     pub(crate) fn alert_if(self, also: Predicate) -> Self {
         match self {
-            Self::While(it) => Self::While(While {
-                alert_if: Some(also),
-                ..it
-            }),
+            Self::While(it) => Self::While(While { alert_if: Some(also), ..it }),
             other => other,
         }
     }
@@ -143,10 +129,7 @@ impl Trigger {
     /// The same trigger, which also fires on kernel reports of the host.
     pub(crate) fn or_reported(self, is_reported: ReportFilter) -> Self {
         match self {
-            Self::While(it) => Self::While(While {
-                reported: Some(is_reported),
-                ..it
-            }),
+            Self::While(it) => Self::While(While { reported: Some(is_reported), ..it }),
             other => other,
         }
     }
@@ -154,10 +137,7 @@ impl Trigger {
     /// The same trigger, which also fires on messages of this kind.
     pub(crate) fn or_noticed(self, kind: NoticeKind) -> Self {
         match self {
-            Self::While(it) => Self::While(While {
-                noticed: Some(kind),
-                ..it
-            }),
+            Self::While(it) => Self::While(While { noticed: Some(kind), ..it }),
             other => other,
         }
     }

@@ -30,11 +30,7 @@ fn host(groups: u64, parents: u64) -> Timeline {
             add(&format!("/p{parent}"), Limit::Unlimited, killed * below);
         }
         for group in 0..groups {
-            add(
-                &key(group, parents),
-                Limit::Bytes(Bytes::from_mib(100)),
-                killed,
-            );
+            add(&key(group, parents), Limit::Bytes(Bytes::from_mib(100)), killed);
         }
         timeline.push(&sample).expect("in order");
     }
@@ -78,15 +74,9 @@ fn four_times_the_cgroups_with_kills_cost_less_than_eight_times_as_much() {
             |timeline: &Timeline| least_time(|| drop(diagnose::diagnose(timeline, &facts)));
         let listed = |timeline: &Timeline| least_time(|| drop(timeline::events(timeline, &facts)));
         let (less, more) = (diagnosed(&few), diagnosed(&many));
-        assert!(
-            more < less.times(8.0),
-            "diagnosis, {parents} parents: {less:?}, {more:?}"
-        );
+        assert!(more < less.times(8.0), "diagnosis, {parents} parents: {less:?}, {more:?}");
         let (less, more) = (listed(&few), listed(&many));
-        assert!(
-            more < less.times(8.0),
-            "events, {parents} parents: {less:?}, {more:?}"
-        );
+        assert!(more < less.times(8.0), "events, {parents} parents: {less:?}, {more:?}");
     }
 }
 

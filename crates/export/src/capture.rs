@@ -34,10 +34,7 @@ impl Exporter for Capture {
 
     fn export(&self, source: &Source, _: &Picks, output: &mut dyn Write) -> io::Result<Exported> {
         let converted = convert(source, output)?;
-        Ok(Exported {
-            written: converted.samples,
-            left_out: converted.in_words(),
-        })
+        Ok(Exported { written: converted.samples, left_out: converted.in_words() })
     }
 }
 
@@ -150,10 +147,7 @@ fn without_report(sample: &Sample, report: &KernelReport) -> Sample {
             other.host.set_raw(signal, raw);
         }
     }
-    for entity in Entity::ALL
-        .into_iter()
-        .filter(|entity| *entity != Entity::Host)
-    {
+    for entity in Entity::ALL.into_iter().filter(|entity| *entity != Entity::Host) {
         if reported.table(entity).rows().is_empty() {
             other.table_mut(entity).clone_from(sample.table(entity));
         }
@@ -202,10 +196,7 @@ impl Converted {
         let events = left_out_text(self.events_left_out, "event", |those| {
             format!("the recorder noted {those}: services, its own beginning and end")
         });
-        [signals, reports, fields, events]
-            .into_iter()
-            .flatten()
-            .collect()
+        [signals, reports, fields, events].into_iter().flatten().collect()
     }
 
     /// Returns the report of each sample that has one, with its text.
@@ -247,11 +238,8 @@ impl Converted {
     fn note_lost_readings(&mut self, row: &Row, back: Option<&Row>) {
         let mut back: Vec<_> = back.into_iter().flat_map(Row::iter).collect();
         back.sort_unstable();
-        let lost = row
-            .iter()
-            .filter(|reading| back.binary_search(reading).is_err());
-        self.left_out
-            .extend(lost.map(|(signal, _)| signal.def().name));
+        let lost = row.iter().filter(|reading| back.binary_search(reading).is_err());
+        self.left_out.extend(lost.map(|(signal, _)| signal.def().name));
     }
 }
 

@@ -32,8 +32,7 @@ pub(crate) fn of<'a>(
     runs: impl Iterator<Item = (SignalId, &'a [Run])>,
     picks: &Picks,
 ) -> Vec<(SignalId, &'a [Run])> {
-    runs.filter(|(signal, runs)| picks.has(*signal) && !runs.is_empty())
-        .collect()
+    runs.filter(|(signal, runs)| picks.has(*signal) && !runs.is_empty()).collect()
 }
 
 /// The requested columns of one entity.
@@ -48,10 +47,7 @@ impl EntityColumns<'_> {
     pub(crate) fn span(&self) -> Option<(usize, usize)> {
         let firsts = self.columns.iter().filter_map(|(_, runs)| runs.first());
         let lasts = self.columns.iter().filter_map(|(_, runs)| runs.last());
-        Some((
-            firsts.map(|run| run.first()).min()?,
-            lasts.map(|run| run.last()).max()?,
-        ))
+        Some((firsts.map(|run| run.first()).min()?, lasts.map(|run| run.last()).max()?))
     }
 }
 
@@ -63,15 +59,14 @@ pub(crate) fn table<'a>(
 ) -> Vec<EntityColumns<'a>> {
     let mut all = Vec::new();
     if entity == Entity::Host {
-        all.push(EntityColumns {
-            entity: None,
-            columns: of(timeline.host_runs(), picks),
-        });
+        all.push(EntityColumns { entity: None, columns: of(timeline.host_runs(), picks) });
     }
-    all.extend(timeline.entities(entity).map(|series| EntityColumns {
-        entity: Some(series),
-        columns: of(series.runs(), picks),
-    }));
+    all.extend(
+        timeline.entities(entity).map(|series| EntityColumns {
+            entity: Some(series),
+            columns: of(series.runs(), picks),
+        }),
+    );
     all.retain(|series| !series.columns.is_empty());
     all
 }

@@ -42,10 +42,8 @@ impl Exporter for Csv {
             .collect();
         let signals: Vec<SignalId> = signals.into_iter().collect();
         self.header(&signals, output)?;
-        let mut rows: Vec<CsvRows<'_>> = table
-            .iter()
-            .filter_map(|s| CsvRows::new(s, &signals))
-            .collect();
+        let mut rows: Vec<CsvRows<'_>> =
+            table.iter().filter_map(|s| CsvRows::new(s, &signals)).collect();
         // Entities are checked from their first sample on only, as processes come and go.
         rows.sort_by_key(|rows| std::cmp::Reverse(rows.first));
         let mut there: Vec<CsvRows<'_>> = Vec::new();
@@ -67,10 +65,7 @@ impl Exporter for Csv {
                 written += usize::from(rows.write(index, &start, output)?);
             }
         }
-        Ok(Exported {
-            written,
-            left_out: Vec::new(),
-        })
+        Ok(Exported { written, left_out: Vec::new() })
     }
 }
 
@@ -126,13 +121,7 @@ impl<'a> CsvRows<'a> {
             let names = [&entity.key, &entity.label, &entity.group];
             names.map(|name| format!(",{}", field(name))).concat()
         });
-        Some(Self {
-            series,
-            first,
-            last,
-            cells: signals.iter().map(cell).collect(),
-            names,
-        })
+        Some(Self { series, first, last, cells: signals.iter().map(cell).collect(), names })
     }
 
     /// Writes the row of a sample, if anything was read.
@@ -156,19 +145,13 @@ impl<'a> CsvRows<'a> {
 }
 
 fn number(signal: SignalId, raw: u64) -> String {
-    if timeline::metric::is_unlimited(signal, raw) {
-        "inf".to_owned()
-    } else {
-        raw.to_string()
-    }
+    if timeline::metric::is_unlimited(signal, raw) { "inf".to_owned() } else { raw.to_string() }
 }
 
 /// Returns a text as a field, quoted if necessary. A user chooses the names of processes and cgroups: what is not plainly visible is
 /// escaped ([`timeline::plain`]), and what a spreadsheet would take for a formula begins with `'`, also `-.slice`.
 pub fn field(text: &str) -> Cow<'_, str> {
-    let is_formula = text
-        .trim_start()
-        .starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
+    let is_formula = text.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
     let plain = match escape(text) {
         plain if is_formula => Cow::Owned(format!("'{plain}")),
         plain => plain,

@@ -24,15 +24,9 @@ pub(crate) fn labels(series: Option<&EntitySeries>) -> String {
             vec![("pid", pid), ("comm", &series.label)]
         }
     };
-    let pairs: Vec<String> = pairs
-        .into_iter()
-        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
-        .collect();
-    if pairs.is_empty() {
-        String::new()
-    } else {
-        format!("{{{}}}", pairs.join(","))
-    }
+    let pairs: Vec<String> =
+        pairs.into_iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
 }
 
 /// Escapes what is not plainly visible ([`timeline::plain`]), and then with a backslash what would end a value.

@@ -69,11 +69,7 @@ impl Exporter for OpenMetrics {
                     without_pages.push(signal.def().name);
                     continue;
                 };
-                let family = Family {
-                    metric,
-                    entity: *entity,
-                    timeline,
-                };
+                let family = Family { metric, entity: *entity, timeline };
                 if self.all {
                     exported.written += 1;
                     backwards += family.all(&its, output)?;
@@ -94,7 +90,8 @@ impl Exporter for OpenMetrics {
         }
         if backwards > 0 {
             exported.left_out.push(format!(
-                "{backwards} readings from after the wall clock was moved back, until it was there again"
+                "{backwards} readings from after the wall clock was moved back, until it was there \
+                 again"
             ));
         }
         output.write_all(b"# EOF\n")?;

@@ -69,11 +69,7 @@ pub(super) fn numbers(source: &Source, entity: Entity) -> Vec<(String, u64)> {
         };
         match entity {
             Entity::Host => take(&sample.host),
-            _ => sample
-                .table(entity)
-                .rows()
-                .iter()
-                .for_each(|row| take(&row.row)),
+            _ => sample.table(entity).rows().iter().for_each(|row| take(&row.row)),
         }
     }
     all.sort();

@@ -97,18 +97,15 @@ fn row(name: &str, arguments: &str, goal: f64) {
     let count =
         chunks.live.chunks + chunks.cached.chunks + chunks.fast.chunks + chunks.binned.chunks;
     println!(
-        "| {name} | {:.0} | {:.1} | {:.1} | {walk:.3} | {goal:.2} | {floor:.3} | {:.0} | {:.0} | {:.0} | {} |",
+        "| {name} | {:.0} | {:.1} | {:.1} | {walk:.3} | {goal:.2} | {floor:.3} | {:.0} | {:.0} | \
+         {:.0} | {} |",
         copied as f64 / MIB as f64,
         count as f64 / 1e6,
         chunks.fast.chunks as f64 / 1e6,
         peak as f64 / MIB as f64,
         peak.saturating_sub(before) as f64 / MIB as f64,
         count as f64 / 1e6 / walk,
-        if walk <= goal && peak <= MEMORY_GOAL_BYTES {
-            "met"
-        } else {
-            "missed"
-        },
+        if walk <= goal && peak <= MEMORY_GOAL_BYTES { "met" } else { "missed" },
     );
 }
 
@@ -124,26 +121,10 @@ enum Beside {
 
 /// What is compared: its name, without and with.
 const COMPARED: [(&str, Beside, Beside); 4] = [
-    (
-        "while read, against alone",
-        Beside::Nothing,
-        Beside::Reading,
-    ),
-    (
-        "while read, against beside computing",
-        Beside::Computing,
-        Beside::Reading,
-    ),
-    (
-        "while read, against beside copying",
-        Beside::Copying,
-        Beside::Reading,
-    ),
-    (
-        "beside computing, against alone",
-        Beside::Nothing,
-        Beside::Computing,
-    ),
+    ("while read, against alone", Beside::Nothing, Beside::Reading),
+    ("while read, against beside computing", Beside::Computing, Beside::Reading),
+    ("while read, against beside copying", Beside::Copying, Beside::Reading),
+    ("beside computing, against alone", Beside::Nothing, Beside::Computing),
 ];
 
 /// What a target with one busy thread loses while its heap is read without a pause: windows with and without, in turns,
@@ -169,7 +150,8 @@ fn throughput() {
         (figure(&target.ask("ops"), "ops") - before) as f64 / seconds
     };
     println!(
-        "| target with one busy thread | pairs | M op/s | loss %: median | quarter | three quarters |"
+        "| target with one busy thread | pairs | M op/s | loss %: median | quarter | three \
+         quarters |"
     );
     println!("|---|---|---|---|---|---|");
     for (name, without, with) in COMPARED {
@@ -212,7 +194,8 @@ fn main() {
         return;
     }
     println!(
-        "| heap | MiB | M chunks | M fast | walk s | goal s | copy s | peak MiB | own MiB | M chunks/s | goals |"
+        "| heap | MiB | M chunks | M fast | walk s | goal s | copy s | peak MiB | own MiB | M \
+         chunks/s | goals |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-'));

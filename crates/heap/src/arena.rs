@@ -33,12 +33,7 @@ pub(crate) struct ArenaFields {
 impl ArenaFields {
     /// Reads the fields of the arena with these bins; `None` if they cannot be read.
     pub(crate) fn read(memory: &impl TargetMemory, layout: ArenaLayout, bins: u64) -> Option<Self> {
-        Some(Self::of(
-            memory,
-            layout,
-            bins,
-            &ArenaWords::read(memory, bins)?,
-        ))
+        Some(Self::of(memory, layout, bins, &ArenaWords::read(memory, bins)?))
     }
 
     /// How much the arena's size changed since, or, if it did not, where its top begins.
@@ -91,10 +86,7 @@ pub(crate) struct ThreadHeaps<'a> {
 
 impl<'a> ThreadHeaps<'a> {
     pub(crate) const fn new(mappings: &'a Mappings) -> Self {
-        Self {
-            mappings,
-            ends: BTreeMap::new(),
-        }
+        Self { mappings, ends: BTreeMap::new() }
     }
 
     /// Adds a heap. One that overlaps another is forged, or a chain's loop, and so is one with memory that it may share:
@@ -181,11 +173,7 @@ impl ArenaState {
                 return;
             }
             let is_first = state & !(alignment - 1) == heap;
-            let first = if is_first {
-                state + layout.state_bytes()
-            } else {
-                heap + header_bytes
-            };
+            let first = if is_first { state + layout.state_bytes() } else { heap + header_bytes };
             self.parts.push(ArenaPart {
                 range: heap..heap + size,
                 first_chunk: first.next_multiple_of(16),

@@ -39,9 +39,5 @@ impl SizeWord {
 
 /// Decodes a link of a thread cache or fast bin. Since 2.32 it is stored XORed with its own address ("safe-linking").
 pub(crate) const fn decode_link(stored: u64, field_address: u64, is_safe: bool) -> u64 {
-    if is_safe {
-        stored ^ (field_address >> 12)
-    } else {
-        stored
-    }
+    if is_safe { stored ^ (field_address >> 12) } else { stored }
 }

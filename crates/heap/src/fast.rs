@@ -208,16 +208,12 @@ impl FastCandidates {
         }
         self.sort();
         let index = UnitIndex::new(span.units, &self.chunks);
-        let starts: Vec<Option<usize>> = heads
-            .iter()
-            .map(|head| span.unit(*head).and_then(|unit| index.place(unit)))
-            .collect();
+        let starts: Vec<Option<usize>> =
+            heads.iter().map(|head| span.unit(*head).and_then(|unit| index.place(unit))).collect();
         let mut is_listed = vec![0_u64; self.chunks.len().div_ceil(64)];
         // Not short-circuiting: what each list reaches counts, whole or torn.
-        let torn = starts
-            .iter()
-            .filter(|start| !self.chase(&index, **start, &mut is_listed))
-            .count();
+        let torn =
+            starts.iter().filter(|start| !self.chase(&index, **start, &mut is_listed)).count();
         if torn > 0 {
             let rounds = if is_safe { 1 } else { PLAIN_ROUNDS };
             self.add_linked(&index, &starts, rounds, &mut is_listed);
@@ -359,11 +355,7 @@ impl<'a> UnitIndex<'a> {
             firsts.resize(stretches.max(firsts.len()), place);
         }
         firsts.push(u32::try_from(candidates.len()).unwrap_or(u32::MAX));
-        Self {
-            candidates,
-            firsts,
-            shift,
-        }
+        Self { candidates, firsts, shift }
     }
 
     fn place(&self, unit: u32) -> Option<usize> {

@@ -42,15 +42,8 @@ pub(crate) fn arenas(
     mappings: &Mappings,
     page: u64,
 ) -> Option<FoundArenas> {
-    let mut search = ArenaSearch {
-        memory,
-        mappings,
-        page,
-        left: LOOKUPS_MAX,
-    };
-    ranges(mappings)
-        .into_iter()
-        .find_map(|data| search.in_data(&data))
+    let mut search = ArenaSearch { memory, mappings, page, left: LOOKUPS_MAX };
+    ranges(mappings).into_iter().find_map(|data| search.in_data(&data))
 }
 
 /// Returns ranges of static data in the order in which they are searched: the C library's, then others'. A file's
@@ -150,10 +143,7 @@ impl<M: TargetMemory> ArenaSearch<'_, M> {
         }
         self.left = self.left.checked_sub(BIN_PAIRS * 2)?;
         let area = if window.is_present(top_field) && window.is_present(end - 8) {
-            ArenaWords {
-                bins,
-                words: window.words(top_field),
-            }
+            ArenaWords { bins, words: window.words(top_field) }
         } else {
             ArenaWords::read(self.memory, bins)?
         };
@@ -169,10 +159,7 @@ impl<M: TargetMemory> ArenaSearch<'_, M> {
         // A damaged ring leaves the main arena: its own fields do not depend on the layout.
         let (offset, ring) = ring.unwrap_or((BINS_OFFSETS[0], vec![area.bins]));
         FoundArenas {
-            layout: ArenaLayout {
-                bins_offset: offset,
-                system_behind_bins: system_offset(area),
-            },
+            layout: ArenaLayout { bins_offset: offset, system_behind_bins: system_offset(area) },
             bins: ring,
             data: data.clone(),
             is_ring_whole,
@@ -188,9 +175,7 @@ fn is_empty_bin(window: &PageWindow, at: u64) -> bool {
 /// Whether a chunk may be at an address.
 fn is_chunk(mappings: &Mappings, address: u64) -> bool {
     address.is_multiple_of(16)
-        && mappings
-            .at(address)
-            .is_some_and(|one| one.is_anonymous() && one.is_private_writable())
+        && mappings.at(address).is_some_and(|one| one.is_anonymous() && one.is_private_writable())
 }
 
 /// The words of an arena from `top` on, copied at once.

@@ -51,11 +51,6 @@ impl Heap {
             (free * LOW * (1.0 - left.sqrt())) as u64,
             (free * (HIGH * (1.0 - left)).min(1.0)) as u64,
         );
-        Some(ArenaForecast {
-            arenas,
-            arenas_max,
-            low_bytes: low,
-            high_bytes: high,
-        })
+        Some(ArenaForecast { arenas, arenas_max, low_bytes: low, high_bytes: high })
     }
 }

@@ -165,9 +165,7 @@ pub(crate) fn read_within<M: TargetMemory>(
         return Err(HeapError::Unused);
     }
     if states.iter().all(|arena| arena.parts.is_empty()) {
-        return Err(HeapError::UnknownLayout(
-            "no arena has a part that begins as it should",
-        ));
+        return Err(HeapError::UnknownLayout("no arena has a part that begins as it should"));
     }
     // What an arena claims to have may be forged; its parts are address space of the process.
     let parts = states.iter().flat_map(|arena| &arena.parts);
@@ -180,9 +178,7 @@ pub(crate) fn read_within<M: TargetMemory>(
         // No cache was where the first of each heap is; the walk has seen where others may be.
         let known = reader.form;
         let caches = reader.caches.iter();
-        reader.form = caches
-            .copied()
-            .find_map(|chunk| tcache::form(memory, chunk));
+        reader.form = caches.copied().find_map(|chunk| tcache::form(memory, chunk));
         if reader.form.is_some_and(|form| form.key.is_some()) && reader.form != known {
             heap = reader.walk(reader.states());
         }
@@ -234,21 +230,11 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         parts.sort_by_key(|part| part.start);
         parts.dedup_by(|part, before| {
             let overlaps = part.start <= before.end;
-            before.end = if overlaps {
-                before.end.max(part.end)
-            } else {
-                before.end
-            };
+            before.end = if overlaps { before.end.max(part.end) } else { before.end };
             overlaps
         });
         let arenas = states.into_iter().map(|arena| self.arena(arena)).collect();
-        let mmapped = mmapped::find(
-            self.memory,
-            self.mappings,
-            &parts,
-            self.parameters,
-            self.page,
-        );
+        let mmapped = mmapped::find(self.memory, self.mappings, &parts, self.parameters, self.page);
         Heap {
             layout: self.found.layout,
             is_safe_linking: self.form.map(|form| form.is_safe),
@@ -316,11 +302,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         span: &ArenaSpan,
         part: &ArenaPart,
     ) -> (ChunkTotals, (PageTotals, CellRow, Vec<Range<u64>>)) {
-        let owner = if state.is_main {
-            TopOwner::Main
-        } else {
-            TopOwner::Thread
-        };
+        let owner = if state.is_main { TopOwner::Main } else { TopOwner::Thread };
         let layout = self.form.map(|form| form.layout);
         let mut context = ArenaContext {
             top_field: state.top_field(),
@@ -366,10 +348,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         let chunks = &mut arena.chunks;
         for units in 0..settled.live.len() {
             let bytes = units as u64 * 16;
-            let amount = |chunks: u64| Amount {
-                chunks,
-                bytes: chunks * bytes,
-            };
+            let amount = |chunks: u64| Amount { chunks, bytes: chunks * bytes };
             let (live, fast) = (amount(settled.live[units]), amount(settled.fast[units]));
             arena.fast_doubt_bytes += settled.doubtful[units] * bytes;
             chunks.fast.take(live);
@@ -392,10 +371,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         for chunk in self.cache_chunks(heap) {
             let cached = tcache::entries(self.memory, chunk, form.layout, form.is_safe);
             for (address, size) in cached.unwrap_or_default().chunks {
-                let one = Amount {
-                    chunks: 1,
-                    bytes: size,
-                };
+                let one = Amount { chunks: 1, bytes: size };
                 heap.cached_by_lists.join(one);
                 let part = parts.range(..=address).next_back();
                 let owner = part.filter(|(_, (end, _))| address < *end);
@@ -434,8 +410,7 @@ impl Arena {
     pub fn unexplained_bytes(&self) -> u64 {
         let found = self.chunks.arena_bytes();
         let most = found.saturating_add(self.chunks.foreign_bytes);
-        self.system_bytes
-            .abs_diff(self.system_bytes.clamp(found, most))
+        self.system_bytes.abs_diff(self.system_bytes.clamp(found, most))
     }
 }
 
@@ -460,10 +435,7 @@ impl Heap {
 
     /// Returns the size of all chunks with a mapping of their own.
     pub fn mmapped_bytes(&self) -> u64 {
-        let sizes = self
-            .mmapped
-            .iter()
-            .map(|chunk| chunk.range.end - chunk.range.start);
+        let sizes = self.mmapped.iter().map(|chunk| chunk.range.end - chunk.range.start);
         sizes.sum()
     }
 
@@ -479,11 +451,7 @@ impl Heap {
             let not_read = arena.chunks.unknown_bytes + arena.unexplained_bytes();
             not_read + arena.drift_bytes + arena.fast_doubt_bytes
         };
-        let changed = if self.has_changed() {
-            self.system_bytes() / DOUBT
-        } else {
-            0
-        };
+        let changed = if self.has_changed() { self.system_bytes() / DOUBT } else { 0 };
         let scattered = self.scatter_bytes / 2 * HALF_SCATTERS;
         let arenas = self.arenas.iter().map(of).sum::<u64>();
         arenas + self.spread_bytes.max(scattered) + changed
@@ -517,9 +485,7 @@ impl Heap {
     /// are neither live nor free it is unknown which are a cache's, so of caches it is the most that may be in RAM.
     pub fn unused_resident_bytes(&self) -> u64 {
         let pages = self.pages();
-        let other = pages
-            .resident
-            .saturating_sub(pages.live_resident + pages.free_resident);
+        let other = pages.resident.saturating_sub(pages.live_resident + pages.free_resident);
         pages.free_resident + self.chunks().cached.bytes.min(other)
     }
 

@@ -62,24 +62,9 @@ pub struct TcacheLayout {
 impl TcacheLayout {
     /// 2.42 and later, 2.30 to 2.41, 2.26 to 2.29.
     pub(crate) const ALL: [Self; 3] = [
-        Self {
-            chunk_bytes: 0x300,
-            count_bytes: 2,
-            bins: 76,
-            counts_room: true,
-        },
-        Self {
-            chunk_bytes: 0x290,
-            count_bytes: 2,
-            bins: 64,
-            counts_room: false,
-        },
-        Self {
-            chunk_bytes: 0x250,
-            count_bytes: 1,
-            bins: 64,
-            counts_room: false,
-        },
+        Self { chunk_bytes: 0x300, count_bytes: 2, bins: 76, counts_room: true },
+        Self { chunk_bytes: 0x290, count_bytes: 2, bins: 64, counts_room: false },
+        Self { chunk_bytes: 0x250, count_bytes: 1, bins: 64, counts_room: false },
     ];
 
     /// From the struct's start to its first list head.

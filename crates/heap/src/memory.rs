@@ -66,9 +66,7 @@ impl TargetMemory for LiveMemory {
     }
 
     fn populated(&self, range: &Range<u64>, runs: &mut Vec<PageRun>) -> PagesKnown {
-        self.memory
-            .populated(range, runs)
-            .unwrap_or(nothing_in(range))
+        self.memory.populated(range, runs).unwrap_or(nothing_in(range))
     }
 
     fn resident_bytes(&self) -> u64 {
@@ -77,10 +75,7 @@ impl TargetMemory for LiveMemory {
 }
 
 const fn nothing_in(range: &Range<u64>) -> PagesKnown {
-    PagesKnown {
-        until: range.end,
-        words: 0,
-    }
+    PagesKnown { until: range.end, words: 0 }
 }
 
 /// The memory of a process that may be hostile: arenas, links and address space cost it nothing. When reading has cost
@@ -109,10 +104,7 @@ pub(crate) const HEADER_NS: u64 = 6;
 impl<'a, M: TargetMemory> BoundedMemory<'a, M> {
     pub(crate) fn new(memory: &'a M) -> Self {
         let resident = memory.resident_bytes() / 1024 * ALLOWED_KIB_NS;
-        Self {
-            memory,
-            left_ns: Cell::new(ALLOWED_NS + resident),
-        }
+        Self { memory, left_ns: Cell::new(ALLOWED_NS + resident) }
     }
 
     pub(crate) fn charge(&self, ns: u64) {

@@ -149,10 +149,7 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
         let word = SizeWord(u64::from_le_bytes(*header.get(8..)?.first_chunk()?));
         // An aligned chunk begins behind its mapping's start; `prev_size` is the distance. Since 2.43 the size leaves
         // out the 16 bytes of the header.
-        let size = word
-            .size()
-            .checked_add(previous)?
-            .checked_next_multiple_of(self.page)?;
+        let size = word.size().checked_add(previous)?.checked_next_multiple_of(self.page)?;
         let rest = size - word.size() - previous;
         let fits =
             word.0 & 7 == 2 && (rest == 0 || rest == 16) && (self.page..=room).contains(&size);
@@ -162,11 +159,7 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
     fn add(&mut self, range: Range<u64>) {
         self.bytes += range.end - range.start;
         let (resident, swapped) = self.residency(&range);
-        self.found.push(MmappedChunk {
-            range,
-            resident,
-            swapped,
-        });
+        self.found.push(MmappedChunk { range, resident, swapped });
     }
 
     /// Returns the bytes of a range that are in RAM and in swap.
@@ -177,11 +170,7 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
         while at < range.end && self.words_left > 0 {
             at = self.populated(at, range.end, &mut runs);
             for run in &runs {
-                let sum = if run.is_swapped {
-                    &mut swapped
-                } else {
-                    &mut resident
-                };
+                let sum = if run.is_swapped { &mut swapped } else { &mut resident };
                 *sum += run.range.end - run.range.start;
             }
         }

@@ -164,10 +164,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
             top_from: 0,
             cell_bytes,
             totals: PageTotals::default(),
-            row: CellRow {
-                start: page,
-                cells: Vec::new(),
-            },
+            row: CellRow { start: page, cells: Vec::new() },
             foreign: Vec::new(),
         }
     }
@@ -189,8 +186,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
         if kind == StretchKind::Foreign {
             let pages =
                 from.next_multiple_of(self.page_bytes)..to / self.page_bytes * self.page_bytes;
-            self.foreign
-                .extend((pages.start < pages.end).then_some(pages));
+            self.foreign.extend((pages.start < pages.end).then_some(pages));
         }
         let mut from = from;
         while to > self.page_end {
@@ -253,11 +249,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
         let page = self.page;
         let is_foreign = self.amounts[StretchKind::Foreign as usize] == self.page_bytes;
         let has_page = |run: &&PageRun| run.range.start <= page && !is_foreign;
-        match self
-            .pages_ahead()
-            .filter(has_page)
-            .map(|run| run.is_swapped)
-        {
+        match self.pages_ahead().filter(has_page).map(|run| run.is_swapped) {
             Some(false) => self.fold_present(),
             Some(true) => {
                 let page_bytes = self.page_bytes;
@@ -314,9 +306,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
     /// The cell of the current page.
     fn cell(&mut self) -> Option<&mut Cell> {
         let index = (self.page - self.row.start) / self.cell_bytes;
-        let index = usize::try_from(index)
-            .ok()
-            .filter(|index| *index < CELLS_MAX)?;
+        let index = usize::try_from(index).ok().filter(|index| *index < CELLS_MAX)?;
         if index >= self.row.cells.len() {
             self.row.cells.resize(index + 1, Cell::default());
         }

@@ -51,11 +51,7 @@ pub(crate) fn find(
 fn of(window: &PageWindow, at: u64, heap: Option<&Range<u64>>, page: u64) -> Option<Parameters> {
     let int = |at: u64| {
         let word = window.word(at / 8 * 8)?;
-        Some(if at.is_multiple_of(8) {
-            word & 0xffff_ffff
-        } else {
-            word >> 32
-        })
+        Some(if at.is_multiple_of(8) { word & 0xffff_ffff } else { word >> 32 })
     };
     let (n_mmaps, most) = (int(at)?, int(at + 8)?);
     if int(at + 4)? != MMAPS_MAX || n_mmaps > most {

@@ -69,10 +69,7 @@ pub fn read_settled(
 fn scatter(walks: &[Heap]) -> u64 {
     let cells = walks.iter().map(|heap| heap.cell_bytes);
     let block = cells.max().unwrap_or(0).max(BLOCK_BYTES);
-    let blocks: Vec<_> = walks
-        .iter()
-        .map(|heap| live_by_block(heap, block))
-        .collect();
+    let blocks: Vec<_> = walks.iter().map(|heap| live_by_block(heap, block)).collect();
     let mut squares = 0_u128;
     for pair in blocks.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
@@ -81,9 +78,7 @@ fn scatter(walks: &[Heap]) -> u64 {
             .iter()
             .map(|(at, bytes)| bytes.abs_diff(before.get(at).copied().unwrap_or(0)))
             .chain(gone.map(|(_, bytes)| *bytes));
-        squares += changes
-            .map(|change| u128::from(change).pow(2))
-            .sum::<u128>();
+        squares += changes.map(|change| u128::from(change).pow(2)).sum::<u128>();
     }
     let pairs = blocks.len().saturating_sub(1).max(1) as u128;
     u64::try_from((squares / pairs).isqrt()).unwrap_or(u64::MAX)

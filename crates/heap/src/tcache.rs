@@ -31,23 +31,14 @@ const ENTRIES_MAX: usize = 65_536;
 /// Returns the form of thread caches if the chunk at `chunk` holds one with at least one entry.
 pub(crate) fn form(memory: &impl TargetMemory, chunk: u64) -> Option<TcacheForm> {
     let size = SizeWord(memory.word(chunk.checked_add(8)?)?).size();
-    let layout = TcacheLayout::ALL
-        .into_iter()
-        .find(|layout| layout.chunk_bytes == size)?;
+    let layout = TcacheLayout::ALL.into_iter().find(|layout| layout.chunk_bytes == size)?;
     [true, false].into_iter().find_map(|is_safe| {
         let cached = entries(memory, chunk, layout, is_safe)?;
-        let mut keys = cached
-            .chunks
-            .iter()
-            .filter_map(|(chunk, _)| memory.word(chunk + 24));
+        let mut keys = cached.chunks.iter().filter_map(|(chunk, _)| memory.word(chunk + 24));
         let first = keys.next()?;
         // A key of its own owner is the address of the cache; before 2.29 that word is the program's old data.
         let is_shared = first != chunk + 16 && first != 0 && keys.all(|key| key == first);
-        Some(TcacheForm {
-            layout,
-            is_safe,
-            key: (is_shared && is_safe).then_some(first),
-        })
+        Some(TcacheForm { layout, is_safe, key: (is_shared && is_safe).then_some(first) })
     })
 }
 
@@ -72,17 +63,8 @@ pub(crate) fn entries(
         if !layout.counts_room && (count == 0) != (head == 0) {
             return None;
         }
-        let bound = if layout.counts_room {
-            ENTRIES_MAX
-        } else {
-            count
-        };
-        let list = CacheList {
-            head,
-            bin,
-            bound,
-            is_safe,
-        };
+        let bound = if layout.counts_room { ENTRIES_MAX } else { count };
+        let list = CacheList { head, bin, bound, is_safe };
         list.follow(memory, &mut cached)?;
     }
     Some(cached)
@@ -99,11 +81,7 @@ struct CacheList {
 fn count(bytes: &[u8], layout: TcacheLayout, bin: u64) -> Option<usize> {
     let at = usize::try_from(bin * layout.count_bytes).ok()?;
     let low = usize::from(*bytes.get(at)?);
-    let high = if layout.count_bytes == 2 {
-        usize::from(*bytes.get(at + 1)?)
-    } else {
-        0
-    };
+    let high = if layout.count_bytes == 2 { usize::from(*bytes.get(at + 1)?) } else { 0 };
     Some(low | high << 8)
 }
 

@@ -128,12 +128,8 @@ pub(crate) enum ChunkKind {
     Binned,
 }
 
-const KINDS: [ChunkKind; 4] = [
-    ChunkKind::Live,
-    ChunkKind::Cached,
-    ChunkKind::Fast,
-    ChunkKind::Binned,
-];
+const KINDS: [ChunkKind; 4] =
+    [ChunkKind::Live, ChunkKind::Cached, ChunkKind::Fast, ChunkKind::Binned];
 /// Sizes below this, in units of 16 bytes, have a counter each.
 const UNITS: usize = 128;
 
@@ -146,10 +142,7 @@ pub(crate) struct ChunkCounts {
 
 impl ChunkCounts {
     pub(crate) fn new() -> Self {
-        Self {
-            small: [[0; UNITS]; KINDS.len()],
-            large: ChunkTotals::default(),
-        }
+        Self { small: [[0; UNITS]; KINDS.len()], large: ChunkTotals::default() }
     }
 
     /// Counts a chunk; its size is a multiple of 16.

@@ -157,24 +157,14 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
             return self.post(at);
         }
         let size = header.size();
-        *pending = Some(Pending {
-            start,
-            size,
-            link,
-            key,
-        });
+        *pending = Some(Pending { start, size, link, key });
         *at = start + size;
         WalkStep::Next
     }
 
     #[inline]
     fn in_use(&mut self, chunk: Pending) {
-        let Pending {
-            start,
-            size,
-            link,
-            key,
-        } = chunk;
+        let Pending { start, size, link, key } = chunk;
         let end = start + size;
         let may_be_fast = size <= FAST_BYTES_MAX && self.arena.has_fast_bins;
         let link = decode_link(link, start + 16, self.arena.is_safe);
@@ -189,11 +179,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         if may_be_fast && self.fast.offer(self.arena.span, start, size, link) {
             self.counts.add(ChunkKind::Fast, size);
             // Without safe-linking a zero word is common in live chunks: they count as live until proven free.
-            let kind = if self.arena.is_safe {
-                StretchKind::Free
-            } else {
-                StretchKind::Live
-            };
+            let kind = if self.arena.is_safe { StretchKind::Free } else { StretchKind::Live };
             self.pages.add(kind, start, end);
             return;
         }
@@ -212,11 +198,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         let room = self.end - start;
         let size = header.size();
         let is_sound = size <= room && size > 0 && !header.is_mmapped();
-        let size = if is_sound && self.arena.may_be_foreign {
-            size
-        } else {
-            room
-        };
+        let size = if is_sound && self.arena.may_be_foreign { size } else { room };
         self.totals.top_bytes += size;
         self.pages.add(StretchKind::Top, start, start + size);
         *at = start + size;

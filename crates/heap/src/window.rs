@@ -29,12 +29,7 @@ pub(crate) const STEP_BYTES_MAX: u64 = 64 << 20;
 
 impl PageWindow {
     pub(crate) fn new(page_bytes: u64) -> Self {
-        Self {
-            range: 0..0,
-            bytes: Vec::new(),
-            runs: Vec::new(),
-            page_bytes,
-        }
+        Self { range: 0..0, bytes: Vec::new(), runs: Vec::new(), page_bytes }
     }
 
     /// Loads at most `bytes_max`, in whole pages, from the page on that contains `from`, up to `end`, and no further than to
@@ -113,9 +108,8 @@ impl PageWindow {
     pub(crate) fn words<const N: usize>(&self, address: u64) -> [u64; N] {
         let index = address.wrapping_sub(self.range.start) / 8;
         let all = self.bytes.as_chunks::<8>().0;
-        let found = usize::try_from(index)
-            .ok()
-            .and_then(|index| all.get(index..)?.first_chunk::<N>());
+        let found =
+            usize::try_from(index).ok().and_then(|index| all.get(index..)?.first_chunk::<N>());
         found.map_or_else(
             || std::array::from_fn(|index| self.word(address + index as u64 * 8).unwrap_or(0)),
             |words| words.map(u64::from_le_bytes),
@@ -170,11 +164,7 @@ pub(crate) fn search<T>(
             return Some(found);
         }
         let end = window.range().end;
-        from = if end < range.end {
-            end.saturating_sub(overlap).max(from + 1)
-        } else {
-            end
-        };
+        from = if end < range.end { end.saturating_sub(overlap).max(from + 1) } else { end };
     }
     None
 }

@@ -41,10 +41,7 @@ fn main() {
     timed("memtide, file", &open);
     timed("memtide, pipe", &open_pipe);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let peak = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM"))
-        .unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
     println!("{peak}");
 }
 
@@ -87,11 +84,7 @@ fn one_search(path: &Path) {
 }
 
 fn grep(path: &Path) {
-    let grep = Command::new("grep")
-        .arg("-c")
-        .arg("oom-killer")
-        .arg(path)
-        .output();
+    let grep = Command::new("grep").arg("-c").arg("oom-killer").arg(path).output();
     assert_eq!(grep.unwrap().stdout, b"1\n");
 }
 
@@ -100,11 +93,7 @@ fn open(path: &Path) {
 }
 
 fn open_pipe(path: &Path) {
-    let mut cat = Command::new("cat")
-        .arg(path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut cat = Command::new("cat").arg(path).stdout(Stdio::piped()).spawn().unwrap();
     let pipe = cat.stdout.take().unwrap();
     let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pipe));
     check(import::open(Path::new(&name), &mut |_| ()));
@@ -113,10 +102,7 @@ fn open_pipe(path: &Path) {
 
 fn check(read: Result<timeline::Source, import::OpenError>) {
     let inputs = read.map(|source| source.origin.inputs);
-    let reports = inputs
-        .iter()
-        .flatten()
-        .filter(|input| input.form == "kernel log");
+    let reports = inputs.iter().flatten().filter(|input| input.form == "kernel log");
     if reports.count() != 1 {
         println!("the report was not read: {inputs:?}");
     }

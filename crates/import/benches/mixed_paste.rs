@@ -43,10 +43,7 @@ fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
     let ticks = fields.split_whitespace().skip(11).take(2);
-    ticks
-        .map(|ticks| ticks.parse::<f64>().unwrap())
-        .sum::<f64>()
-        / 100.0
+    ticks.map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
 /// The speeds by elapsed time and by CPU time, each of the best round.
@@ -66,10 +63,8 @@ fn best(text: &str, mut run: impl FnMut()) -> (f64, f64) {
 /// Pastes of the corpus, each between fifteen times its length of other lines.
 fn mixed() -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/pasted");
-    let mut paths: Vec<_> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let pastes: Vec<String> = paths
         .iter()
@@ -92,15 +87,14 @@ fn noise(bytes: usize) -> String {
     let mut text = String::new();
     let mut i = 0_usize;
     while text.len() + 200 < bytes {
-        i = i
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        i = i.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let n = i >> 40;
         let (minute, second) = (n / 60 % 60, n % 60);
         let _ = match n % 8 {
             0 | 1 => writeln!(
                 text,
-                "Nov 21 23:{minute:02}:{second:02} web sshd[{n}]: Accepted publickey for deploy from 10.0.0.7 port {} ssh2",
+                "Nov 21 23:{minute:02}:{second:02} web sshd[{n}]: Accepted publickey for deploy \
+                 from 10.0.0.7 port {} ssh2",
                 n % 50_000
             ),
             2 => writeln!(
@@ -114,7 +108,8 @@ fn noise(bytes: usize) -> String {
             ),
             4 => writeln!(
                 text,
-                "The service was restarted {second} times, and each time somebody asked whether it has enough memory."
+                "The service was restarted {second} times, and each time somebody asked whether it \
+                 has enough memory."
             ),
             5 => writeln!(
                 text,
@@ -125,16 +120,11 @@ fn noise(bytes: usize) -> String {
             ),
             6 => writeln!(
                 text,
-                "[{n}.{second:06}] usb 1-{}: new high-speed USB device number {second} using xhci_hcd",
+                "[{n}.{second:06}] usb 1-{}: new high-speed USB device number {second} using \
+                 xhci_hcd",
                 n % 9
             ),
-            _ => writeln!(
-                text,
-                "{second} {minute} {} {} {n} 0 0 {}",
-                n % 7,
-                n % 11,
-                n % 13
-            ),
+            _ => writeln!(text, "{second} {minute} {} {} {n} 0 0 {}", n % 7, n % 11, n % 13),
         };
     }
     text

@@ -96,10 +96,7 @@ impl TimelineBuilder {
     /// Notes which host the output below is from. Another host starts another sample.
     pub(crate) fn at_host(&mut self, name: &str) {
         let before = self.host_name.replace(name.to_owned());
-        let is_bundle = self
-            .pending
-            .as_ref()
-            .is_some_and(PendingSnapshot::is_bundle);
+        let is_bundle = self.pending.as_ref().is_some_and(PendingSnapshot::is_bundle);
         if before.is_some_and(|before| before != name) && !is_bundle {
             self.flush();
         }
@@ -142,11 +139,7 @@ impl TimelineBuilder {
             Link::Follows | Link::Reboot => self.after(is_first, snapshot.when),
         };
         self.flush();
-        self.pending = Some(PendingSnapshot {
-            snapshot,
-            forms: vec![form],
-            after,
-        });
+        self.pending = Some(PendingSnapshot { snapshot, forms: vec![form], after });
     }
 
     /// How long after the pending snapshot another one was taken, if that is known.
@@ -160,10 +153,7 @@ impl TimelineBuilder {
             (_, SnapshotTime::After(span)) if !is_first => Some(span),
             (SnapshotTime::At(then), SnapshotTime::At(now)) => {
                 let nanos = now.unix_nanos().checked_sub(then.unix_nanos())?;
-                u64::try_from(nanos)
-                    .ok()
-                    .filter(|n| *n > 0)
-                    .map(Span::from_nanos)
+                u64::try_from(nanos).ok().filter(|n| *n > 0).map(Span::from_nanos)
             }
             _ => None,
         }
@@ -186,11 +176,7 @@ impl TimelineBuilder {
         let Some(pending) = self.pending.take() else {
             return;
         };
-        let PendingSnapshot {
-            mut snapshot,
-            after,
-            ..
-        } = pending;
+        let PendingSnapshot { mut snapshot, after, .. } = pending;
         note_new(&mut self.impossible, drop_impossible(&mut snapshot));
         let is_full = self.timeline.len() >= Self::SNAPSHOTS_MAX
             || self.timeline.is_full()
@@ -200,18 +186,12 @@ impl TimelineBuilder {
             self.dropped += 1;
             return;
         }
-        let last = self
-            .timeline
-            .len()
-            .checked_sub(1)
-            .and_then(|i| self.timeline.stamp(i));
+        let last = self.timeline.len().checked_sub(1).and_then(|i| self.timeline.stamp(i));
         snapshot.sample.stamp = Stamp {
             // A timeline recognises a reboot by a boot clock that starts again.
             boot: last
                 .filter(|_| snapshot.link != Link::Reboot)
-                .map_or(Span::ZERO, |last| {
-                    last.boot.plus(after.unwrap_or(Span::from_secs(1)))
-                }),
+                .map_or(Span::ZERO, |last| last.boot.plus(after.unwrap_or(Span::from_secs(1)))),
             awake: None,
             wall: match snapshot.when {
                 SnapshotTime::At(wall) => Some(wall),
@@ -333,9 +313,7 @@ impl PendingSnapshot {
                 known.sample.host.set_raw(signal, raw);
                 known.error_at_most.retain(|(id, _)| *id != signal);
                 let errors = snapshot.error_at_most.iter();
-                known
-                    .error_at_most
-                    .extend(errors.filter(|(id, _)| *id == signal));
+                known.error_at_most.extend(errors.filter(|(id, _)| *id == signal));
             }
         }
         for entity in Entity::ALL {
@@ -356,10 +334,7 @@ impl PendingSnapshot {
             }
         }
         for field in snapshot.sample.unknown.iter() {
-            known
-                .sample
-                .unknown
-                .keep(field.file, &field.field, field.value);
+            known.sample.unknown.keep(field.file, &field.field, field.value);
         }
         offsets
     }
@@ -373,10 +348,7 @@ fn hash(report: &KernelReport, text: Option<&str>) -> u64 {
     let (invoker, killed) = (&report.invoker, &report.killed);
     let is_head = killed.is_empty() && host.is_empty() && report.tasks.is_empty();
     let line = text.filter(|_| is_head);
-    let text = format!(
-        "{invoker:?} {killed:?} {host:?} {:?} {line:?}",
-        report.zones
-    );
+    let text = format!("{invoker:?} {killed:?} {host:?} {:?} {line:?}", report.zones);
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
@@ -402,9 +374,7 @@ fn contradict(a: &Snapshot, b: &Snapshot) -> bool {
     if has_part_above(a, b) || has_part_above(b, a) {
         return true;
     }
-    let ram = a
-        .host(signals::MEM_TOTAL.id())
-        .or(b.host(signals::MEM_TOTAL.id()));
+    let ram = a.host(signals::MEM_TOTAL.id()).or(b.host(signals::MEM_TOTAL.id()));
     a.sample.host.iter().any(|(id, in_a)| {
         let def = id.def();
         // Some tools count buffers and reclaimable slab as cache.
@@ -440,11 +410,7 @@ mod tests {
             let opened = paste(&text);
             let size = opened.facts.page_size.map(|size| size.bytes().get());
             assert_eq!(size, Some(page), "{text}");
-            assert_eq!(
-                opened.timeline.last(PSWPIN),
-                Some(Pages::new(pages)),
-                "{text}"
-            );
+            assert_eq!(opened.timeline.last(PSWPIN), Some(Pages::new(pages)), "{text}");
         }
     }
 
@@ -474,10 +440,7 @@ mod tests {
         let both = problems(&format!("{}\nOurs:\n{other}", quoted(info)));
         assert!(both.contains("lines 1 to 2 are quoted"), "{both}");
         assert!(both.contains("lines 5 to 6 are not"), "{both}");
-        for text in [
-            format!("{info}\nOurs:\n{other}"),
-            quoted(&format!("{info}\n{other}")),
-        ] {
+        for text in [format!("{info}\nOurs:\n{other}"), quoted(&format!("{info}\n{other}"))] {
             assert_eq!(problems(&text), "", "{text}");
         }
     }
@@ -490,18 +453,11 @@ mod tests {
             )
         };
         let sane = paste(&top(1100));
-        assert_eq!(
-            sane.timeline.last(MEM_AVAILABLE),
-            Some(Bytes::from_mib(1100))
-        );
+        assert_eq!(sane.timeline.last(MEM_AVAILABLE), Some(Bytes::from_mib(1100)));
         assert!(sane.problems.is_empty(), "{:?}", sane.problems);
         let above = paste(&top(5000));
         assert_eq!(above.timeline.last(MEM_AVAILABLE), None);
-        assert!(
-            above.problems[0].contains("larger than MemTotal"),
-            "{:?}",
-            above.problems
-        );
+        assert!(above.problems[0].contains("larger than MemTotal"), "{:?}", above.problems);
     }
 
     #[test]
@@ -510,11 +466,7 @@ mod tests {
             let slabtop = format!(
                 "  OBJS ACTIVE  USE OBJ SIZE  SLABS OBJ/SLAB CACHE SIZE NAME\n900000 900000 100%    1.00K  28125       32    {kib}K xfs_inode\n"
             );
-            paste(&format!(
-                "MemTotal: 16303428 kB\nMemFree: 180000 kB\n\n{slabtop}"
-            ))
-            .timeline
-            .len()
+            paste(&format!("MemTotal: 16303428 kB\nMemFree: 180000 kB\n\n{slabtop}")).timeline.len()
         };
         assert_eq!(samples(900_000), 1);
         assert_eq!(samples(20_900_000), 2);
@@ -552,10 +504,7 @@ mod tests {
             let page = opened.facts.page_size.unwrap();
             let zones = timeline.entities(Entity::Zone);
             let largest = zones.filter_map(|zone| timeline.last_of(zone, ZONE_FREE));
-            (
-                page.bytes(),
-                largest.map(|pages| pages.to_bytes(page)).max(),
-            )
+            (page.bytes(), largest.map(|pages| pages.to_bytes(page)).max())
         };
         let (page, alone) = free(report);
         assert_eq!(page, Bytes::from_kib(64));

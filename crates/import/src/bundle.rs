@@ -67,16 +67,13 @@ impl Bundle {
     fn role(&mut self, path: &str) -> Option<BundleRole> {
         self.is_sosreport |= role::is_of_sosreport(path);
         let role = BundleRole::from_path(path, self.is_sosreport)?;
-        if let BundleRole::Kernel {
-            below,
-            path: kernel,
-        } = &role
-        {
+        if let BundleRole::Kernel { below, path: kernel } = &role {
             let root = self.root.get_or_insert_with(|| below.clone());
             let skipped = if root != below {
                 if self.counts.other_roots == 0 {
                     self.paste.problem(format!(
-                        "kernel files of several hosts or times: those below `{root}/` are read, those below `{below}/` are not"
+                        "kernel files of several hosts or times: those below `{root}/` are read, \
+                         those below `{below}/` are not"
                     ));
                 }
                 &mut self.counts.other_roots
@@ -109,8 +106,7 @@ impl Bundle {
         self.counts.unreadable += 1;
         // A live system has many unreadable kernel files: only the first three are named.
         if self.counts.unreadable <= 3 {
-            self.paste
-                .problem(format!("{name} cannot be read: {error}"));
+            self.paste.problem(format!("{name} cannot be read: {error}"));
         }
     }
 
@@ -194,15 +190,15 @@ impl Bundle {
                 Ok(document) => self.paste.document(document, name),
                 Err(why) => self.paste.problem(format!("{name}: {why}")),
             },
-            (FileContent::Capture, _) => self
-                .paste
-                .problem(format!("{name} is a capture: check it separately")),
-            (FileContent::ProcessTable, _) => self.paste.problem(format!(
-                "{name} is a table of a process: read it separately"
-            )),
-            (FileContent::Tar, _) => self
-                .paste
-                .problem(format!("{name} is an archive: check it separately")),
+            (FileContent::Capture, _) => {
+                self.paste.problem(format!("{name} is a capture: check it separately"))
+            }
+            (FileContent::ProcessTable, _) => {
+                self.paste.problem(format!("{name} is a table of a process: read it separately"))
+            }
+            (FileContent::Tar, _) => {
+                self.paste.problem(format!("{name} is an archive: check it separately"))
+            }
             (FileContent::Other, BundleRole::Log) => self.counts.not_text += 1,
             // Pictures, programs …
             (FileContent::Other, _) => {}
@@ -243,9 +239,7 @@ impl Bundle {
                 facts.hostname = Some(line.to_owned());
             }
             Some("uname" | "uname_-a") => {
-                let release = line
-                    .strip_prefix("Linux ")
-                    .and_then(|l| l.split(' ').nth(1));
+                let release = line.strip_prefix("Linux ").and_then(|l| l.split(' ').nth(1));
                 if let Some(release) = release {
                     facts.note_release(release);
                 }
@@ -280,25 +274,14 @@ impl Bundle {
             }
         }
         for (count, what) in [
-            (
-                self.counts.too_many,
-                "files are left out: the bundle is too large",
-            ),
-            (
-                self.counts.twice,
-                "files occur twice: the first ones are read",
-            ),
-            (
-                self.counts.other_roots,
-                "kernel files below other directories are not read",
-            ),
-            (
-                self.counts.unreadable.saturating_sub(3),
-                "more files cannot be read",
-            ),
+            (self.counts.too_many, "files are left out: the bundle is too large"),
+            (self.counts.twice, "files occur twice: the first ones are read"),
+            (self.counts.other_roots, "kernel files below other directories are not read"),
+            (self.counts.unreadable.saturating_sub(3), "more files cannot be read"),
             (
                 self.counts.not_text,
-                "logs are not text (journal files?) and are not read: add the output of journalctl -k",
+                "logs are not text (journal files?) and are not read: add the output of journalctl \
+                 -k",
             ),
         ] {
             if count > 0 {

@@ -31,22 +31,12 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
     let first_line = start.split(|b| *b == b'\n').next().unwrap_or_default();
     let is_key = |name: &[u8]| {
         let mut places = memchr::memmem::find_iter(first_line, name);
-        places.any(|at| {
-            first_line[at + name.len()..]
-                .trim_ascii_start()
-                .starts_with(b":")
-        })
+        places.any(|at| first_line[at + name.len()..].trim_ascii_start().starts_with(b":"))
     };
     first_line.starts_with(b"{")
-        && [
-            "\"files\"",
-            "\"t\"",
-            "\"kernel\"",
-            "\"interval_s\"",
-            "\"format\"",
-        ]
-        .iter()
-        .any(|name| is_key(name.as_bytes()))
+        && ["\"files\"", "\"t\"", "\"kernel\"", "\"interval_s\"", "\"format\""]
+            .iter()
+            .any(|name| is_key(name.as_bytes()))
 }
 
 /// Reads a capture's text. Faulty records become problems; good ones are kept.
@@ -63,7 +53,8 @@ fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: Packing) -
             Ok(_) if reader.timeline.len() >= most_samples || reader.timeline.is_full() => {
                 reader.is_cut_short = true;
                 reader.problems.note(format!(
-                    "only its first {} samples were read, {} of it{}; cut it into parts to read the rest",
+                    "only its first {} samples were read, {} of it{}; cut it into parts to read \
+                     the rest",
                     reader.timeline.len(),
                     reader.timeline.duration(),
                     reader.timeline.why_full(),
@@ -127,9 +118,9 @@ impl Reader {
                 "line {count} is cut in the middle; the {} samples before it are used",
                 self.timeline.len()
             )),
-            Err(error) => self.problems.note(format!(
-                "line {count} is no sample and was passed over: {error}"
-            )),
+            Err(error) => self
+                .problems
+                .note(format!("line {count} is no sample and was passed over: {error}")),
         }
     }
 
@@ -162,12 +153,9 @@ impl Reader {
         self.sample.stamp.awake = line.awake.map(Span::from_secs_f64);
         self.sample.stamp.wall = line.wall_ns.map(WallClock::from_unix_nanos);
         for (path, text) in &line.files {
-            let read = self
-                .parsers
-                .read(path, text.as_bytes(), &mut self.sample, &mut self.facts);
+            let read = self.parsers.read(path, text.as_bytes(), &mut self.sample, &mut self.facts);
             if let Err(error) = read {
-                self.problems
-                    .note(format!("sample at {} s: {error}", line.t));
+                self.problems.note(format!("sample at {} s: {error}", line.t));
             }
         }
         if self.facts.page_size.is_none() {
@@ -196,8 +184,7 @@ impl Reader {
     /// Drops the figures of the snapshot at `t` seconds that no host has.
     fn drop_impossible(&mut self, snapshot: &mut Snapshot, t: f64) {
         for impossible in drop_impossible(snapshot) {
-            self.problems
-                .note(format!("sample at {t} s: {}", impossible.problem()));
+            self.problems.note(format!("sample at {t} s: {}", impossible.problem()));
         }
     }
 
@@ -221,8 +208,8 @@ impl Reader {
     fn finish(mut self) -> Source {
         if self.out_of_order > 0 {
             self.problems.note(format!(
-                "{} samples lie before the one ahead of them in time and were passed over (the first in line {}); \
-                 samples must be in order",
+                "{} samples lie before the one ahead of them in time and were passed over (the \
+                 first in line {}); samples must be in order",
                 self.out_of_order, self.first_disorder
             ));
         }
@@ -276,11 +263,7 @@ mod tests {
 
     #[test]
     fn only_the_keys_of_a_capture_make_one() {
-        for capture in [
-            "{\"kernel\" : \"6.1\"}\n",
-            " {\"t\":0,\"files\":{}}",
-            "{\"files\": {}}",
-        ] {
+        for capture in ["{\"kernel\" : \"6.1\"}\n", " {\"t\":0,\"files\":{}}", "{\"files\": {}}"] {
             assert!(looks_like(capture.as_bytes()), "{capture}");
         }
         for other in [
@@ -294,11 +277,8 @@ mod tests {
 
     #[test]
     fn samples_become_a_timeline() {
-        let opened = capture(&format!(
-            "{{\"interval_s\": 1}}\n{}{}",
-            sample(0.0, 4),
-            sample(1.5, 8)
-        ));
+        let opened =
+            capture(&format!("{{\"interval_s\": 1}}\n{}{}", sample(0.0, 4), sample(1.5, 8)));
         assert_eq!(opened.problems, Vec::<String>::new());
         assert_eq!(opened.timeline.duration(), Span::from_secs_f64(1.5));
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(8)));
@@ -309,10 +289,7 @@ mod tests {
         let text: String = (0..3).map(|t| sample(f64::from(t), 4)).collect();
         let read = |most| read_at_most(most, &mut text.as_bytes(), Packing::None);
         let whole = read(3);
-        assert_eq!(
-            (whole.problems.len(), whole.origin.is_cut_short),
-            (0, false)
-        );
+        assert_eq!((whole.problems.len(), whole.origin.is_cut_short), (0, false));
         let cut = read(2);
         assert_eq!((cut.timeline.len(), cut.origin.is_cut_short), (2, true));
         assert!(
@@ -337,28 +314,15 @@ mod tests {
     fn a_cut_line_and_a_broken_line_cost_themselves_only() {
         let cut = capture(&format!("{}{}", sample(0.0, 4), &sample(1.0, 5)[..20]));
         assert_eq!(cut.timeline.len(), 1);
-        assert!(
-            cut.problems[0].contains("line 2 is cut"),
-            "{:?}",
-            cut.problems
-        );
-        let broken = capture(&format!(
-            "{}{{\"t\": }}\n{}",
-            sample(0.0, 4),
-            sample(1.0, 5)
-        ));
+        assert!(cut.problems[0].contains("line 2 is cut"), "{:?}", cut.problems);
+        let broken = capture(&format!("{}{{\"t\": }}\n{}", sample(0.0, 4), sample(1.0, 5)));
         assert_eq!(broken.timeline.len(), 2);
         assert!(broken.problems[0].contains("line 2 is no sample"));
     }
 
     #[test]
     fn samples_that_go_back_in_time_are_passed_over_and_counted() {
-        let opened = capture(&format!(
-            "{}{}{}",
-            sample(2.0, 1),
-            sample(1.0, 2),
-            sample(0.0, 3)
-        ));
+        let opened = capture(&format!("{}{}{}", sample(2.0, 1), sample(1.0, 2), sample(0.0, 3)));
         assert_eq!(opened.timeline.len(), 1);
         assert!(opened.problems[0].starts_with("2 samples lie before"));
     }
@@ -392,14 +356,11 @@ mod tests {
     fn the_page_size_follows_from_two_counts_of_free_memory() {
         let mut sample = Sample::default();
         sample.host.set(MEM_FREE, Bytes::from_kib(64_100));
-        sample
-            .host
-            .set(signals::NR_FREE_PAGES, units::Pages::new(1000));
+        sample.host.set(signals::NR_FREE_PAGES, units::Pages::new(1000));
         assert_eq!(page_size(&sample), PageSize::from_bytes(65_536));
         let mut torn = Sample::default();
         torn.host.set(MEM_FREE, Bytes::from_kib(6_000));
-        torn.host
-            .set(signals::NR_FREE_PAGES, units::Pages::new(1000));
+        torn.host.set(signals::NR_FREE_PAGES, units::Pages::new(1000));
         assert_eq!(page_size(&torn), None);
     }
 
@@ -411,11 +372,7 @@ mod tests {
         let web = r#"{"kind":"container","id":"a","name":"web"}"#;
         let pod = r#"{"kind":"pod","id":"b","namespace":"shop","name":"cart-0","later":1}"#;
         let other = r#"{"kind":"image","id":"c","name":"x"}"#;
-        let text = [
-            named(0, web),
-            named(1, &format!("{other},{pod}")),
-            sample(2.0, 4),
-        ];
+        let text = [named(0, web), named(1, &format!("{other},{pod}")), sample(2.0, 4)];
         let opened = capture(&text.concat());
         assert_eq!(opened.problems, Vec::<String>::new());
         assert_eq!(opened.timeline.len(), 3);
@@ -440,10 +397,7 @@ mod tests {
     fn what_is_written_is_read_back() {
         let mut writer = CaptureWriter::new(
             Vec::new(),
-            &CaptureHeader {
-                page_size: Some(4096),
-                ..CaptureHeader::default()
-            },
+            &CaptureHeader { page_size: Some(4096), ..CaptureHeader::default() },
         )
         .unwrap();
         let files = BTreeMap::from([("/proc/meminfo".to_owned(), "MemFree: 7 kB\n".to_owned())]);

@@ -45,9 +45,7 @@ fn is_text(start: &[u8]) -> bool {
 /// Whether a line of text stands first, behind zero bytes at most.
 fn begins_with_a_line(start: &[u8]) -> bool {
     let first = start.iter().position(|byte| *byte != 0);
-    let rest = first
-        .and_then(|first| start.get(first..))
-        .unwrap_or_default();
+    let rest = first.and_then(|first| start.get(first..)).unwrap_or_default();
     let line = memchr::memchr(b'\n', rest).and_then(|end| str::from_utf8(&rest[..end]).ok());
     let is_control = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\u{1b}');
     line.is_some_and(|line| line.len() >= LINE_LEN_MIN && !line.contains(is_control))
@@ -72,7 +70,8 @@ pub(crate) fn describe(start: &[u8], packing: Packing) -> String {
         }
         // The label of a log volume: its length, and PM_LOG_MAGIC with the version.
         [_, _, _, _, 0x50, 0x05, 0x26, 1..=3, ..] => {
-            " (a PCP archive: pmrep -a ARCHIVE -o csv mem.physmem mem.util swap > x.csv makes text of it)"
+            " (a PCP archive: pmrep -a ARCHIVE -o csv mem.physmem mem.util swap > x.csv makes text \
+             of it)"
         }
         _ => "",
     };
@@ -83,11 +82,7 @@ pub(crate) fn describe(start: &[u8], packing: Packing) -> String {
         .filter(|c| !c.is_control())
         .take(30)
         .collect();
-    let inside = if packing == Packing::None {
-        ""
-    } else {
-        " inside the compression"
-    };
+    let inside = if packing == Packing::None { "" } else { " inside the compression" };
     if shown.contains('\u{fffd}') || shown.is_empty() {
         let bytes: Vec<String> = start.iter().take(4).map(|b| format!("{b:02x}")).collect();
         format!("the bytes {}{guess}{inside}", bytes.join(" "))

@@ -62,10 +62,7 @@ pub(crate) fn unpack<'a>(
     const BUFFER: usize = 64 << 10;
     let packing = Packing::recognise(input.fill_buf()?);
     let packed = Rc::new(Cell::new(0));
-    let input = PackedBytes {
-        inner: input,
-        consumed: Rc::clone(&packed),
-    };
+    let input = PackedBytes { inner: input, consumed: Rc::clone(&packed) };
     let text: Box<dyn Read> = match packing {
         Packing::Gzip => Box::new(MultiGzDecoder::new(input)),
         Packing::Zstd => {
@@ -76,11 +73,7 @@ pub(crate) fn unpack<'a>(
         Packing::Xz => Box::new(XzReader::new_mem_limit(input, true, XZ_KIB)),
         Packing::None => return Ok((packing, Box::new(input))),
     };
-    let text = UnpackedBytes {
-        inner: text,
-        given: 0,
-        packed,
-    };
+    let text = UnpackedBytes { inner: text, given: 0, packed };
     Ok((packing, Box::new(BufReader::with_capacity(BUFFER, text))))
 }
 
@@ -214,9 +207,6 @@ mod tests {
         let mut started = Started::read(&b"\xef\xbb\xbf{}"[..]).unwrap();
         let mut all = Vec::new();
         started.input.read_to_end(&mut all).unwrap();
-        assert_eq!(
-            (started.start.as_slice(), all.as_slice()),
-            (&b"{}"[..], &b"{}"[..])
-        );
+        assert_eq!((started.start.as_slice(), all.as_slice()), (&b"{}"[..], &b"{}"[..]));
     }
 }

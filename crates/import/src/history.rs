@@ -104,9 +104,7 @@ mod tests {
     #[test]
     fn live_samples_follow_those_of_the_recording() {
         let past = watched((0..10).map(|minute| minute * 60));
-        let Source {
-            timeline, origin, ..
-        } = joined(past, watched(555..566));
+        let Source { timeline, origin, .. } = joined(past, watched(555..566));
         assert_eq!((timeline.len(), origin.live_from), (21, Some(10)));
         assert_eq!(timeline.breaks(), []);
         assert_eq!(timeline.duration(), Span::from_secs(565));
@@ -134,9 +132,6 @@ mod tests {
         let up_for_days = stamp(50 * hour);
         assert!(reaches(wall(100 * hour - 599), up_for_days, live));
         assert!(!reaches(wall(99 * hour), up_for_days, live));
-        assert!(
-            reaches(wall(90 * hour), stamp(300), live),
-            "it ended with the boot before"
-        );
+        assert!(reaches(wall(90 * hour), stamp(300), live), "it ended with the boot before");
     }
 }

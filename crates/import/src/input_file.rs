@@ -83,11 +83,7 @@ impl InputFile {
         if kind.is_fifo() || file.is_terminal() {
             fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
         }
-        Ok(Self {
-            left: readable(&file)?,
-            file,
-            first,
-        })
+        Ok(Self { left: readable(&file)?, file, first })
     }
 
     /// Opens a file of a directory tree, where only regular files are read.
@@ -97,11 +93,7 @@ impl InputFile {
     pub(crate) fn open_regular(path: &Path) -> io::Result<Self> {
         // Links were left out before; this one took the place of a file.
         let file = store::open_own(OpenOptions::new().read(true), path)?;
-        Ok(Self {
-            left: readable(&file)?,
-            file,
-            first: None,
-        })
+        Ok(Self { left: readable(&file)?, file, first: None })
     }
 }
 
@@ -142,9 +134,7 @@ fn first_byte(mut pipe: &File) -> io::Result<Option<u8>> {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ if had_writer(pipe)? => return Ok(None),
             _ if began.elapsed() >= WRITER_WAIT_MAX => {
-                return Err(io::Error::other(
-                    "it is a pipe, and no program writes to it",
-                ));
+                return Err(io::Error::other("it is a pipe, and no program writes to it"));
             }
             _ => sleep(WRITER_WAIT_STEP),
         }
@@ -181,10 +171,7 @@ mod tests {
     fn a_pipe_without_a_writer_is_not_waited_for_without_end() {
         let directory = tempfile::tempdir().unwrap();
         let error = text(&pipe(&directory)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "it is a pipe, and no program writes to it"
-        );
+        assert_eq!(error.to_string(), "it is a pipe, and no program writes to it");
     }
 
     #[test]

@@ -108,9 +108,9 @@ impl OpenError {
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Read {
-                is_denied: true, ..
-            } => Some("run memtide as the owner of the file or as root (sudo)"),
+            Self::Read { is_denied: true, .. } => {
+                Some("run memtide as the owner of the file or as root (sudo)")
+            }
             // The range that a source has is printed with the time zone of the user.
             Self::OutOfRange { .. } => None,
             Self::Read { .. } => Some("name a file or directory that exists and can be read"),
@@ -124,19 +124,19 @@ impl OpenError {
             }
             Self::NoReport { .. } => Some("extract the output of free, vmstat, sar … from it"),
             Self::EmptyBundle { .. } => Some(
-                "it should have files such as proc/meminfo below any directory, logs, or output of tools",
+                "it should have files such as proc/meminfo below any directory, logs, or output of \
+                 tools",
             ),
             Self::NotRecognised { .. } => Some(
-                "memtide reads captures (memtide capture -o FILE.jsonl.zst) and text of /proc/meminfo, free, vmstat, sar, OOM reports …",
+                "memtide reads captures (memtide capture -o FILE.jsonl.zst) and text of \
+                 /proc/meminfo, free, vmstat, sar, OOM reports …",
             ),
         }
     }
 }
 
 fn first_of(problems: &[String]) -> String {
-    problems
-        .first()
-        .map_or_else(String::new, |first| format!(": {first}"))
+    problems.first().map_or_else(String::new, |first| format!(": {first}"))
 }
 
 /// Which part of a source is read.
@@ -183,9 +183,7 @@ pub fn open_part(
         progress(share(read));
     })?;
     let name = opened.origin.name.clone();
-    opened
-        .within(options.range)
-        .map_err(|why| OpenError::OutOfRange { name, why })
+    opened.within(options.range).map_err(|why| OpenError::OutOfRange { name, why })
 }
 
 /// Visits every sample of some host signals in a part of a recording of any length. `each` gets one part after the
@@ -218,11 +216,7 @@ pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Source, OpenEr
         return with_a_sample(&name, read);
     }
     let file = InputFile::open(path).map_err(fail)?;
-    let counted = CountingReader {
-        inner: file,
-        read: 0,
-        progress,
-    };
+    let counted = CountingReader { inner: file, read: 0, progress };
     read(&name, BufReader::with_capacity(256 << 10, counted))
 }
 
@@ -299,14 +293,8 @@ fn with_a_sample(name: &str, read: Source) -> Result<Source, OpenError> {
     let name = name.to_owned();
     match (read.timeline.is_empty(), read.origin.kind) {
         (false, _) => Ok(read),
-        (true, SourceKind::Bundle) => Err(OpenError::EmptyBundle {
-            name,
-            problems: read.problems,
-        }),
-        (true, _) => Err(OpenError::NoSample {
-            name,
-            problems: read.problems,
-        }),
+        (true, SourceKind::Bundle) => Err(OpenError::EmptyBundle { name, problems: read.problems }),
+        (true, _) => Err(OpenError::NoSample { name, problems: read.problems }),
     }
 }
 
@@ -317,10 +305,9 @@ fn text(name: &str, packing: Packing, started: Started<'_>) -> Result<Option<Sou
         return Ok(Some(paste.finish(SourceKind::Text).named(name)));
     }
     match searched {
-        Some(bytes) => Err(OpenError::NoReport {
-            name: name.to_owned(),
-            searched: Bytes::new(bytes),
-        }),
+        Some(bytes) => {
+            Err(OpenError::NoReport { name: name.to_owned(), searched: Bytes::new(bytes) })
+        }
         None => Ok(None),
     }
 }
@@ -333,11 +320,7 @@ mod tests {
     fn every_error() -> Vec<OpenError> {
         let name = || "sick.txt".to_owned();
         let reason = || "permission denied".to_owned();
-        let read = |is_denied| OpenError::Read {
-            name: name(),
-            reason: reason(),
-            is_denied,
-        };
+        let read = |is_denied| OpenError::Read { name: name(), reason: reason(), is_denied };
         vec![
             read(true),
             read(false),
@@ -345,33 +328,18 @@ mod tests {
                 name: name(),
                 problems: vec!["proc/meminfo is empty".to_owned()],
             },
-            OpenError::NoReport {
-                name: name(),
-                searched: Bytes::from_mib(20),
-            },
+            OpenError::NoReport { name: name(), searched: Bytes::from_mib(20) },
             OpenError::Sar {
                 name: name(),
                 reason: "sadf is not installed".to_owned(),
                 help: "install sysstat",
             },
-            OpenError::Recording {
-                name: name(),
-                reason: reason(),
-            },
+            OpenError::Recording { name: name(), reason: reason() },
             OpenError::EmptyRecording { name: name() },
-            OpenError::OutOfRange {
-                name: name(),
-                why: OutOfRange::NoTime,
-            },
+            OpenError::OutOfRange { name: name(), why: OutOfRange::NoTime },
             OpenError::Empty(name()),
-            OpenError::NotRecognised {
-                name: name(),
-                start: "`%PDF`".to_owned(),
-            },
-            OpenError::NoSample {
-                name: name(),
-                problems: Vec::new(),
-            },
+            OpenError::NotRecognised { name: name(), start: "`%PDF`".to_owned() },
+            OpenError::NoSample { name: name(), problems: Vec::new() },
         ]
     }
 

@@ -49,11 +49,7 @@ struct QuotedBlocks {
 
 impl QuotedBlocks {
     fn note(&mut self, is_quoted: bool, lines: (usize, usize)) {
-        let known = if is_quoted {
-            &mut self.quoted
-        } else {
-            &mut self.plain
-        };
+        let known = if is_quoted { &mut self.quoted } else { &mut self.plain };
         known.get_or_insert(lines);
     }
 
@@ -68,7 +64,8 @@ impl QuotedBlocks {
             }
         };
         Some(format!(
-            "{} quoted (behind >) and {} not: they may be of different hosts; give memtide those of one",
+            "{} quoted (behind >) and {} not: they may be of different hosts; give memtide those \
+             of one",
             lines(quoted),
             lines(plain)
         ))
@@ -78,10 +75,7 @@ impl QuotedBlocks {
 impl Paste {
     /// Reads one file with this name.
     pub(crate) fn of_file(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            ..Self::default()
-        }
+        Self { name: name.to_owned(), ..Self::default() }
     }
 
     /// Reads a text; `file` is its name if there are several. Line numbers start at `first_line`.
@@ -154,10 +148,7 @@ impl Paste {
     pub(crate) fn report(text: &str) -> Option<Snapshot> {
         let mut paste = Self::default();
         paste.read(&PlainText::from_bytes(text.as_bytes()), "", 1);
-        paste
-            .builder
-            .into_pending()
-            .filter(|snapshot| snapshot.report.is_some())
+        paste.builder.into_pending().filter(|snapshot| snapshot.report.is_some())
     }
 
     /// Reads the text of the kernel file at `path` into a sample, the facts or the inventory. `Ok(false)`: no parser for
@@ -282,8 +273,7 @@ impl Paste {
     ) {
         for (offset, problem) in &block.problems {
             let comma = if file.is_empty() { "" } else { ", " };
-            self.problems
-                .note(format!("{file}{comma}line {}: {problem}", number(*offset)));
+            self.problems.note(format!("{file}{comma}line {}: {problem}", number(*offset)));
         }
         self.input(Input {
             form,
@@ -308,7 +298,8 @@ impl Paste {
         }
         if self.builder.without_ram > 0 {
             self.problem(format!(
-                "samples with 0 B of RAM: {}; what printed them could not read the counters, and they are not used",
+                "samples with 0 B of RAM: {}; what printed them could not read the counters, and \
+                 they are not used",
                 self.builder.without_ram
             ));
         }

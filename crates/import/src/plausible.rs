@@ -24,12 +24,8 @@ const RAM_MAX: u64 = 1 << 48;
 /// No process has more than 57 bits of address space (x86-64 with five levels of page tables).
 const ADDRESSES_MAX: u64 = 1 << 57;
 /// Sizes of address space, of which only a part is memory.
-const VIRTUAL: [SignalId; 4] = [
-    COMMIT_LIMIT.id(),
-    COMMITTED_AS.id(),
-    PROC_SIZE.id(),
-    PROC_DATA.id(),
-];
+const VIRTUAL: [SignalId; 4] =
+    [COMMIT_LIMIT.id(), COMMITTED_AS.id(), PROC_SIZE.id(), PROC_DATA.id()];
 
 /// Limits, which may have any value.
 const LIMITS: [SignalId; 6] = [
@@ -78,33 +74,21 @@ const PARTS_OF_READINGS: [(SignalId, SignalId); 3] = [
 ];
 
 /// Parts of RAM without an overlap.
-const DISJOINT: [SignalId; 5] = [
-    MEM_FREE.id(),
-    MEM_BUFFERS.id(),
-    MEM_CACHED.id(),
-    MEM_ANON.id(),
-    MEM_SLAB.id(),
-];
+const DISJOINT: [SignalId; 5] =
+    [MEM_FREE.id(), MEM_BUFFERS.id(), MEM_CACHED.id(), MEM_ANON.id(), MEM_SLAB.id()];
 /// Further parts. VmallocUsed is left out, as it has the stacks, and so is Percpu, which was partly allocated before RAM was counted.
 const OF_KERNEL: [SignalId; 2] = [MEM_PAGE_TABLES.id(), MEM_KERNEL_STACK.id()];
 const SLAB_KINDS: [SignalId; 2] = [MEM_SLAB_RECLAIMABLE.id(), MEM_SLAB_UNRECLAIMABLE.id()];
 /// Lists that have all anonymous pages but those on devices and those being moved, and lists that have pages of files alone.
-const ANON_LISTS: [SignalId; 3] = [
-    MEM_ACTIVE_ANON.id(),
-    MEM_INACTIVE_ANON.id(),
-    MEM_UNEVICTABLE.id(),
-];
+const ANON_LISTS: [SignalId; 3] =
+    [MEM_ACTIVE_ANON.id(), MEM_INACTIVE_ANON.id(), MEM_UNEVICTABLE.id()];
 const FILE_LISTS: [SignalId; 2] = [MEM_ACTIVE_FILE.id(), MEM_INACTIVE_FILE.id()];
 
 /// Sizes of a process that count each page once.
 const PROCESS_ONCE: [SignalId; 3] = [PROC_PAGE_TABLES.id(), PROC_HUGETLB.id(), PROC_PSS.id()];
 /// Sizes that count a page as often as it is mapped: a JVM maps its heap three times, and more than RAM is no error.
-const PROCESS_MAPPED: [SignalId; 4] = [
-    PROC_RSS.id(),
-    PROC_RSS_ANON.id(),
-    PROC_RSS_FILE.id(),
-    PROC_RSS_SHMEM.id(),
-];
+const PROCESS_MAPPED: [SignalId; 4] =
+    [PROC_RSS.id(), PROC_RSS_ANON.id(), PROC_RSS_FILE.id(), PROC_RSS_SHMEM.id()];
 
 /// The most that pages mapped several times add up to: a misread digit is above that.
 fn mapped_most(ram: u64) -> u64 {
@@ -141,18 +125,32 @@ impl Impossible {
     /// The problem to report.
     pub(crate) fn problem(self) -> String {
         match self {
-            Self::Part(part, whole) => format!(
-                "{} is larger than {}: such figures are not used",
-                name(part),
-                name(whole)
-            ),
-            Self::Sum => "free memory, page cache, anonymous memory and slab add up to more than MemTotal: they are not used".to_owned(),
-            Self::SumOfKernel => "with PageTables and KernelStack the parts of RAM add up to more than MemTotal: these two are not used".to_owned(),
-            Self::SumOfPool => "with the pool of huge pages the parts of RAM add up to more than MemTotal: the pool is not used".to_owned(),
-            Self::Slab => "SReclaimable and SUnreclaim add up to more than Slab: such figures are not used".to_owned(),
-            Self::Anon => "AnonPages is larger than Active(anon), Inactive(anon) and Unevictable together: it is not used".to_owned(),
-            Self::Unmapped => "MemTotal is larger than what the kernel maps of it (DirectMap4k, 2M and 1G together): one of them is wrong, and not used".to_owned(),
-            Self::Report => "the kernel report has sizes of processes or cgroups above those of their host or cgroup: they are not used".to_owned(),
+            Self::Part(part, whole) => {
+                format!("{} is larger than {}: such figures are not used", name(part), name(whole))
+            }
+            Self::Sum => "free memory, page cache, anonymous memory and slab add up to more than \
+                          MemTotal: they are not used"
+                .to_owned(),
+            Self::SumOfKernel => "with PageTables and KernelStack the parts of RAM add up to more \
+                                  than MemTotal: these two are not used"
+                .to_owned(),
+            Self::SumOfPool => "with the pool of huge pages the parts of RAM add up to more than \
+                                MemTotal: the pool is not used"
+                .to_owned(),
+            Self::Slab => "SReclaimable and SUnreclaim add up to more than Slab: such figures are \
+                           not used"
+                .to_owned(),
+            Self::Anon => "AnonPages is larger than Active(anon), Inactive(anon) and Unevictable \
+                           together: it is not used"
+                .to_owned(),
+            Self::Unmapped => {
+                "MemTotal is larger than what the kernel maps of it (DirectMap4k, 2M and 1G \
+                 together): one of them is wrong, and not used"
+                    .to_owned()
+            }
+            Self::Report => "the kernel report has sizes of processes or cgroups above those of \
+                             their host or cgroup: they are not used"
+                .to_owned(),
             Self::Size(signal) => format!(
                 "{} is larger than any machine's memory: such figures are not used",
                 name(signal)
@@ -212,10 +210,7 @@ pub(crate) fn has_part_above_size(parts: &Snapshot, most: u64) -> bool {
 fn slab_caches(snapshot: &Snapshot) -> u64 {
     let caches = snapshot.sample.table(Entity::Slab).rows().iter();
     let pages = caches.filter_map(|cache| cache.row.get(SLAB_PAGES));
-    pages
-        .map(|pages| pages.to_bytes(PageSize::USUAL))
-        .sum::<Bytes>()
-        .get()
+    pages.map(|pages| pages.to_bytes(PageSize::USUAL)).sum::<Bytes>().get()
 }
 
 /// A whole with what its parts may exceed it by because they are not read at one instant.
@@ -448,11 +443,7 @@ fn bytes(signal: SignalId, raw: u64) -> u64 {
 /// Drops such sizes of a row and adds them to `too_large`.
 fn drop_sizes_of_row(row: &mut Row, too_large: &mut Vec<SignalId>) {
     let is_too_large = |(signal, raw): &(SignalId, u64)| {
-        let most = if VIRTUAL.contains(signal) {
-            ADDRESSES_MAX
-        } else {
-            RAM_MAX
-        };
+        let most = if VIRTUAL.contains(signal) { ADDRESSES_MAX } else { RAM_MAX };
         is_size(*signal) && bytes(*signal, *raw) > most
     };
     let found: Vec<SignalId> = row.iter().filter(is_too_large).map(|(it, _)| it).collect();
@@ -524,10 +515,7 @@ mod tests {
         assert_eq!(drop_impossible(&mut snapshot), []);
         let mut swap = self::snapshot(&[(SWAP_TOTAL.id(), 100 << 20), (SWAP_USED.id(), 500 << 20)]);
         let problem = drop_impossible(&mut swap)[0].problem();
-        assert!(
-            problem.starts_with("used swap is larger than SwapTotal"),
-            "{problem}"
-        );
+        assert!(problem.starts_with("used swap is larger than SwapTotal"), "{problem}");
     }
 
     #[test]
@@ -544,10 +532,7 @@ mod tests {
         };
         let above = |part, whole| vec![Impossible::Part(part, whole)];
         assert_eq!(left(4000, 4000), (vec![], Some(4000)));
-        assert_eq!(
-            left(5000, 4000),
-            (above(HUGEPAGES_TOTAL.id(), MEM_TOTAL.id()), None)
-        );
+        assert_eq!(left(5000, 4000), (above(HUGEPAGES_TOTAL.id(), MEM_TOTAL.id()), None));
         let free = above(HUGEPAGES_FREE.id(), HUGEPAGES_TOTAL.id());
         assert_eq!(left(2000, 3000), (free, Some(2000)));
     }
@@ -562,11 +547,7 @@ mod tests {
                 (MEM_CACHED.id(), cached << 30),
             ]);
             let why = drop_impossible(&mut snapshot);
-            (
-                why,
-                snapshot.host(MEM_CACHED.id()),
-                snapshot.host(MEM_TOTAL.id()),
-            )
+            (why, snapshot.host(MEM_CACHED.id()), snapshot.host(MEM_TOTAL.id()))
         };
         assert_eq!(of(9), (vec![], Some(9 << 30), Some(16 << 30)));
         assert_eq!(of(14), (vec![Impossible::Sum], None, Some(16 << 30)));
@@ -597,10 +578,7 @@ mod tests {
         };
         let of_kernel = [(MEM_PAGE_TABLES.id(), 12)];
         let gone = |signal: SignalId| vec![signal];
-        assert_eq!(
-            left(&of_kernel),
-            (vec![Impossible::SumOfKernel], gone(MEM_PAGE_TABLES.id()))
-        );
+        assert_eq!(left(&of_kernel), (vec![Impossible::SumOfKernel], gone(MEM_PAGE_TABLES.id())));
         // AnonPages of the host, in a container.
         let lists = [
             (MEM_ANON.id(), 12),
@@ -609,18 +587,11 @@ mod tests {
             (MEM_UNEVICTABLE.id(), 0),
         ];
         assert_eq!(left(&lists), (vec![Impossible::Anon], gone(MEM_ANON.id())));
-        let shmem = [
-            (MEM_SHMEM.id(), 12),
-            (MEM_ACTIVE_FILE.id(), 3),
-            (MEM_INACTIVE_FILE.id(), 2),
-        ];
+        let shmem = [(MEM_SHMEM.id(), 12), (MEM_ACTIVE_FILE.id(), 3), (MEM_INACTIVE_FILE.id(), 2)];
         let part = Impossible::Part(MEM_SHMEM.id(), MEM_CACHED.id());
         assert_eq!(left(&shmem), (vec![part], gone(MEM_SHMEM.id())));
-        let slab = [
-            (MEM_SLAB.id(), 1),
-            (MEM_SLAB_RECLAIMABLE.id(), 1),
-            (MEM_SLAB_UNRECLAIMABLE.id(), 1),
-        ];
+        let slab =
+            [(MEM_SLAB.id(), 1), (MEM_SLAB_RECLAIMABLE.id(), 1), (MEM_SLAB_UNRECLAIMABLE.id(), 1)];
         assert_eq!(left(&slab).0, [Impossible::Slab]);
         let vmalloc = [(MEM_VMALLOC_USED.id(), 124)];
         let part = Impossible::Part(MEM_VMALLOC_USED.id(), MEM_TOTAL.id());
@@ -678,10 +649,7 @@ mod tests {
             row.set_raw(CGROUP_CURRENT.id(), used << 20);
             row.set_raw(CGROUP_MAX.id(), limit << 20);
             let why = drop_impossible(&mut snapshot);
-            let is_left = snapshot.sample.table(Entity::Cgroup).rows()[0]
-                .row
-                .iter()
-                .count();
+            let is_left = snapshot.sample.table(Entity::Cgroup).rows()[0].row.iter().count();
             (why, is_left)
         };
         let above = |whole| vec![Impossible::Part(CGROUP_CURRENT.id(), whole)];
@@ -702,9 +670,6 @@ mod tests {
         assert_eq!(found, [size(MEM_SLAB.id()), size(CGROUP_CURRENT.id())]);
         assert_eq!(snapshot.host(COMMITTED_AS.id()), Some(38 << 50));
         let cgroup = &snapshot.sample.table(Entity::Cgroup).rows()[0].row;
-        assert_eq!(
-            (cgroup.get(CGROUP_CURRENT), cgroup.iter().count()),
-            (None, 1)
-        );
+        assert_eq!((cgroup.get(CGROUP_CURRENT), cgroup.iter().count()), (None, 1));
     }
 }

@@ -28,13 +28,8 @@ struct ProcessTableRow {
 
 /// Returns whether a file begins with the header of such a table.
 pub(crate) fn looks_like(start: &[u8]) -> bool {
-    let line = start
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let line = String::from_utf8_lossy(line)
-        .trim_start_matches('\u{feff}')
-        .to_owned();
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line).trim_start_matches('\u{feff}').to_owned();
     let mut names = line.split(',').map(|name| name.trim().to_ascii_lowercase());
     names.next().as_deref() == Some("ts") && names.any(|name| name == "rss")
 }
@@ -48,27 +43,17 @@ pub(crate) fn read(input: &mut dyn BufRead, name: &str) -> Source {
     let (mut lines, mut bad) = (0, 0);
     loop {
         line.clear();
-        match (&mut *input)
-            .take(LINE_BYTES_MAX)
-            .read_until(b'\n', &mut line)
-        {
+        match (&mut *input).take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) => {
-                problems.note(format!(
-                    "line {}: {error}; the rows before it are used",
-                    lines + 1
-                ));
+                problems.note(format!("line {}: {error}; the rows before it are used", lines + 1));
                 break;
             }
         }
         lines += 1;
         let text = String::from_utf8_lossy(&line);
-        let cells = text
-            .trim_start_matches('\u{feff}')
-            .trim()
-            .split(',')
-            .map(str::trim);
+        let cells = text.trim_start_matches('\u{feff}').trim().split(',').map(str::trim);
         if columns.is_empty() {
             columns = cells.map(str::to_ascii_lowercase).collect();
             continue;
@@ -97,11 +82,7 @@ pub(crate) fn read(input: &mut dyn BufRead, name: &str) -> Source {
         first_line: 1,
         last_line: lines.max(1),
         unit: "bytes",
-        signals: vec![
-            PROC_RSS.def().name,
-            PROC_HEAP_LIVE.def().name,
-            PROC_HEAP_FREE.def().name,
-        ],
+        signals: vec![PROC_RSS.def().name, PROC_HEAP_LIVE.def().name, PROC_HEAP_FREE.def().name],
         not_understood: bad,
         other_system: "",
     }];
@@ -115,12 +96,7 @@ fn row(columns: &[String], cells: &[&str]) -> Option<ProcessTableRow> {
         let at = columns.iter().position(|column| column == name)?;
         cells.get(at).copied().filter(|cell| !cell.is_empty())
     };
-    let bytes = |name| {
-        cell(name)?
-            .parse()
-            .ok()
-            .filter(|n: &f64| n.is_finite() && *n >= 0.0)
-    };
+    let bytes = |name| cell(name)?.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
     Some(ProcessTableRow {
         seconds: seconds(cell("ts")?)?,
         rss: bytes("rss")?,
@@ -131,18 +107,8 @@ fn row(columns: &[String], cells: &[&str]) -> Option<ProcessTableRow> {
 
 /// Reads seconds, or a time of RFC 3339.
 fn seconds(text: &str) -> Option<f64> {
-    let number = text
-        .parse()
-        .ok()
-        .filter(|n: &f64| n.is_finite() && n.abs() < 1e11);
-    let time = || {
-        Some(
-            text.parse::<jiff::Timestamp>()
-                .ok()?
-                .as_duration()
-                .as_secs_f64(),
-        )
-    };
+    let number = text.parse().ok().filter(|n: &f64| n.is_finite() && n.abs() < 1e11);
+    let time = || Some(text.parse::<jiff::Timestamp>().ok()?.as_duration().as_secs_f64());
     number.or_else(time)
 }
 
@@ -151,21 +117,13 @@ fn source(mut rows: Vec<ProcessTableRow>, name: &str, problems: &mut Problems) -
     rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let first = rows.first().map_or(0.0, |row| row.seconds);
     let mut source = Source {
-        origin: Origin {
-            kind: SourceKind::Text,
-            ..Origin::default()
-        },
+        origin: Origin { kind: SourceKind::Text, ..Origin::default() },
         ..Source::default()
     };
     source.facts.page_size = Some(PageSize::USUAL);
     let mut sample = Sample::default();
-    let file = std::path::Path::new(name)
-        .file_name()
-        .map(|file| file.to_string_lossy());
-    let process = file
-        .as_deref()
-        .and_then(|file| file.split('.').next())
-        .unwrap_or("process");
+    let file = std::path::Path::new(name).file_name().map(|file| file.to_string_lossy());
+    let process = file.as_deref().and_then(|file| file.split('.').next()).unwrap_or("process");
     for row in rows {
         sample.clear();
         let since = Span::from_secs_f64(row.seconds - first);
@@ -178,10 +136,7 @@ fn source(mut rows: Vec<ProcessTableRow>, name: &str, problems: &mut Problems) -
         };
         let entry = sample.table_mut(Entity::Process).entry("1@0");
         process.clone_into(&mut entry.label);
-        entry.row.set(
-            PROC_RSS,
-            Pages::from_f64(row.rss / PageSize::USUAL.bytes().as_f64()),
-        );
+        entry.row.set(PROC_RSS, Pages::from_f64(row.rss / PageSize::USUAL.bytes().as_f64()));
         if let Some(live) = row.live {
             entry.row.set(PROC_HEAP_LIVE, Bytes::from_f64(live));
         }
@@ -211,14 +166,8 @@ mod tests {
         assert_eq!(source.problems, Vec::<String>::new());
         let process = source.timeline.entities(Entity::Process).next().unwrap();
         assert_eq!(process.label, "web");
-        assert_eq!(
-            source.timeline.last_of(process, PROC_HEAP_LIVE),
-            Some(Bytes::new(6000))
-        );
-        assert_eq!(
-            source.timeline.last_of(process, PROC_RSS),
-            Some(Pages::new(4))
-        );
+        assert_eq!(source.timeline.last_of(process, PROC_HEAP_LIVE), Some(Bytes::new(6000)));
+        assert_eq!(source.timeline.last_of(process, PROC_RSS), Some(Pages::new(4)));
     }
 
     #[test]
@@ -232,11 +181,7 @@ mod tests {
     fn a_row_that_is_none_is_named_and_the_rest_is_read() {
         let source = reading("ts,rss\n0,1e6\nNaN,5\n5,-3\n,\nx\n9,4096");
         assert_eq!(source.timeline.len(), 2);
-        assert!(
-            source.problems[0].contains("line 3"),
-            "{:?}",
-            source.problems
-        );
+        assert!(source.problems[0].contains("line 3"), "{:?}", source.problems);
         assert_eq!(source.origin.inputs[0].not_understood, 4);
     }
 

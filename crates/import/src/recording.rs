@@ -19,46 +19,29 @@ const REPORTS_MAX: usize = 1_000;
 /// Reads a range of a recording.
 pub(crate) fn read(
     directory: &Path,
-    OpenOptions {
-        range,
-        resolution,
-        screen,
-    }: OpenOptions,
+    OpenOptions { range, resolution, screen }: OpenOptions,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Source, OpenError> {
     let name = directory.display().to_string();
     let recording = Recording::open(directory).map_err(|error| store_error(&name, &error))?;
     // Without a clock that orders the samples (imported, or set in between) all is read, and cut afterwards.
-    let span = recording
-        .span()
-        .filter(|_| is_ordered_by_clock(&recording, range));
+    let span = recording.span().filter(|_| is_ordered_by_clock(&recording, range));
     let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
-    let selection = Selection {
-        since,
-        until,
-        resolution,
-    };
+    let selection = Selection { since, until, resolution };
     let opened = opened(load(&recording, selection, screen, progress));
     let mut opened = opened.named(&name);
-    opened.origin.cut_at = span
-        .filter(|_| !range.is_all())
-        .and_then(|span| cut_at(&opened.timeline, span));
+    opened.origin.cut_at =
+        span.filter(|_| !range.is_all()).and_then(|span| cut_at(&opened.timeline, span));
     match (opened.timeline.is_empty(), span) {
         (false, Some(_)) => Ok(opened),
-        (false, None) => opened
-            .within(range)
-            .map_err(|why| OpenError::OutOfRange { name, why }),
-        (true, Some((first, last))) if !range.is_all() => Err(OpenError::OutOfRange {
-            name,
-            why: OutOfRange::Outside(first, last),
-        }),
+        (false, None) => opened.within(range).map_err(|why| OpenError::OutOfRange { name, why }),
+        (true, Some((first, last))) if !range.is_all() => {
+            Err(OpenError::OutOfRange { name, why: OutOfRange::Outside(first, last) })
+        }
         (true, None) if recording.info(false).segments == 0 => {
             Err(OpenError::EmptyRecording { name })
         }
-        (true, _) => Err(OpenError::NoSample {
-            name,
-            problems: opened.problems,
-        }),
+        (true, _) => Err(OpenError::NoSample { name, problems: opened.problems }),
     }
 }
 
@@ -69,18 +52,12 @@ pub(crate) fn load(
     screen: Option<MinuteScreen>,
     progress: &mut dyn FnMut(f64),
 ) -> Loaded {
-    let Some(MinuteScreen {
-        signals,
-        could_hold,
-    }) = screen
-    else {
+    let Some(MinuteScreen { signals, could_hold }) = screen else {
         return recording.load(selection, progress);
     };
     let facts = recording.facts();
-    let screen = store::RollUpScreen {
-        signals,
-        could_hold: &mut |rolled| could_hold(rolled, &facts),
-    };
+    let screen =
+        store::RollUpScreen { signals, could_hold: &mut |rolled| could_hold(rolled, &facts) };
     recording.load_screened(selection, screen, progress)
 }
 
@@ -97,11 +74,7 @@ pub(crate) fn scan(
     // If the clock does not order the samples, all are visited.
     let span = recording.span().filter(|_| has_span);
     let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
-    let selection = Selection {
-        since,
-        until,
-        resolution: Resolution::Full,
-    };
+    let selection = Selection { since, until, resolution: Resolution::Full };
     Ok(recording.scan(selection, signals, each))
 }
 
@@ -120,10 +93,7 @@ fn cut_at(part: &Timeline, (start, end): (WallClock, WallClock)) -> Option<Span>
 }
 
 fn store_error(name: &str, error: &StoreError) -> OpenError {
-    OpenError::Recording {
-        name: name.to_owned(),
-        reason: error.to_string(),
-    }
+    OpenError::Recording { name: name.to_owned(), reason: error.to_string() }
 }
 
 /// A loaded recording as a source.
@@ -160,14 +130,12 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
     let skipped = events.len().saturating_sub(REPORTS_MAX);
     if skipped > 0 {
         problems.note(format!(
-            "only the last {REPORTS_MAX} kernel reports are read; {skipped} earlier ones are shown as events"
+            "only the last {REPORTS_MAX} kernel reports are read; {skipped} earlier ones are shown \
+             as events"
         ));
     }
     for (number, event) in &events[skipped..] {
-        let sample = known
-            .iter()
-            .find(|(event, _)| event == number)
-            .map(|(_, sample)| *sample);
+        let sample = known.iter().find(|(event, _)| event == number).map(|(_, sample)| *sample);
         reports::place(timeline, event.stamp, &event.report, sample);
     }
 }

@@ -57,18 +57,15 @@ fn messages(lines: &str) -> Option<Snapshot> {
     }
     let mut sample = Sample::default();
     kernel_report::fill(&report, &mut sample);
-    Some(Snapshot {
-        report: Some(report),
-        text: Some(lines.into()),
-        ..Snapshot::from(sample)
-    })
+    Some(Snapshot { report: Some(report), text: Some(lines.into()), ..Snapshot::from(sample) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const KILL: &str = "total-vm:24504kB, anon-rss:13092kB, file-rss:3704kB, shmem-rss:0kB, UID:0 pgtables:84kB oom_score_adj:0";
+    const KILL: &str = "total-vm:24504kB, anon-rss:13092kB, file-rss:3704kB, shmem-rss:0kB, UID:0 \
+                        pgtables:84kB oom_score_adj:0";
 
     fn killed(lines: &str) -> Vec<String> {
         let report = read(lines).unwrap().report.unwrap();
@@ -95,7 +92,8 @@ mod tests {
     #[test]
     fn what_a_user_made_the_kernel_log_meanwhile_is_no_kill() {
         let forged = format!(
-            "x[9]: segfault at 0 ip 05 sp 07 error 4 in Out of memory: Killed process 1 (systemd) {KILL}[5000+1000]"
+            "x[9]: segfault at 0 ip 05 sp 07 error 4 in Out of memory: Killed process 1 (systemd) \
+             {KILL}[5000+1000]"
         );
         let head = "hog invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0";
         let kill = format!("Out of memory: Killed process 812 (hog) {KILL}");

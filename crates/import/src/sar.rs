@@ -124,12 +124,7 @@ pub(crate) struct SarDocument {
 impl SarDocument {
     fn new(form: &'static str, data: SarData, lines: usize, ended: Result<(), String>) -> Self {
         let early = |why| format!("ends early: {why}; what was read before that is used");
-        Self {
-            form,
-            lines,
-            problems: ended.err().map(early).into_iter().collect(),
-            data,
-        }
+        Self { form, lines, problems: ended.err().map(early).into_iter().collect(), data }
     }
 
     fn is_empty(&self) -> bool {
@@ -138,10 +133,7 @@ impl SarDocument {
 
     /// Adds its snapshots.
     pub(crate) fn emit(self, input: &mut BlockReader<'_>) -> TextBlock {
-        TextBlock {
-            lines: self.lines,
-            ..self.data.emit(input)
-        }
+        TextBlock { lines: self.lines, ..self.data.emit(input) }
     }
 }
 
@@ -151,11 +143,7 @@ impl SarData {
         self.series.cpus = self.series.cpus.or(self.host.cpus);
         self.host.note_facts(input.facts);
         self.series.emit(&mut |snapshot| input.add(snapshot));
-        let mut block = TextBlock {
-            what: self.series.what(),
-            unit: "KiB",
-            ..TextBlock::default()
-        };
+        let mut block = TextBlock { what: self.series.what(), unit: "KiB", ..TextBlock::default() };
         for problem in self.series.problems() {
             block.problem(problem);
         }

@@ -26,14 +26,7 @@ pub(crate) fn survives(text: &str) {
     for at in 0..lines.len() {
         read(&[&lines[..at], &lines[at + 1..]].concat().join("\n"));
     }
-    for number in [
-        "99999999999999999999",
-        "18446744073709551615",
-        "-1",
-        "0",
-        "1e308",
-        "NaN",
-    ] {
+    for number in ["99999999999999999999", "18446744073709551615", "-1", "0", "1e308", "NaN"] {
         read(&with_numbers(text, number));
     }
     read(&text.replace(' ', ""));

@@ -46,11 +46,8 @@ impl PlainText {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let bytes = &bytes[..bytes.len().min(Self::BYTES_MAX)];
         let decoded = quoted_printable::decode(decode(bytes));
-        let mut text = Self {
-            plain: String::with_capacity(decoded.len()),
-            lines: Vec::new(),
-            truncated: 0,
-        };
+        let mut text =
+            Self { plain: String::with_capacity(decoded.len()), lines: Vec::new(), truncated: 0 };
         let mut records = RecordReader::default();
         for (source, line) in decoded.lines().take(Self::LINES_MAX).enumerate() {
             // A crash and a rotation leave zero bytes in a log, before its next line.
@@ -59,9 +56,7 @@ impl PlainText {
             match records.read(unquoted(line)) {
                 Carried::Line => text.push(unquoted(line), source, is_quoted),
                 Carried::Messages(messages) => {
-                    messages
-                        .iter()
-                        .for_each(|line| text.push(line, source, is_quoted));
+                    messages.iter().for_each(|line| text.push(line, source, is_quoted));
                 }
             }
         }
@@ -90,9 +85,7 @@ impl PlainText {
 
     /// Whether a plain line stands behind a quotation mark of mail (`> `).
     pub(crate) fn is_quoted(&self, plain_line: usize) -> bool {
-        self.lines
-            .get(plain_line)
-            .is_some_and(|line| line.is_quoted)
+        self.lines.get(plain_line).is_some_and(|line| line.is_quoted)
     }
 
     /// How many lines were too long and were truncated.
@@ -179,11 +172,8 @@ fn without_markup(line: &str) -> Cow<'_, str> {
         ("&amp;", "&"),
         ("**", ""),
     ];
-    let plain = entities
-        .iter()
-        .fold(line.to_owned(), |text, (entity, plain)| {
-            text.replace(entity, plain)
-        });
+    let plain =
+        entities.iter().fold(line.to_owned(), |text, (entity, plain)| text.replace(entity, plain));
     plain.into()
 }
 
@@ -254,14 +244,8 @@ mod tests {
 
     #[test]
     fn utf16_and_byte_order_marks_are_read() {
-        let wide: Vec<u8> = "MemFree: 7 kB\n"
-            .encode_utf16()
-            .flat_map(u16::to_le_bytes)
-            .collect();
-        assert_eq!(
-            plain(&[b"\xff\xfe", wide.as_slice()].concat()),
-            ["MemFree: 7 kB"]
-        );
+        let wide: Vec<u8> = "MemFree: 7 kB\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(plain(&[b"\xff\xfe", wide.as_slice()].concat()), ["MemFree: 7 kB"]);
         assert_eq!(plain(b"\xef\xbb\xbfMemFree: 7 kB"), ["MemFree: 7 kB"]);
     }
 

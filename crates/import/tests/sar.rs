@@ -16,19 +16,11 @@ use timeline::{Counter, Gauge, Signal, Timeline};
 use units::Unit;
 
 /// Where distributions keep the program that writes binary files.
-const SADC: &[&str] = &[
-    "/usr/lib/sysstat/sadc",
-    "/usr/lib64/sa/sadc",
-    "/usr/lib/sa/sadc",
-];
+const SADC: &[&str] = &["/usr/lib/sysstat/sadc", "/usr/lib64/sa/sadc", "/usr/lib/sa/sadc"];
 
 fn output(program: &str, arguments: &[&str], file: &Path, tables: &[&str]) -> Option<Vec<u8>> {
     let mut command = Command::new(program);
-    command
-        .env("LC_ALL", "C")
-        .args(arguments)
-        .arg(file)
-        .args(tables);
+    command.env("LC_ALL", "C").args(arguments).arg(file).args(tables);
     let done = command.output().ok()?;
     done.status.success().then_some(done.stdout)
 }
@@ -86,13 +78,7 @@ fn columns(t: &Timeline) -> Vec<Column> {
     ];
     let counts = [TASKS_RUNNING, TASKS_BLOCKED, DENTRIES_UNUSED, FILES_OPEN];
     let pages = [PSWPIN, PSWPOUT, PGFREE, PGSCAN_KSWAPD, PGSCAN_DIRECT];
-    let stalls = [
-        PSI_CPU_SOME,
-        PSI_IO_SOME,
-        PSI_IO_FULL,
-        PSI_MEMORY_SOME,
-        PSI_MEMORY_FULL,
-    ];
+    let stalls = [PSI_CPU_SOME, PSI_IO_SOME, PSI_IO_FULL, PSI_MEMORY_SOME, PSI_MEMORY_FULL];
     let mut all: Vec<Column> = sizes.map(|s| gauge(t, s, KIB)).into();
     all.extend(counts.map(|s| gauge(t, s, 1.0)));
     all.extend(pages.map(|s| rate(t, s, 1.0)));
@@ -145,17 +131,12 @@ fn compare(form: &str, timeline: &Timeline, printed: &[(&str, i64, f64)]) {
                 good += 1;
             }
             // Zero throughout where no host has none: this sysstat or kernel does not know it.
-            None => assert!(
-                *expected == 0.0,
-                "{form}, {heading} at {unix}: nothing, not {expected}"
-            ),
+            None => {
+                assert!(*expected == 0.0, "{form}, {heading} at {unix}: nothing, not {expected}")
+            }
         }
     }
-    assert!(
-        good >= 80,
-        "{form}: only {good} figures of {}",
-        printed.len()
-    );
+    assert!(good >= 80, "{form}: only {good} figures of {}", printed.len());
     println!("{form}: {good} figures agree");
 }
 
@@ -168,10 +149,7 @@ fn every_form_gives_back_what_sadf_prints() {
     };
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("sa");
-    let recorded = Command::new(sadc)
-        .args(["-S", "XALL", "1", "5"])
-        .arg(&file)
-        .status();
+    let recorded = Command::new(sadc).args(["-S", "XALL", "1", "5"]).arg(&file).status();
     assert!(recorded.unwrap().success());
     let sadf = |form: &[&str], tables: &[&str]| output("sadf", form, &file, tables);
     let tables = ["--", "-r", "ALL", "-S", "-B", "-W", "-v", "-q", "ALL"];
@@ -187,12 +165,7 @@ fn every_form_gives_back_what_sadf_prints() {
         ("sar -A", output("sar", &["-A", "-f"], &file, &[])),
         (
             "sar",
-            output(
-                "sar",
-                &["-r", "ALL", "-S", "-B", "-W", "-v", "-q", "ALL", "-f"],
-                &file,
-                &[],
-            ),
+            output("sar", &["-r", "ALL", "-S", "-B", "-W", "-v", "-q", "ALL", "-f"], &file, &[]),
         ),
     ] {
         let opened = open_bytes(form, &bytes.unwrap()).unwrap();
@@ -207,13 +180,6 @@ fn every_form_gives_back_what_sadf_prints() {
 fn a_broken_sa_file_says_what_to_do() {
     let broken = b"\x96\xd5\x75\x21\x0c\x01\x05\x00 and then nothing";
     let error = open_bytes("sa21", broken).unwrap_err();
-    assert!(
-        error.to_string().contains("binary file of sysstat"),
-        "{error}"
-    );
-    assert!(
-        error
-            .help()
-            .is_some_and(|help| help.contains("sadf -j FILE"))
-    );
+    assert!(error.to_string().contains("binary file of sysstat"), "{error}");
+    assert!(error.help().is_some_and(|help| help.contains("sadf -j FILE")));
 }

@@ -53,15 +53,11 @@ pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
 
 fn arm(outcome: &ArmOutcome) -> LabArm {
     let report = &outcome.report;
-    let found = report
-        .findings
-        .iter()
-        .chain(&report.notes)
-        .map(|finding| LabFinding {
-            id: finding.id.clone(),
-            title: finding.title.clone(),
-            severity: finding.severity,
-        });
+    let found = report.findings.iter().chain(&report.notes).map(|finding| LabFinding {
+        id: finding.id.clone(),
+        title: finding.title.clone(),
+        severity: finding.severity,
+    });
     let verdict = outcome.verdict();
     LabArm {
         name: outcome.arm.to_owned(),
@@ -98,10 +94,7 @@ fn charted(id: &str, outcomes: &ArmOutcomes) -> Option<LabFigure> {
         let Some(chart) = charts.iter().find(|chart| chart.id == id) else {
             continue;
         };
-        let panel = LabPanel {
-            arm: outcome.arm.to_owned(),
-            curves: curves(chart, &cx),
-        };
+        let panel = LabPanel { arm: outcome.arm.to_owned(), curves: curves(chart, &cx) };
         figure
             .get_or_insert_with(|| LabFigure {
                 title: chart.title.clone(),
@@ -126,23 +119,15 @@ fn curves(chart: &Chart, cx: &Evidence<'_>) -> Vec<LabCurve> {
     let times = cx.timeline.times();
     let begin = times.first().map_or(0.0, |first| first.as_secs_f64());
     let drawn = (chart.draw)(cx);
-    let curves = chart
-        .series
-        .iter()
-        .zip(drawn)
-        .filter_map(|(series, curve)| {
-            curve.iter().flatten().find(|value| **value != 0.0)?;
-            Some(LabCurve {
-                label: series.label.clone(),
-                colour: series.colour.name(),
-                is_limit: chart.is_limit(&series.id),
-                points: times
-                    .iter()
-                    .map(|at| at.as_secs_f64() - begin)
-                    .zip(curve)
-                    .collect(),
-            })
-        });
+    let curves = chart.series.iter().zip(drawn).filter_map(|(series, curve)| {
+        curve.iter().flatten().find(|value| **value != 0.0)?;
+        Some(LabCurve {
+            label: series.label.clone(),
+            colour: series.colour.name(),
+            is_limit: chart.is_limit(&series.id),
+            points: times.iter().map(|at| at.as_secs_f64() - begin).zip(curve).collect(),
+        })
+    });
     curves.collect()
 }
 
@@ -167,11 +152,7 @@ fn measured(figure: &MeasuredFigure, outcomes: &ArmOutcomes) -> LabFigure {
         help: figure.help.to_owned(),
         x: figure.x.to_owned(),
         unit: figure.unit.map_or(LabUnit::Number, unit),
-        kind: if figure.is_bars {
-            LabFigureKind::Bars
-        } else {
-            LabFigureKind::Lines
-        },
+        kind: if figure.is_bars { LabFigureKind::Bars } else { LabFigureKind::Lines },
         is_log: false,
         panels: outcomes.arms.iter().map(panel).collect(),
     }
@@ -210,9 +191,7 @@ mod tests {
                 arm: arm.name,
                 expected: scenario.expected(arm, &BTreeMap::new()),
                 settings: BTreeMap::new(),
-                measured: measured
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .into(),
+                measured: measured.map(|(name, value)| (name.to_owned(), value)).into(),
                 curves: BTreeMap::new(),
                 report: answers::check(&source),
                 source,
@@ -237,10 +216,7 @@ mod tests {
         let mut other = outcomes(2.0);
         other.arms[0].expected.must_find = vec!["oom-global".to_owned()];
         let report = answer(scenario, &other);
-        assert_eq!(
-            (report.holds, &report.arms[0].missed),
-            (false, &vec!["oom-global".to_owned()])
-        );
+        assert_eq!((report.holds, &report.arms[0].missed), (false, &vec!["oom-global".to_owned()]));
     }
 
     #[test]

@@ -151,10 +151,7 @@ impl CasesBelow {
     }
 
     fn is_damaged(&mut self, directory: &Path, why: String) {
-        self.damaged.push(UnscoredCase {
-            case: name_of(directory),
-            why,
-        });
+        self.damaged.push(UnscoredCase { case: name_of(directory), why });
     }
 }
 
@@ -175,23 +172,14 @@ struct WrittenCase {
 impl WrittenCase {
     /// What the lab uses of it; the error says what is missing.
     fn checked(self) -> Result<CaseFile, &'static str> {
-        let others = [
-            self.partner,
-            self.host,
-            self.headroom,
-            self.made,
-            self.origin,
-        ];
+        let others = [self.partner, self.host, self.headroom, self.made, self.origin];
         let has_other = self.lab.is_some() || others.iter().any(Option::is_some);
         match &self.labels {
             None if !has_other => Err("it is empty"),
             Some(labels) if labels.ask_for_nothing() => Err(
                 "its [labels] ask for nothing: none of must_find, must_not_find, may_find and calm",
             ),
-            _ => Ok(CaseFile {
-                labels: self.labels,
-                lab: self.lab,
-            }),
+            _ => Ok(CaseFile { labels: self.labels, lab: self.lab }),
         }
     }
 }
@@ -327,9 +315,7 @@ impl CaseLabels {
             let mut ids = ids.iter().flat_map(|ids| ids.split('|'));
             ids.any(|id| finding.is_called(id))
         };
-        let others = reported
-            .iter()
-            .filter(|finding| !is_in(finding, &self.must_find));
+        let others = reported.iter().filter(|finding| !is_in(finding, &self.must_find));
         let mut counted = BTreeSet::new();
         for finding in others {
             // In three cgroups it is the same rule.
@@ -340,10 +326,7 @@ impl CaseLabels {
                 verdict.noted.push(finding.id.to_owned());
                 continue;
             }
-            let is_other = self
-                .may_find
-                .as_ref()
-                .is_some_and(|may| !is_in(finding, may));
+            let is_other = self.may_find.as_ref().is_some_and(|may| !is_in(finding, may));
             if self.calm || is_other || is_in(finding, &self.must_not_find) {
                 verdict.wrong.push(finding.id.to_owned());
             } else {
@@ -376,11 +359,7 @@ mod tests {
     use super::*;
 
     fn reported<'a>(id: &'a str, alias: Option<&'a str>, is_warning: bool) -> ReportedFinding<'a> {
-        ReportedFinding {
-            id,
-            aliases: alias.into_iter().collect(),
-            is_warning,
-        }
+        ReportedFinding { id, aliases: alias.into_iter().collect(), is_warning }
     }
 
     /// What is found below a directory in which one case has this file of labels.
@@ -398,10 +377,7 @@ mod tests {
             ("", "it is empty"),
             ("# only this\n", "it is empty"),
             ("[labels]\n", "its [labels] ask for nothing"),
-            (
-                "[labels]\nmust_find = []\ncalm = false\n",
-                "its [labels] ask for nothing",
-            ),
+            ("[labels]\nmust_find = []\ncalm = false\n", "its [labels] ask for nothing"),
             ("[label]\ncalm = true\n", "unknown field `label`"),
             ("[labels]\ncalms = true\n", "unknown field `calms`"),
             ("[lab]\nscenario = \"idle\"\n", "missing field `arm`"),
@@ -456,20 +432,12 @@ mod tests {
 
     #[test]
     fn without_a_list_of_others_only_what_is_forbidden_is_wrong() {
-        let labels = CaseLabels {
-            must_not_find: vec!["oom-global".to_owned()],
-            ..CaseLabels::default()
-        };
-        let found = [
-            reported("oom-global", None, true),
-            reported("swap-full", None, true),
-        ];
+        let labels =
+            CaseLabels { must_not_find: vec!["oom-global".to_owned()], ..CaseLabels::default() };
+        let found = [reported("oom-global", None, true), reported("swap-full", None, true)];
         let verdict = labels.judge_findings(&found);
         assert_eq!((verdict.wrong.len(), verdict.allowed.len()), (1, 1));
-        let calm = CaseLabels {
-            calm: true,
-            ..labels
-        };
+        let calm = CaseLabels { calm: true, ..labels };
         assert_eq!(calm.judge_findings(&found).wrong.len(), 2);
     }
 }

@@ -78,21 +78,15 @@ struct PlannedRun<'a> {
 impl PlannedRun<'_> {
     /// The case of an arm: `cgroup-oom--limit--limit_mib=64--6.1.0-56-amd64`, `cgroup-oom--limit--cgroup-v1--6.1.0-56-amd64`.
     fn name(&self, arm: &str) -> String {
-        let mut settings: String = self
-            .settings
-            .iter()
-            .map(|(name, value)| format!("--{name}={value}"))
-            .collect();
+        let mut settings: String =
+            self.settings.iter().map(|(name, value)| format!("--{name}={value}")).collect();
         if self.run.is_cgroup_v1 {
             settings.push_str("--cgroup-v1");
         }
         if let Some(mglru) = self.run.mglru {
             settings.push_str(if mglru { "--mglru" } else { "--no-mglru" });
         }
-        format!(
-            "{}--{arm}{settings}--{}",
-            self.scenario.name, self.kernel_release
-        )
+        format!("{}--{arm}{settings}--{}", self.scenario.name, self.kernel_release)
     }
 
     fn names(&self) -> Vec<String> {
@@ -143,11 +137,7 @@ impl PlannedRun<'_> {
             };
             let is_same = case.file.lab.as_ref().is_some_and(|recipe| {
                 let unproven = recipe.unproven.clone();
-                *recipe
-                    == CaseRecipe {
-                        unproven,
-                        ..wanted.clone()
-                    }
+                *recipe == CaseRecipe { unproven, ..wanted.clone() }
             });
             if !is_same || !case.has_samples() {
                 return Ok(false);
@@ -228,11 +218,7 @@ impl CorpusMaker<'_> {
             self.step(CorpusStep::Kept { name });
             return Ok(());
         }
-        self.step(CorpusStep::Playing {
-            name: name.clone(),
-            number,
-            all: self.runs.len(),
-        });
+        self.step(CorpusStep::Playing { name: name.clone(), number, all: self.runs.len() });
         let played = has_memory_for(planned.ram(), self.jobs).and_then(|()| self.play(planned));
         match played {
             Ok(outcomes) => keep(planned, &outcomes, self.directory),
@@ -248,11 +234,7 @@ impl CorpusMaker<'_> {
 
     fn play(&self, planned: &PlannedRun<'_>) -> Result<ArmOutcomes, LabError> {
         run::run(planned.scenario, &planned.options(), &mut |_| {
-            if (self.is_interrupted)() {
-                Err(LabError::Interrupted)
-            } else {
-                Ok(())
-            }
+            if (self.is_interrupted)() { Err(LabError::Interrupted) } else { Ok(()) }
         })
     }
 
@@ -285,17 +267,13 @@ fn plan(options: &CorpusOptions) -> Result<Vec<PlannedRun<'_>>, LabError> {
     let mut runs = Vec::new();
     for (kernel, version) in &kernels {
         for scenario in &chosen {
-            runs.extend(
-                variants(scenario, options)
-                    .into_iter()
-                    .map(|settings| PlannedRun {
-                        scenario,
-                        kernel: *kernel,
-                        kernel_release: version.clone(),
-                        settings,
-                        run: &options.run,
-                    }),
-            );
+            runs.extend(variants(scenario, options).into_iter().map(|settings| PlannedRun {
+                scenario,
+                kernel: *kernel,
+                kernel_release: version.clone(),
+                settings,
+                run: &options.run,
+            }));
         }
     }
     Ok(runs)
@@ -303,11 +281,7 @@ fn plan(options: &CorpusOptions) -> Result<Vec<PlannedRun<'_>>, LabError> {
 
 /// The settings of a scenario's variants: its own, then those that it names, or a seed each.
 fn variants(scenario: &Scenario, options: &CorpusOptions) -> Vec<ScenarioSettings> {
-    if scenario
-        .settings
-        .iter()
-        .any(|setting| setting.name == "seed")
-    {
+    if scenario.settings.iter().any(|setting| setting.name == "seed") {
         let seeds = 1..=options.seeds.max(1);
         let of_seed = |seed| BTreeMap::from([("seed".to_owned(), f64::from(seed))]);
         return seeds.map(of_seed).collect();
@@ -315,9 +289,7 @@ fn variants(scenario: &Scenario, options: &CorpusOptions) -> Vec<ScenarioSetting
     let own: &[(&str, f64)] = &[];
     let all = std::iter::once(own).chain(scenario.variants.iter().copied());
     let owned = |(name, value): &(&str, f64)| ((*name).to_owned(), *value);
-    all.take(options.variants.max(1))
-        .map(|settings| settings.iter().map(owned).collect())
-        .collect()
+    all.take(options.variants.max(1)).map(|settings| settings.iter().map(owned).collect()).collect()
 }
 
 /// Writes a case for each arm: a case is there as a whole, or not at all.
@@ -331,23 +303,17 @@ fn keep(
     let failed = claims
         .iter()
         .filter(|claim| matches!(claim.state, ClaimState::Fails | ClaimState::NotMeasured));
-    let unproven: Vec<String> = failed
-        .map(|claim| format!("{}: {}", claim.what, claim.ours))
-        .collect();
+    let unproven: Vec<String> =
+        failed.map(|claim| format!("{}: {}", claim.what, claim.ours)).collect();
     std::fs::create_dir_all(directory).at(directory)?;
     for (arm, outcome) in planned.scenario.arms.iter().zip(&outcomes.arms) {
-        let unfinished = tempfile::Builder::new()
-            .prefix(".unfinished-")
-            .tempdir_in(directory);
+        let unfinished = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(directory);
         let unfinished = unfinished.at(directory)?;
         let case = Case {
             directory: unfinished.path().to_owned(),
             file: CaseFile {
                 labels: Some(outcome.expected.clone()),
-                lab: Some(CaseRecipe {
-                    unproven: unproven.clone(),
-                    ..planned.recipe(arm)?
-                }),
+                lab: Some(CaseRecipe { unproven: unproven.clone(), ..planned.recipe(arm)? }),
             },
         };
         let packed = case.directory.join("capture.jsonl.gz");
@@ -396,10 +362,7 @@ mod tests {
         change(&mut recipe);
         let case = Case {
             directory: directory.join(planned.name("limit")),
-            file: CaseFile {
-                labels: None,
-                lab: Some(recipe),
-            },
+            file: CaseFile { labels: None, lab: Some(recipe) },
         };
         std::fs::create_dir_all(&case.directory).unwrap();
         std::fs::write(case.directory.join("capture.jsonl.gz"), samples).unwrap();
@@ -445,11 +408,7 @@ mod tests {
             planned(&run).name("limit"),
             "cgroup-oom--limit--limit_mib=64--6.1.0-56-cloud-amd64"
         );
-        let run = RunOptions {
-            is_cgroup_v1: true,
-            mglru: Some(false),
-            ..run
-        };
+        let run = RunOptions { is_cgroup_v1: true, mglru: Some(false), ..run };
         assert_eq!(
             planned(&run).name("limit"),
             "cgroup-oom--limit--limit_mib=64--cgroup-v1--no-mglru--6.1.0-56-cloud-amd64"

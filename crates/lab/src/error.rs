@@ -101,7 +101,9 @@ pub enum LabError {
         last_words: String,
     },
     /// The guest ended before the scenario did.
-    #[error("the virtual machine ended before the scenario did{}", if last_words.is_empty() { "; it printed nothing: is the kernel image whole?".to_owned() } else { format!(":\n{last_words}") })]
+    #[error("the virtual machine ended before the scenario did{}", if last_words.is_empty() { "; \
+                                                            it printed nothing: is the kernel \
+                                                            image whole?".to_owned() } else { format!(":\n{last_words}") })]
     Ended {
         /// The end of what the guest printed.
         last_words: String,
@@ -142,7 +144,8 @@ pub enum LabError {
     },
     /// A part would take more than there is.
     #[error(
-        "{size} is more than the {available} that this host has available: it would swap, or programs would be killed"
+        "{size} is more than the {available} that this host has available: it would swap, or \
+         programs would be killed"
     )]
     BeyondAvailable {
         /// What it would take.
@@ -179,11 +182,7 @@ pub enum LabError {
 
 /// What a guest printed, after a colon; nothing where it printed nothing.
 fn after_colon(last_words: &str) -> String {
-    if last_words.is_empty() {
-        String::new()
-    } else {
-        format!(":\n{last_words}")
-    }
+    if last_words.is_empty() { String::new() } else { format!(":\n{last_words}") }
 }
 
 /// Adds to an error which file or program it is about.
@@ -194,14 +193,12 @@ pub(crate) trait AtPath<T> {
 
 impl<T> AtPath<T> for std::io::Result<T> {
     fn at(self, path: &Path) -> Result<T, LabError> {
-        self.map_err(|error| LabError::File {
-            path: path.to_owned(),
-            error,
-        })
+        self.map_err(|error| LabError::File { path: path.to_owned(), error })
     }
 }
 
-const NEW_TMPDIR: &str = "TMPDIR names another directory for the machine's files: about 100 MiB, and what its disks hold";
+const NEW_TMPDIR: &str = "TMPDIR names another directory for the machine's files: about 100 MiB, \
+                          and what its disks hold";
 
 impl LabError {
     /// What to do about it.
@@ -210,7 +207,8 @@ impl LabError {
             Self::NoQemu => Some("apt-get install --no-install-recommends qemu-system-x86"),
             Self::NoMke2fs => Some("apt-get install e2fsprogs"),
             Self::NoKernel { .. } => Some(
-                "scripts/kernel.sh fetches one of the distribution (x86-64) into ~/.cache/memtide/kernels; or name one: --kernel FILE",
+                "scripts/kernel.sh fetches one of the distribution (x86-64) into \
+                 ~/.cache/memtide/kernels; or name one: --kernel FILE",
             ),
             Self::NoModule { .. } | Self::Kernel { .. } => {
                 Some("name another kernel: --kernel FILE")
@@ -227,10 +225,12 @@ impl LabError {
                 Some("--ram makes the machine smaller; fewer --jobs run fewer at once")
             }
             Self::BeyondAvailable { .. } => Some(
-                "--limit SIZE keeps it within a cgroup; --beyond-available takes it all the same; memtide lab shell is a machine for it",
+                "--limit SIZE keeps it within a cgroup; --beyond-available takes it all the same; \
+                 memtide lab shell is a machine for it",
             ),
             Self::NoCgroup { .. } => Some(
-                "as root, or with a limit of systemd: systemd-run --user --scope -p MemoryMax=512M memtide lab …",
+                "as root, or with a limit of systemd: systemd-run --user --scope -p MemoryMax=512M \
+                 memtide lab …",
             ),
             Self::SettingOfArm { .. } => {
                 Some("--arm plays an arm that leaves it open; memtide lab list names scenarios")

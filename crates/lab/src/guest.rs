@@ -79,20 +79,12 @@ fn play() -> Result<(), String> {
         messages,
         kernel: RefCell::new(KernelReader::open()),
         not_measured: None,
-        recording: GuestRecording::NotBegun {
-            port: capture,
-            every_s: job.every_s,
-        },
+        recording: GuestRecording::NotBegun { port: capture, every_s: job.every_s },
     };
-    guest.send(&GuestMessage::Ready {
-        boot_s: setup::uptime_s(),
-    });
+    guest.send(&GuestMessage::Ready { boot_s: setup::uptime_s() });
     if let Some(is_on) = job.mglru {
         // A kernel without it has nothing to switch off.
-        let written = guest.write(
-            "/sys/kernel/mm/lru_gen/enabled",
-            if is_on { "y" } else { "n" },
-        );
+        let written = guest.write("/sys/kernel/mm/lru_gen/enabled", if is_on { "y" } else { "n" });
         if is_on {
             written?;
         }
@@ -153,14 +145,8 @@ pub struct Guest {
 /// The samples of this machine, into a port.
 #[derive(Debug)]
 enum GuestRecording {
-    NotBegun {
-        port: File,
-        every_s: f64,
-    },
-    Running {
-        sampler: JoinHandle<Result<u64, String>>,
-        has_ended: Arc<AtomicBool>,
-    },
+    NotBegun { port: File, every_s: f64 },
+    Running { sampler: JoinHandle<Result<u64, String>>, has_ended: Arc<AtomicBool> },
     Ended,
 }
 
@@ -204,10 +190,7 @@ impl Guest {
 
     /// Something new begins.
     pub fn phase(&mut self, text: impl Into<String>) {
-        self.send(&GuestMessage::Phase {
-            at_s: setup::uptime_s(),
-            text: text.into(),
-        });
+        self.send(&GuestMessage::Phase { at_s: setup::uptime_s(), text: text.into() });
     }
 
     /// Reports a number. NaN and infinity end the scenario as failed.
@@ -216,10 +199,7 @@ impl Guest {
             self.not_measured.get_or_insert_with(|| name.to_owned());
             return;
         }
-        self.send(&GuestMessage::Measured {
-            name: name.to_owned(),
-            value,
-        });
+        self.send(&GuestMessage::Measured { name: name.to_owned(), value });
     }
 
     /// Reports whether something is so, as 1 or 0.
@@ -229,11 +209,7 @@ impl Guest {
 
     /// Reports a point of a curve.
     pub fn point(&mut self, curve: &str, x: f64, y: f64) {
-        self.send(&GuestMessage::Point {
-            curve: curve.to_owned(),
-            x,
-            y,
-        });
+        self.send(&GuestMessage::Point { curve: curve.to_owned(), x, y });
     }
 
     /// A setting of the scenario.
@@ -284,9 +260,7 @@ impl Guest {
     /// Where it cannot be started, or fails.
     pub fn run(&self, part: &[&str]) -> Result<(), String> {
         let is_well = self.launch(part)?.wait()?;
-        is_well
-            .then_some(())
-            .ok_or_else(|| format!("{} was killed", part.join(" ")))
+        is_well.then_some(()).ok_or_else(|| format!("{} was killed", part.join(" ")))
     }
 
     /// Starts this program with other arguments: `memtide ARGUMENTS`.

@@ -125,11 +125,8 @@ impl Claim {
     /// It must be between these.
     pub(crate) fn between(mut self, min: f64, max: f64) -> Self {
         if let Some(value) = self.value {
-            self.state = if (min..=max).contains(&value) {
-                ClaimState::Holds
-            } else {
-                ClaimState::Fails
-            };
+            self.state =
+                if (min..=max).contains(&value) { ClaimState::Holds } else { ClaimState::Fails };
         }
         self
     }
@@ -137,11 +134,7 @@ impl Claim {
 
 /// `28 ×`.
 pub(crate) fn times(ratio: f64) -> String {
-    if ratio < 10.0 {
-        format!("{ratio:.1} ×")
-    } else {
-        format!("{ratio:.0} ×")
-    }
+    if ratio < 10.0 { format!("{ratio:.1} ×") } else { format!("{ratio:.0} ×") }
 }
 
 /// `85 %`.
@@ -151,11 +144,7 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A plain number.
 pub(crate) fn plain(number: f64) -> String {
-    if number.fract() == 0.0 {
-        format!("{number:.0}")
-    } else {
-        format!("{number:.2}")
-    }
+    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.2}") }
 }
 
 /// `yes` or `no`.
@@ -170,18 +159,9 @@ mod tests {
     #[test]
     fn a_claim_without_a_number_neither_holds_nor_fails() {
         let claim = Claim::of("x", None, times).at_least(10.0);
-        assert_eq!(
-            (claim.ours.as_str(), claim.state),
-            ("–", ClaimState::NotMeasured)
-        );
+        assert_eq!((claim.ours.as_str(), claim.state), ("–", ClaimState::NotMeasured));
         let claim = Claim::of("x", Some(28.4), times).at_least(10.0);
-        assert_eq!(
-            (claim.ours.as_str(), claim.state),
-            ("28 ×", ClaimState::Holds)
-        );
-        assert_eq!(
-            Claim::of("x", Some(0.2), percent).at_most(0.1).state,
-            ClaimState::Fails
-        );
+        assert_eq!((claim.ours.as_str(), claim.state), ("28 ×", ClaimState::Holds));
+        assert_eq!(Claim::of("x", Some(0.2), percent).at_most(0.1).state, ClaimState::Fails);
     }
 }

@@ -67,9 +67,7 @@ impl Deadline {
 
     /// Sleeps for a while, not beyond the end.
     fn sleep(self, while_: Duration) {
-        let left = self
-            .0
-            .map_or(while_, |end| end.saturating_duration_since(Instant::now()));
+        let left = self.0.map_or(while_, |end| end.saturating_duration_since(Instant::now()));
         std::thread::sleep(while_.min(left));
     }
 

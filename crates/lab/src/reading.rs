@@ -43,9 +43,7 @@ impl KernelReader {
         }
         let mut rows = self.sample.table(def.entity).rows().iter();
         let row = rows.find(|row| row.key == key);
-        let reading = row
-            .and_then(|row| row.row.get(signal))
-            .map(Quantity::as_f64);
+        let reading = row.and_then(|row| row.row.get(signal)).map(Quantity::as_f64);
         reading.ok_or_else(|| format!("this kernel does not show {} of {key}", def.name))
     }
 
@@ -79,9 +77,7 @@ pub(crate) fn host<K: Kind>(sample: &Sample, signal: Signal<K>) -> Result<f64, S
 pub(crate) fn sum<K: Kind>(sample: &Sample, signal: Signal<K>) -> Result<f64, String> {
     let def = signal.def();
     let rows = sample.table(def.entity).rows().iter();
-    let readings: Vec<f64> = rows
-        .filter_map(|row| Some(row.row.get(signal)?.as_f64()))
-        .collect();
+    let readings: Vec<f64> = rows.filter_map(|row| Some(row.row.get(signal)?.as_f64())).collect();
     if readings.is_empty() {
         return Err(format!("this kernel does not show {}", def.name));
     }

@@ -85,10 +85,7 @@ pub fn run(
     for arm in arms {
         outcomes.push(player.play(arm, progress)?);
     }
-    Ok(ArmOutcomes {
-        arms: outcomes,
-        _work: Some(player.image.work),
-    })
+    Ok(ArmOutcomes { arms: outcomes, _work: Some(player.image.work) })
 }
 
 /// What all arms of a scenario share.
@@ -114,20 +111,12 @@ impl<'a> Player<'a> {
     }
 
     fn play(&self, arm: &Arm, progress: RunProgress<'_>) -> Result<ArmOutcome, LabError> {
-        progress(RunStep::Booting {
-            arm: arm.name,
-            kernel: &self.image.kernel.version,
-        })?;
+        progress(RunStep::Booting { arm: arm.name, kernel: &self.image.kernel.version })?;
         let settings = settings(self.scenario, arm, self.options)?;
         let initramfs = self.image.with_job(self.job(&settings))?;
         let begun = Instant::now();
-        let mut vm = Vm::boot(
-            &self.image,
-            &initramfs,
-            &self.machine,
-            self.options.accelerator,
-            progress,
-        )?;
+        let mut vm =
+            Vm::boot(&self.image, &initramfs, &self.machine, self.options.accelerator, progress)?;
         let measurements = follow(&mut vm, begun, self.options.timeout, progress);
         // A machine that died leaves its samples, too.
         let capture = self.keep(&vm, arm);
@@ -167,11 +156,7 @@ impl<'a> Player<'a> {
 
     /// Copies the samples out of the machine's directory, which ends with it.
     fn keep(&self, vm: &Vm, arm: &Arm) -> Result<PathBuf, LabError> {
-        let directory = self
-            .options
-            .output
-            .as_deref()
-            .unwrap_or(self.image.work.path());
+        let directory = self.options.output.as_deref().unwrap_or(self.image.work.path());
         std::fs::create_dir_all(directory).at(directory)?;
         let capture = directory.join(format!("{}.jsonl", arm.name));
         std::fs::copy(vm.capture_path(), &capture).at(&capture)?;
@@ -192,9 +177,8 @@ pub(crate) fn settings(
     options: &RunOptions,
 ) -> Result<ScenarioSettings, LabError> {
     let known = scenario.settings.iter();
-    let mut all: ScenarioSettings = known
-        .map(|setting| (setting.name.to_owned(), setting.default))
-        .collect();
+    let mut all: ScenarioSettings =
+        known.map(|setting| (setting.name.to_owned(), setting.default)).collect();
     let of_arm = arm.settings.iter();
     all.extend(of_arm.map(|(name, value)| ((*name).to_owned(), *value)));
     for (name, value) in &options.settings {
@@ -205,10 +189,7 @@ pub(crate) fn settings(
             known: scenario.settings.iter().map(|known| known.name).collect(),
         })?;
         if arm.settings.iter().any(|(known, _)| known == name) {
-            return Err(LabError::SettingOfArm {
-                name: setting.name,
-                arm: arm.name,
-            });
+            return Err(LabError::SettingOfArm { name: setting.name, arm: arm.name });
         }
         let (min, max) = setting.range;
         if !(min..=max).contains(value) {
@@ -244,10 +225,7 @@ fn follow(
         let has_ended = vm.has_ended();
         for message in vm.messages()? {
             let at = Span::from_secs_f64(begun.elapsed().as_secs_f64());
-            progress(RunStep::Message {
-                at,
-                message: &message,
-            })?;
+            progress(RunStep::Message { at, message: &message })?;
             match message {
                 GuestMessage::Measured { name, value } => {
                     measurements.values.insert(name, value);
@@ -269,9 +247,7 @@ fn follow(
             }
         }
         if has_ended {
-            return Err(LabError::Ended {
-                last_words: vm.last_words(),
-            });
+            return Err(LabError::Ended { last_words: vm.last_words() });
         }
         if begun.elapsed() > timeout.as_duration() {
             return Err(LabError::TimedOut { after: timeout });
@@ -288,36 +264,23 @@ mod tests {
 
     fn settings_with(name: &str, value: f64) -> Result<ScenarioSettings, LabError> {
         let scenario = scenarios::named("node-reclaim")?;
-        let options = RunOptions {
-            settings: [(name.to_owned(), value)].into(),
-            ..RunOptions::default()
-        };
+        let options =
+            RunOptions { settings: [(name.to_owned(), value)].into(), ..RunOptions::default() };
         settings(scenario, &scenario.arms[1], &options)
     }
 
     #[test]
     fn an_arm_comes_before_the_scenario_and_the_user_before_both() {
         let settings = settings_with("passes", 7.0).unwrap();
-        assert_eq!(
-            (settings["zone_reclaim_mode"], settings["passes"]),
-            (0.0, 7.0)
-        );
+        assert_eq!((settings["zone_reclaim_mode"], settings["passes"]), (0.0, 7.0));
     }
 
     #[test]
     fn a_setting_that_cannot_be_is_named() {
         for (name, value, expected) in [
             ("passes", 1e9, "passes=1000000000 is not between 2 and 100"),
-            (
-                "pass",
-                3.0,
-                "node-reclaim has no setting `pass`; it has zone_reclaim_mode, passes",
-            ),
-            (
-                "zone_reclaim_mode",
-                1.0,
-                "zone_reclaim_mode is what makes the arm mode-0",
-            ),
+            ("pass", 3.0, "node-reclaim has no setting `pass`; it has zone_reclaim_mode, passes"),
+            ("zone_reclaim_mode", 1.0, "zone_reclaim_mode is what makes the arm mode-0"),
         ] {
             let error = settings_with(name, value).unwrap_err();
             assert_eq!(error.to_string(), expected);

@@ -94,12 +94,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_every_scenario_has_an_arm() {
         for scenario in ALL {
-            assert_eq!(
-                ALL.iter()
-                    .filter(|other| other.name == scenario.name)
-                    .count(),
-                1
-            );
+            assert_eq!(ALL.iter().filter(|other| other.name == scenario.name).count(), 1);
             assert!(!scenario.arms.is_empty(), "{}", scenario.name);
             assert!(scenario.shows.ends_with('.'), "{}", scenario.name);
         }
@@ -108,16 +103,10 @@ mod tests {
     #[test]
     fn findings_that_arms_name_are_rules() {
         for arm in ALL.iter().flat_map(|scenario| scenario.arms) {
-            for id in arm
-                .finds
-                .iter()
-                .flat_map(|ids| ids.split('|'))
-                .chain(arm.may_find.iter().copied())
+            for id in
+                arm.finds.iter().flat_map(|ids| ids.split('|')).chain(arm.may_find.iter().copied())
             {
-                assert!(
-                    report::model::RuleEntry::by_id(id).is_some(),
-                    "{id} is no rule"
-                );
+                assert!(report::model::RuleEntry::by_id(id).is_some(), "{id} is no rule");
             }
         }
     }
@@ -131,10 +120,7 @@ mod tests {
                 let may_find = labels.may_find.unwrap();
                 let ids = labels.must_find.iter().chain(&may_find);
                 for id in ids.flat_map(|ids| ids.split('|')) {
-                    assert!(
-                        report::model::RuleEntry::by_id(id).is_some(),
-                        "{id} is no rule"
-                    );
+                    assert!(report::model::RuleEntry::by_id(id).is_some(), "{id} is no rule");
                 }
             }
         }

@@ -40,10 +40,7 @@ pub fn score(cases: &CasesBelow, done: &mut dyn FnMut(usize)) -> ScoreReport {
                 report.unproven += u64::from(!scored.unproven.is_empty());
                 report.cases.push(scored);
             }
-            Err(why) => report.unscored.push(UnscoredCase {
-                case: case.name(),
-                why,
-            }),
+            Err(why) => report.unscored.push(UnscoredCase { case: case.name(), why }),
         }
         done(number);
     }
@@ -80,12 +77,7 @@ fn scored(case: &Case, verdict: &CaseVerdict) -> ScoreCase {
         scenario: lab.map_or(family, |lab| &lab.scenario).to_owned(),
         case: rest.to_owned(),
         expected: [verdict.found.clone(), verdict.missed.clone()].concat(),
-        found: [
-            verdict.found.clone(),
-            verdict.wrong.clone(),
-            verdict.allowed.clone(),
-        ]
-        .concat(),
+        found: [verdict.found.clone(), verdict.wrong.clone(), verdict.allowed.clone()].concat(),
         missed: verdict.missed.clone(),
         wrong: verdict.wrong.clone(),
         unproven: lab.map_or_else(Vec::new, |lab| lab.unproven.clone()),
@@ -100,9 +92,8 @@ fn count(
 ) {
     let mut add = |rules: &[String], field: fn(&mut ScoreCell) -> &mut u64| {
         for rule in rules {
-            let cell = matrix
-                .entry((rule.clone(), scenario.to_owned()))
-                .or_insert_with(|| ScoreCell {
+            let cell =
+                matrix.entry((rule.clone(), scenario.to_owned())).or_insert_with(|| ScoreCell {
                     rule: rule.clone(),
                     scenario: scenario.to_owned(),
                     found: 0,
@@ -135,13 +126,7 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         let source = "capture.jsonl.gz";
         std::fs::copy(corpus.join(capture).join(source), directory.join(source)).unwrap();
-        Case {
-            directory,
-            file: CaseFile {
-                labels: Some(labels),
-                lab: None,
-            },
-        }
+        Case { directory, file: CaseFile { labels: Some(labels), lab: None } }
     }
 
     #[test]
@@ -149,10 +134,7 @@ mod tests {
         const KILL: &str = "oom-cgroup--5.10-768m-150m";
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
-        let calm = CaseLabels {
-            calm: true,
-            ..CaseLabels::default()
-        };
+        let calm = CaseLabels { calm: true, ..CaseLabels::default() };
         let cases = [
             // A kill in a cgroup: found under either name; two others are not there.
             case(
@@ -165,24 +147,12 @@ mod tests {
             ),
             // The same host, labelled as if nothing were wrong.
             case(&directory.join("calm"), KILL, calm),
-            case(
-                directory,
-                "healthy--5.10-640m-commit",
-                CaseLabels::exactly(&[], &[]),
-            ),
+            case(directory, "healthy--5.10-640m-commit", CaseLabels::exactly(&[], &[])),
         ];
         std::fs::write(cases[2].directory.join("capture.jsonl.gz"), "no gzip").unwrap();
-        let unlabelled = Case {
-            file: CaseFile {
-                labels: None,
-                lab: None,
-            },
-            ..cases[0].clone()
-        };
-        let damaged = UnscoredCase {
-            case: "x--1".to_owned(),
-            why: "case.toml: it is empty".to_owned(),
-        };
+        let unlabelled = Case { file: CaseFile { labels: None, lab: None }, ..cases[0].clone() };
+        let damaged =
+            UnscoredCase { case: "x--1".to_owned(), why: "case.toml: it is empty".to_owned() };
         let cases = CasesBelow {
             whole: [&cases[..], &[unlabelled]].concat(),
             damaged: vec![damaged.clone()],
@@ -191,10 +161,7 @@ mod tests {
         assert_eq!((score.unlabelled, score.unscored.len()), (1, 2));
         assert_eq!(score.unscored[0], damaged);
         assert_eq!((score.found, score.missed, score.wrong), (1, 2, 1));
-        assert_eq!(
-            (score.precision, score.recall),
-            (Some(0.5), Some(1.0 / 3.0))
-        );
+        assert_eq!((score.precision, score.recall), (Some(0.5), Some(1.0 / 3.0)));
         assert_eq!((score.perfect, score.cases.len()), (0, 2));
         assert_eq!(score.unscored[1].case, "healthy--5.10-640m-commit--1");
         let cell = score.matrix.iter().find(|cell| cell.rule == "oom-cgroup");

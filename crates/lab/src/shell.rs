@@ -25,11 +25,8 @@ const TOOLS: &[&str] = &[
 ];
 
 /// Before 6.12 zram finds its compressor by name; without a module loader nobody else loads it.
-const ZRAM_IF_ANY: &[ModuleNeed] = &[
-    ModuleNeed::if_any("lzo"),
-    ModuleNeed::if_any("lzo_rle"),
-    ModuleNeed::if_any("zram"),
-];
+const ZRAM_IF_ANY: &[ModuleNeed] =
+    &[ModuleNeed::if_any("lzo"), ModuleNeed::if_any("lzo_rle"), ModuleNeed::if_any("zram")];
 
 /// Runs a machine with a shell on this terminal, until the shell ends. Afterwards the terminal is as it was.
 ///
@@ -51,11 +48,7 @@ pub fn shell(
     let image = GuestImage::build(kernel, ZRAM_IF_ANY, add_tools)?;
     let initramfs = image.with_job(Job::default())?;
     Vm::run_on_terminal(&image, &initramfs, machine, accelerator, &mut |_| {
-        if is_interrupted() {
-            Err(LabError::Interrupted)
-        } else {
-            Ok(())
-        }
+        if is_interrupted() { Err(LabError::Interrupted) } else { Ok(()) }
     })
 }
 
@@ -66,10 +59,7 @@ fn add_tools(archive: &mut Archive) -> Result<(), LabError> {
         let Some(path) = find(name) else {
             continue;
         };
-        archive.file(
-            &Path::new("/bin").join(name),
-            &std::fs::read(&path).at(&path)?,
-        );
+        archive.file(&Path::new("/bin").join(name), &std::fs::read(&path).at(&path)?);
         libraries.extend(libraries_of(&path)?);
     }
     for library in libraries {
@@ -91,11 +81,7 @@ fn libraries_of(program: &Path) -> Result<Vec<PathBuf>, LabError> {
     else {
         return Ok(Vec::new());
     };
-    let listed = Command::new(&linker)
-        .arg("--list")
-        .arg(program)
-        .output()
-        .at(&linker)?;
+    let listed = Command::new(&linker).arg("--list").arg(program).output().at(&linker)?;
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
     // `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`
     let found = text.lines().filter_map(|line| {

@@ -61,11 +61,8 @@ pub(crate) fn in_container(
 ) -> std::io::Result<()> {
     const CGROUPS: &CStr = c"/sys/fs/cgroup";
     let tasks = tasks.try_clone()?;
-    let (kind, options) = if is_cgroup_v1 {
-        (c"cgroup", Some(c"memory"))
-    } else {
-        (c"cgroup2", None)
-    };
+    let (kind, options) =
+        if is_cgroup_v1 { (c"cgroup", Some(c"memory")) } else { (c"cgroup2", None) };
     // SAFETY: the closure runs in the child between fork and exec and makes system calls with constant texts, which are
     // async-signal-safe: it allocates nothing and takes no lock. The table of file descriptors is not unshared.
     unsafe {
@@ -177,11 +174,7 @@ impl MappedPages {
         // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
         let start =
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, access, flags) }?;
-        Ok(Self {
-            start: start.cast(),
-            len,
-            is_writable: true,
-        })
+        Ok(Self { start: start.cast(), len, is_writable: true })
     }
 
     /// The first bytes of a file, to read.
@@ -191,20 +184,9 @@ impl MappedPages {
     pub(crate) fn of_file(file: &std::fs::File, len: usize) -> std::io::Result<Self> {
         // SAFETY: as above; pages that the file loses meanwhile end this process, which is a workload's own.
         let start = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                len,
-                ProtFlags::READ,
-                MapFlags::SHARED,
-                file,
-                0,
-            )
+            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, 0)
         }?;
-        Ok(Self {
-            start: start.cast(),
-            len,
-            is_writable: false,
-        })
+        Ok(Self { start: start.cast(), len, is_writable: false })
     }
 
     /// Reads a byte: the page is there afterwards.
@@ -221,9 +203,7 @@ impl MappedPages {
 
     /// Writes bytes; the mapping must be writable.
     pub(crate) fn fill(&mut self, at: usize, bytes: &[u8]) {
-        let is_inside = at
-            .checked_add(bytes.len())
-            .is_some_and(|end| end <= self.len);
+        let is_inside = at.checked_add(bytes.len()).is_some_and(|end| end <= self.len);
         assert!(is_inside, "outside the mapping");
         assert!(self.is_writable, "the mapping is for reading");
         for (byte, place) in bytes.iter().zip(at..) {

@@ -30,18 +30,14 @@ struct Cost {
 }
 
 fn main() {
-    let given = std::env::args()
-        .nth(1)
-        .filter(|argument| !argument.starts_with('-'));
+    let given = std::env::args().nth(1).filter(|argument| !argument.starts_with('-'));
     let temporary = tempfile::tempdir().unwrap();
     let directory = given.map_or_else(|| temporary.path().join("week"), PathBuf::from);
     week::made(&directory);
     let page = temporary.path().join("page.html");
-    for (name, since) in [
-        ("hour", Some("+167h")),
-        ("six hours", Some("+162h")),
-        ("day", Some("+144h")),
-    ] {
+    for (name, since) in
+        [("hour", Some("+167h")), ("six hours", Some("+162h")), ("day", Some("+144h"))]
+    {
         tell(name, &measured(since, &directory, &page));
     }
     let week = measured(None, &directory, &page);
@@ -76,27 +72,16 @@ fn measure(since: Option<&str>, directory: &Path, page: &Path) -> Cost {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memtide"));
     command.arg("report").arg(directory).arg("-o").arg(page);
     command.args(since.map(|since| format!("--since={since}")));
-    let mut child = command
-        .arg("--force")
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = command.arg("--force").stderr(Stdio::null()).spawn().unwrap();
     let peak_kib = peak_kib(&mut child);
-    Cost {
-        bytes: std::fs::metadata(page).unwrap().len(),
-        cpu: children_cpu() - before,
-        peak_kib,
-    }
+    Cost { bytes: std::fs::metadata(page).unwrap().len(), cpu: children_cpu() - before, peak_kib }
 }
 
 /// CPU time of all children that ended so far, in seconds.
 fn children_cpu() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap();
     let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
-    let ticks = fields
-        .skip(13)
-        .take(2)
-        .map(|field| field.parse::<f64>().unwrap());
+    let ticks = fields.skip(13).take(2).map(|field| field.parse::<f64>().unwrap());
     ticks.sum::<f64>() / TICKS
 }
 

@@ -28,10 +28,7 @@ fn main() {
         any
     };
     let signals = diagnose::screened_signals();
-    let screen = RollUpScreen {
-        signals: &signals,
-        could_hold: &mut could_hold,
-    };
+    let screen = RollUpScreen { signals: &signals, could_hold: &mut could_hold };
     let loaded = recording.load_screened(Selection::default(), screen, &mut |_| ());
     let mut most: Vec<_> = minutes.into_iter().collect();
     most.sort_by_key(|(rule, minutes)| (std::cmp::Reverse(*minutes), *rule));

@@ -94,10 +94,7 @@ fn as_parent(child: i32, mut from_child: PipeReader) -> ExitCode {
 
 /// Waits a moment for the child's answer, or its end.
 fn is_answered(from_child: &PipeReader) -> bool {
-    const MOMENT: Timespec = Timespec {
-        tv_sec: 0,
-        tv_nsec: 100_000_000,
-    };
+    const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     let mut polled = [PollFd::new(from_child, PollFlags::IN)];
     match poll(&mut polled, Some(&MOMENT)) {
         Ok(ready) => ready > 0,
@@ -115,8 +112,7 @@ fn is_on_terminal() -> bool {
 fn code_of(status: WaitStatus) -> ExitCode {
     let status = ExitStatus::from_raw(status.as_raw());
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok())
-        .map_or(Exit::Unknown.into(), ExitCode::from)
+    code.and_then(|code| u8::try_from(code).ok()).map_or(Exit::Unknown.into(), ExitCode::from)
 }
 
 fn wait(child: i32, options: WaitOptions) -> Option<WaitStatus> {

@@ -29,11 +29,7 @@ impl Exit {
             Self::Unknown => 2,
             Self::Critical => 3,
         };
-        if rank(other) > rank(self) {
-            other
-        } else {
-            self
-        }
+        if rank(other) > rank(self) { other } else { self }
     }
 }
 
@@ -51,9 +47,7 @@ impl From<Level> for Exit {
 impl From<&Answer> for Exit {
     /// The code of a source's answer; a source that could not be read is unknown.
     fn from(answer: &Answer) -> Self {
-        answer
-            .report()
-            .map_or(Self::Unknown, |report| report.verdict.into())
+        answer.report().map_or(Self::Unknown, |report| report.verdict.into())
     }
 }
 

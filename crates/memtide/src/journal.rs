@@ -46,17 +46,11 @@ impl Supervisor {
         let micros = std::env::var("WATCHDOG_USEC").ok();
         let pid = std::env::var("WATCHDOG_PID").ok();
         let is_ours = pid.is_none_or(|pid| pid == std::process::id().to_string());
-        let micros = micros
-            .filter(|_| is_ours)
-            .and_then(|text| text.parse().ok());
+        let micros = micros.filter(|_| is_ours).and_then(|text| text.parse().ok());
         let socket = UnixDatagram::unbound().ok()?;
         // A manager that does not read must not block the exit.
         socket.set_nonblocking(true).ok()?;
-        Some(Self {
-            socket,
-            address: address(&path)?,
-            watchdog: micros.map(Duration::from_micros),
-        })
+        Some(Self { socket, address: address(&path)?, watchdog: micros.map(Duration::from_micros) })
     }
 
     /// Sends a state such as `READY=1`. It may be lost.

@@ -24,11 +24,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers; anything else is bad usage, which for a monitoring plugin is "unknown".
-            let exit = if error.use_stderr() {
-                Exit::Unknown
-            } else {
-                Exit::Ok
-            };
+            let exit = if error.use_stderr() { Exit::Unknown } else { Exit::Ok };
             let _ = error.print();
             return exit.into();
         }
@@ -42,11 +38,7 @@ fn main() -> ExitCode {
             Exit::Unknown
         }
     };
-    if reads_processes {
-        apart::answer(answer)
-    } else {
-        answer().into()
-    }
+    if reads_processes { apart::answer(answer) } else { answer().into() }
 }
 
 fn run(command: Command, output: &Output) -> anyhow::Result<Exit> {

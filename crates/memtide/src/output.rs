@@ -40,10 +40,7 @@ impl Output {
             .ok()
             .map(|size| usize::from(size.ws_col))
             .filter(|columns| *columns > 0);
-        Self {
-            color,
-            columns: columns.unwrap_or(80),
-        }
+        Self { color, columns: columns.unwrap_or(80) }
     }
 
     /// Returns the screen for text.
@@ -69,9 +66,7 @@ impl Output {
     /// Prints the answer. A closed pipe (`| head`) is no error.
     pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
         let mut stdout = std::io::stdout().lock();
-        let written = stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| stdout.flush());
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         match written {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 Err(anyhow::Error::new(error).context("cannot write the answer"))
@@ -92,22 +87,13 @@ impl Output {
         if let Some(OpenError::OutOfRange { why, .. }) = error.downcast_ref() {
             say(&format!("help: {}", answers::coverage::instead(why)));
         }
-        if let Some(help) = error
-            .downcast_ref::<lab::LabError>()
-            .and_then(lab::LabError::help)
-        {
+        if let Some(help) = error.downcast_ref::<lab::LabError>().and_then(lab::LabError::help) {
             say(&format!("help: {help}"));
         }
-        if let Some(help) = error
-            .downcast_ref::<ExplainError>()
-            .and_then(ExplainError::help)
-        {
+        if let Some(help) = error.downcast_ref::<ExplainError>().and_then(ExplainError::help) {
             say(&format!("help: {}", escape(&help)));
         }
-        if let Some(help) = error
-            .downcast_ref::<RuntimeStatsError>()
-            .map(RuntimeStatsError::help)
-        {
+        if let Some(help) = error.downcast_ref::<RuntimeStatsError>().map(RuntimeStatsError::help) {
             say(&format!("help: {help}"));
         }
         if let Some(help) = error.downcast_ref::<StoreError>().map(StoreError::help) {
@@ -137,11 +123,7 @@ impl Output {
         let interrupted = interrupt::listen();
         let result = run(&mut |elapsed| {
             bar.set_position(elapsed.as_nanos().min(total));
-            if interrupted() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         bar.finish_and_clear();
         result

@@ -33,10 +33,7 @@ impl Group {
     /// Runs a Python program in the group until it says that it is ready.
     fn run(&self, program: &str, arguments: &[&str]) -> Load {
         let mut child = Command::new("sh")
-            .args([
-                "-c",
-                "echo $$ > \"$0\"/cgroup.procs && exec python3 -c \"$@\"",
-            ])
+            .args(["-c", "echo $$ > \"$0\"/cgroup.procs && exec python3 -c \"$@\""])
             .arg(&self.0)
             .arg(program)
             .args(arguments)
@@ -45,9 +42,7 @@ impl Group {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line.trim(), "ready");
         Load(child)
     }
@@ -140,21 +135,16 @@ fn terms_move_by_what_was_added() {
 
     let added = ADDED.to_string();
     let hold = format!("import sys; held = bytearray(b'x') * int(sys.argv[1]); {WAIT}");
-    follows(
-        "anonymous",
-        &["anon"],
-        || (group.run(&hold, &[&added]), ADDED),
-        || (),
-    );
+    follows("anonymous", &["anon"], || (group.run(&hold, &[&added]), ADDED), || ());
 
-    let write = "[f.write(os.urandom(1 << 20)) for _ in range(int(sys.argv[1]) >> 20)]; f.flush(); os.fsync(f.fileno())";
+    let write = "[f.write(os.urandom(1 << 20)) for _ in range(int(sys.argv[1]) >> 20)]; f.flush(); \
+                 os.fsync(f.fileno())";
     let write = format!("import os, sys; f = open(sys.argv[2], 'wb'); {write}; {WAIT}");
     let on_disk = directory.path().join("file").to_str().unwrap().to_owned();
     let shared = format!("/dev/shm/memtide-test-{}", std::process::id());
-    for (what, term, path) in [
-        ("file cache", "file_cache", &on_disk),
-        ("shared memory", "shmem", &shared),
-    ] {
+    for (what, term, path) in
+        [("file cache", "file_cache", &on_disk), ("shared memory", "shmem", &shared)]
+    {
         follows(
             what,
             &[term],
@@ -172,7 +162,8 @@ fn terms_move_by_what_was_added() {
             rounds += 1;
             let missing = format!("{}/missing-{rounds}-", directory.path().display());
             let program = format!(
-                "import os, sys; [os.path.exists(sys.argv[1] + str(i)) for i in range(500000)]; {WAIT}"
+                "import os, sys; [os.path.exists(sys.argv[1] + str(i)) for i in range(500000)]; \
+                 {WAIT}"
             );
             let before = slab_caches();
             let load = group.run(&program, &[&missing]);

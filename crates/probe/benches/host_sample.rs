@@ -75,16 +75,9 @@ impl Bare {
         let paths = probe.paths().filter(|path| !path.ends_with("slabinfo"));
         let open = |path: &Path| BareFile {
             file: File::open(path).expect("it is open in the probe, too"),
-            request: if path.starts_with("/proc/sys") {
-                256
-            } else {
-                64 << 10
-            },
+            request: if path.starts_with("/proc/sys") { 256 } else { 64 << 10 },
         };
-        Self {
-            files: paths.map(open).collect(),
-            buffer: vec![0; 64 << 10],
-        }
+        Self { files: paths.map(open).collect(), buffer: vec![0; 64 << 10] }
     }
 
     fn read(&mut self) -> u64 {

@@ -21,15 +21,8 @@ use rustix::time::{ClockId, clock_gettime};
 const GOALS: [f64; 2] = [1.15, 1.25];
 
 fn main() {
-    let counts: Vec<usize> = std::env::args()
-        .skip(1)
-        .filter_map(|n| n.parse().ok())
-        .collect();
-    let counts = if counts.is_empty() {
-        vec![500, 2_000]
-    } else {
-        counts
-    };
+    let counts: Vec<usize> = std::env::args().skip(1).filter_map(|n| n.parse().ok()).collect();
+    let counts = if counts.is_empty() { vec![500, 2_000] } else { counts };
     println!("ns per process, medians of CPU time; goals {GOALS:?}");
     println!("                     iterator  our BPF  ratio   bare stat  our /proc  ratio");
     for count in counts {
@@ -39,7 +32,8 @@ fn main() {
             let [bare, bpf, stat, scan] = medians;
             let (first, second) = (bpf / bare, scan / stat);
             println!(
-                "{count:>6} {name:<12} {bare:>9.0} {bpf:>8.0} {first:>6.2} {stat:>11.0} {scan:>10.0} {second:>6.2}"
+                "{count:>6} {name:<12} {bare:>9.0} {bpf:>8.0} {first:>6.2} {stat:>11.0} \
+                 {scan:>10.0} {second:>6.2}"
             );
         }
     }
@@ -52,9 +46,7 @@ fn take_turns(rounds: usize, pause: Duration) -> [f64; 4] {
     if let Some(reason) = bpf.why_not_bpf() {
         eprintln!("note: `our BPF` is /proc as well: {reason}");
     }
-    let mut bare = Bare {
-        buffer: vec![0; 64 << 10],
-    };
+    let mut bare = Bare { buffer: vec![0; 64 << 10] };
     let mut times: [Vec<f64>; 4] = Default::default();
     for round in 0..rounds + 2 {
         let mut measure = |way: usize, work: &mut dyn FnMut() -> usize| {

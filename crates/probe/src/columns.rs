@@ -31,11 +31,7 @@ impl NumberColumns {
             })
             .collect();
         signals.sort_unstable_by_key(|(place, ..)| *place);
-        Self {
-            file,
-            signals,
-            zero_of: None,
-        }
+        Self { file, signals, zero_of: None }
     }
 
     /// Treats 0 as an absent reading of this signal: older kernels print 0 in a column that had no meaning yet.

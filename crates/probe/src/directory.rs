@@ -61,14 +61,8 @@ impl Walk {
 
     /// Returns the result of a walk that could not begin.
     pub(crate) fn absent(errno: Errno) -> Self {
-        let error = ReadError {
-            path: String::new(),
-            source: errno.into(),
-        };
-        Self {
-            absent: Some(error.absence()),
-            ..Self::default()
-        }
+        let error = ReadError { path: String::new(), source: errno.into() };
+        Self { absent: Some(error.absence()), ..Self::default() }
     }
 
     /// Keeps the first malformed text.
@@ -229,10 +223,7 @@ mod tests {
         let path = root.path().join("stat");
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
         let mut buffer = Vec::new();
-        Directory::open(root.path())
-            .unwrap()
-            .read(b"stat", &mut buffer)
-            .unwrap();
+        Directory::open(root.path()).unwrap().read(b"stat", &mut buffer).unwrap();
         assert!(buffer.is_empty());
     }
 }

@@ -24,10 +24,7 @@ impl std::error::Error for ReadError {}
 
 impl ReadError {
     pub(crate) fn new(path: &Path, source: impl Into<std::io::Error>) -> Self {
-        Self {
-            path: path.display().to_string(),
-            source: source.into(),
-        }
+        Self { path: path.display().to_string(), source: source.into() }
     }
 
     /// Returns the reason in the timeline's terms.
@@ -68,12 +65,7 @@ impl ParseError {
             .take(40)
             .map(|c| if c.is_control() { '\u{fffd}' } else { c })
             .collect();
-        Self {
-            file,
-            line,
-            expected,
-            found: text,
-        }
+        Self { file, line, expected, found: text }
     }
 }
 

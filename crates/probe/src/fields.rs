@@ -84,12 +84,7 @@ impl Fields {
     /// Creates a reader for a file that the catalogue names as a source.
     pub(crate) fn for_file(file: &'static str) -> Self {
         let mut names = Vec::with_capacity(Self::USUAL_NAMES);
-        names.push(Name {
-            target: FieldTarget::Unwanted,
-            start: 0,
-            length: 0,
-            next: Self::START,
-        });
+        names.push(Name { target: FieldTarget::Unwanted, start: 0, length: 0, next: Self::START });
         Self {
             file,
             by_field: signals::field_of(file)
@@ -349,9 +344,7 @@ fn begins_with(line: &[u8], name: &[u8]) -> bool {
 /// Converts a value to the signal's unit; the error is the bound that it exceeds.
 #[inline(always)]
 fn scaled(value: u64, scale: u32) -> Result<u64, &'static str> {
-    let scaled = value
-        .checked_mul(scale.into())
-        .ok_or("a size below 2^64 bytes")?;
+    let scaled = value.checked_mul(scale.into()).ok_or("a size below 2^64 bytes")?;
     // The kernel prints a counter below zero as almost 2^64; it is not a reading.
     if scaled > i64::MAX.unsigned_abs() {
         return Err("a number below 2^63");
@@ -415,14 +408,8 @@ mod tests {
         for (line, message) in [
             ("-5 kB", "line 2: expected a number, found `-5 kB`"),
             ("1180591620717411303424 kB", "line 2: expected a number"),
-            (
-                "18446744073709551615 kB",
-                "line 2: expected a size below 2^64 bytes",
-            ),
-            (
-                "9007199254740992 kB",
-                "line 2: expected a number below 2^63",
-            ),
+            ("18446744073709551615 kB", "line 2: expected a size below 2^64 bytes"),
+            ("9007199254740992 kB", "line 2: expected a number below 2^63"),
             ("12kB", "line 2: expected a number, found `12kB`"),
         ] {
             let mut fields = Fields::for_file(MEMINFO);

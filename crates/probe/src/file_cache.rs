@@ -65,9 +65,7 @@ fn in_windows(
         }
         let found = count(offset, window.min(size - offset))?;
         sum.cached += found.cached;
-        sum.dirty = found
-            .dirty
-            .map(|dirty| dirty + sum.dirty.unwrap_or_default());
+        sum.dirty = found.dirty.map(|dirty| dirty + sum.dirty.unwrap_or_default());
         offset = offset.saturating_add(window);
     }
     Ok(sum)
@@ -110,15 +108,8 @@ fn cachestat(file: BorrowedFd<'_>, (offset, length): (u64, u64)) -> Result<Cache
     let mut stat = CacheStat::default();
     // SAFETY: both pointers are to live values of the sizes and layouts that the kernel reads and writes: two and five
     // 64-bit words; the descriptor is open during the call. A kernel without the call returns ENOSYS.
-    let got = unsafe {
-        libc::syscall(
-            CACHESTAT,
-            file.as_raw_fd(),
-            range.as_ptr(),
-            &raw mut stat,
-            0_u32,
-        )
-    };
+    let got =
+        unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), &raw mut stat, 0_u32) };
     if got == 0 {
         return Ok(stat);
     }
@@ -142,10 +133,7 @@ fn by_mincore(
     in_windows(file, MINCORE_WINDOW, time, &mut |offset, length| {
         mincore(file, offset, length, &mut in_cache)?;
         let pages = in_cache.iter().map(|page| u64::from(page & 1)).sum();
-        Ok(FileCacheUse {
-            cached: Pages::new(pages).to_bytes(page),
-            ..FileCacheUse::default()
-        })
+        Ok(FileCacheUse { cached: Pages::new(pages).to_bytes(page), ..FileCacheUse::default() })
     })
 }
 
@@ -183,14 +171,7 @@ fn mincore(
     // SAFETY: the kernel chooses addresses that nothing uses; nothing reads or writes the mapping, so a file that is cut
     // meanwhile does no harm.
     let mapped = unsafe {
-        rustix::mm::mmap(
-            null_mut(),
-            length,
-            ProtFlags::READ,
-            MapFlags::SHARED,
-            file,
-            offset,
-        )
+        rustix::mm::mmap(null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, offset)
     }?;
     // SAFETY: the range is the mapping above. `in_cache` has a byte for each page of this kernel in `length`: it was
     // resized to that above, and the kernel writes no more.
@@ -228,10 +209,7 @@ mod tests {
         }
         // A hole is not in the cache.
         file.set_len(1 << 32).unwrap();
-        assert_eq!(
-            by_mincore(file.as_fd(), page, long()).unwrap().cached,
-            written
-        );
+        assert_eq!(by_mincore(file.as_fd(), page, long()).unwrap().cached, written);
         assert_eq!(of(file.as_fd(), page, long()).unwrap().cached, written);
     }
 
@@ -239,10 +217,7 @@ mod tests {
     fn an_empty_file_has_no_pages_and_time_that_is_over_ends_the_count() {
         let file = tempfile::tempfile().unwrap();
         let page = PageSize::USUAL;
-        assert_eq!(
-            by_mincore(file.as_fd(), page, long()).unwrap().cached,
-            Bytes::ZERO
-        );
+        assert_eq!(by_mincore(file.as_fd(), page, long()).unwrap().cached, Bytes::ZERO);
         file.set_len(1 << 20).unwrap();
         let over = SearchTime::starts(Duration::ZERO);
         let cut = of(file.as_fd(), page, over).unwrap();

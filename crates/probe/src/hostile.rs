@@ -81,11 +81,7 @@ pub(crate) fn feed(real: &[u8], mut parse: impl FnMut(&[u8])) {
             text
         });
     let texts = prop_oneof![any_bytes, word_soup, damaged];
-    let config = Config {
-        cases: 300,
-        failure_persistence: None,
-        ..Config::default()
-    };
+    let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
     let parse = std::cell::RefCell::new(&mut parse);
     let survived = TestRunner::new(config).run(&texts, |text| {
         (parse.borrow_mut())(&text);

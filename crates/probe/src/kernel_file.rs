@@ -35,10 +35,8 @@ impl Root {
         let Ok(entries) = std::fs::read_dir(self.path(directory)) else {
             return Vec::new();
         };
-        let mut names: Vec<String> = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
         names
     }
@@ -134,11 +132,7 @@ impl KernelFile {
     /// # Errors
     /// [`ReadError`] if it cannot be opened.
     pub fn open_path(path: &Path) -> Result<Self, ReadError> {
-        Ok(Self {
-            file: open(path)?,
-            path: path.to_owned(),
-            shape: Shape::default(),
-        })
+        Ok(Self { file: open(path)?, path: path.to_owned(), shape: Shape::default() })
     }
 
     /// Sets the shape in which the kernel returns the file. Ordinary files may have any.
@@ -159,8 +153,7 @@ impl KernelFile {
     /// # Errors
     /// [`ReadError`] if it cannot be read, for example because a process has ended.
     pub fn read(&self, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.read_quietly(buffer)
-            .map_err(|errno| ReadError::new(&self.path, errno))
+        self.read_quietly(buffer).map_err(|errno| ReadError::new(&self.path, errno))
     }
 
     /// Like [`read`](Self::read), without an error message, which would have to be allocated.
@@ -245,12 +238,7 @@ mod tests {
     #[test]
     fn a_file_is_read_whole_and_again_without_growing_the_buffer() {
         let sizes = [0, 1, 255, 256, 257, 4_000, 16_383, 16_384, 16_385, 100_000];
-        let shapes = [
-            Shape::Records,
-            Shape::ShortRecords(96),
-            Shape::OneRecord,
-            Shape::OneLine,
-        ];
+        let shapes = [Shape::Records, Shape::ShortRecords(96), Shape::OneRecord, Shape::OneLine];
         for size in sizes {
             for shape in shapes {
                 let text = "0123456789\n".repeat(size / 11 + 1)[..size].to_owned();
@@ -273,10 +261,7 @@ mod tests {
         assert!(!Shape::OneRecord.is_whole_after(10_000, false));
         let vmstat = Shape::ShortRecords(96);
         assert!(vmstat.is_whole_after(3_903, true));
-        assert!(
-            !vmstat.is_whole_after(4_050, true),
-            "a line more may not have fitted"
-        );
+        assert!(!vmstat.is_whole_after(4_050, true), "a line more may not have fitted");
         assert!(vmstat.is_whole_after(44, false), "the second page's worth");
     }
 

@@ -30,10 +30,7 @@ pub(crate) struct MemoryLeft {
 /// Returns the place with the least memory left; `None` if neither the host nor a cgroup reports any.
 pub(crate) fn least(root: &Root) -> Option<MemoryLeft> {
     let groups = in_groups(root).unwrap_or_default();
-    groups
-        .into_iter()
-        .chain(on_host(root))
-        .min_by_key(|place| place.left)
+    groups.into_iter().chain(on_host(root)).min_by_key(|place| place.left)
 }
 
 fn on_host(root: &Root) -> Option<MemoryLeft> {
@@ -41,10 +38,7 @@ fn on_host(root: &Root) -> Option<MemoryLeft> {
     let text = root.read(MEMINFO).ok()?;
     // A malformed line leaves its reading absent.
     let _ = Meminfo::default().parse(&text, &mut sample);
-    Some(MemoryLeft {
-        left: sample.host.get(MEM_AVAILABLE)?,
-        place: "this host".to_owned(),
-    })
+    Some(MemoryLeft { left: sample.host.get(MEM_AVAILABLE)?, place: "this host".to_owned() })
 }
 
 /// Returns what is left in each cgroup with a limit, from our own up to the mount.
@@ -53,11 +47,7 @@ fn in_groups(root: &Root) -> Option<Vec<MemoryLeft>> {
     let own = hierarchy.key(&root.read("/proc/self/cgroup").ok()?)?;
     let mut files = CgroupFiles::default();
     let groups = std::iter::successors(Some(own.as_str()), |group| parent(group));
-    Some(
-        groups
-            .filter_map(|group| in_group(root, &hierarchy, group, &mut files))
-            .collect(),
-    )
+    Some(groups.filter_map(|group| in_group(root, &hierarchy, group, &mut files)).collect())
 }
 
 fn in_group(
@@ -67,11 +57,7 @@ fn in_group(
     files: &mut CgroupFiles,
 ) -> Option<MemoryLeft> {
     let names: &[&str] = match hierarchy.mode {
-        CgroupMode::V1 => &[
-            "memory.limit_in_bytes",
-            "memory.usage_in_bytes",
-            "memory.stat",
-        ],
+        CgroupMode::V1 => &["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"],
         CgroupMode::V2 => &["memory.max", "memory.high", "memory.current", "memory.stat"],
     };
     let directory = format!("{}/{}", hierarchy.point, group.trim_matches('/'));
@@ -168,10 +154,7 @@ mod tests {
                 ("proc/self/cgroup", cgroup),
                 ("sys/fs/cgroup/memory/memory.limit_in_bytes", "24"),
                 ("sys/fs/cgroup/memory/memory.usage_in_bytes", "30"),
-                (
-                    "sys/fs/cgroup/memory/x/memory.limit_in_bytes",
-                    "9223372036854771712 ",
-                ),
+                ("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "9223372036854771712 "),
             ]
         };
         let full = Some((0, "cgroup / of 24 MiB".to_owned()));

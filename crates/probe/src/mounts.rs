@@ -51,9 +51,7 @@ impl Mount<'_> {
             (b'g' | b'G', digits) => (digits, 30),
             _ => (size, 0),
         };
-        text::number(digits)?
-            .checked_mul(1 << shift)
-            .map(Bytes::new)
+        text::number(digits)?.checked_mul(1 << shift).map(Bytes::new)
     }
 }
 
@@ -86,14 +84,7 @@ pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
         let inside = unescaped(words.next()?);
         let point = unescaped(words.next()?);
         words.find(|word| *word == b"-")?;
-        Some(Mount {
-            id,
-            inside,
-            point,
-            kind: words.next()?,
-            device,
-            options: words.nth(1)?,
-        })
+        Some(Mount { id, inside, point, kind: words.next()?, device, options: words.nth(1)? })
     })
 }
 
@@ -124,9 +115,8 @@ pub fn tmpfs_devices(text: &[u8]) -> Vec<(u32, u32)> {
 
 /// Whether a file system of this type may wait for another machine or program.
 pub(crate) fn may_not_answer(kind: &[u8]) -> bool {
-    const KINDS: [&[u8]; 9] = [
-        b"nfs", b"cifs", b"smb", b"fuse", b"9p", b"ceph", b"afs", b"autofs", b"lustre",
-    ];
+    const KINDS: [&[u8]; 9] =
+        [b"nfs", b"cifs", b"smb", b"fuse", b"9p", b"ceph", b"afs", b"autofs", b"lustre"];
     KINDS.iter().any(|remote| kind.starts_with(remote))
 }
 
@@ -157,10 +147,8 @@ pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<Memo
 /// Returns the lines of a mount table about memory: visible file systems in RAM, huge pages, cgroups. Other lines name
 /// servers, users and paths, which are private.
 pub(crate) fn about_memory(text: &[u8]) -> Vec<u8> {
-    let seen: std::collections::HashMap<_, _> = mounts(text)
-        .enumerate()
-        .map(|(i, mount)| (mount.point, i))
-        .collect();
+    let seen: std::collections::HashMap<_, _> =
+        mounts(text).enumerate().map(|(i, mount)| (mount.point, i)).collect();
     let lines = text::lines(text).filter(|(_, line)| mounts(line).next().is_some());
     let mut about = Vec::new();
     for (i, ((_, line), mount)) in lines.zip(mounts(text)).enumerate() {
@@ -267,13 +255,7 @@ mod tests {
 
     #[test]
     fn sizes_that_are_no_bytes_are_absent() {
-        for option in [
-            "size=50%",
-            "size=",
-            "size=-1k",
-            "size=99999999999999999999k",
-            "size=k",
-        ] {
+        for option in ["size=50%", "size=", "size=-1k", "size=99999999999999999999k", "size=k"] {
             let line = format!("tmpfs /t tmpfs rw,{option} 0 0");
             assert_eq!(in_memory(mounts(line.as_bytes()))[0].size, None, "{option}");
         }
@@ -288,10 +270,7 @@ mod tests {
         assert_eq!(in_memory(mounts(&about)), in_memory(mounts(&text)));
         assert_eq!(cgroup_mode(mounts(&about)), cgroup_mode(mounts(&text)));
         let about = String::from_utf8(about).unwrap();
-        assert!(
-            !about.contains("ext4") && !about.contains(" proc "),
-            "{about}"
-        );
+        assert!(!about.contains("ext4") && !about.contains(" proc "), "{about}");
     }
 
     #[test]

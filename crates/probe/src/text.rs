@@ -19,8 +19,7 @@ pub fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 
 /// Returns the words of a line, which are separated by blanks and tabs.
 pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|b| *b == b' ' || *b == b'\t')
-        .filter(|word| !word.is_empty())
+    line.split(|b| *b == b' ' || *b == b'\t').filter(|word| !word.is_empty())
 }
 
 /// Parses a decimal number that fills all of `word`. `None` for signs, other characters, and numbers beyond 64 bits.
@@ -200,15 +199,7 @@ mod tests {
     #[test]
     fn numbers_are_digits_that_fit() {
         assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
-        for bad in [
-            &b""[..],
-            b"-1",
-            b"+1",
-            b"1 ",
-            b"0x1",
-            b"18446744073709551616",
-            b"1\0",
-        ] {
+        for bad in [&b""[..], b"-1", b"+1", b"1 ", b"0x1", b"18446744073709551616", b"1\0"] {
             assert_eq!(number(bad), None, "{bad:?}");
         }
     }
@@ -229,10 +220,7 @@ mod tests {
             ("123456789\n 12345678", Some((123_456_789, 9))),
             ("123456789012345 6789", Some((123_456_789_012_345, 15))),
             ("1234567890123456 789", Some((1_234_567_890_123_456, 16))),
-            (
-                "1234567890123456789\n",
-                Some((1_234_567_890_123_456_789, 19)),
-            ),
+            ("1234567890123456789\n", Some((1_234_567_890_123_456_789, 19))),
             ("00000000000000000000012\n", Some((12, 23))),
             ("18446744073709551615 ", Some((u64::MAX, 20))),
             ("18446744073709551616 ", None),

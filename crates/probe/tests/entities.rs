@@ -30,23 +30,11 @@ fn row<'a>(sample: &'a Sample, entity: Entity, key: &str) -> &'a EntityRow {
 #[test]
 fn files_of_one_process_come_in_any_order_and_share_a_row() {
     let (sample, _) = read(&[
-        (
-            "/proc/103/smaps_rollup",
-            "0-1 ---p 0 00:00 0 [rollup]\nPss: 16317 kB\n",
-        ),
-        (
-            "/proc/43/stat",
-            "43 (kswapd0) S 2 0 0 0 -1 2230336 0 0 0 0 0 17 0 0 20 0 1 0 89 0 0",
-        ),
-        (
-            "/proc/103/status",
-            "Name:\tmisc\nVmPeak:\t9 kB\nRssAnon:\t15588 kB\n",
-        ),
+        ("/proc/103/smaps_rollup", "0-1 ---p 0 00:00 0 [rollup]\nPss: 16317 kB\n"),
+        ("/proc/43/stat", "43 (kswapd0) S 2 0 0 0 -1 2230336 0 0 0 0 0 17 0 0 20 0 1 0 89 0 0"),
+        ("/proc/103/status", "Name:\tmisc\nVmPeak:\t9 kB\nRssAnon:\t15588 kB\n"),
         ("/proc/103/cgroup", "0::/system.slice/misc.service\n"),
-        (
-            "/proc/103/stat",
-            "103 () R 1 () R 1 0 0 0 -1 0 1 0 0 0 0 5 0 0 20 0 1 0 241 4096 1",
-        ),
+        ("/proc/103/stat", "103 () R 1 () R 1 0 0 0 -1 0 1 0 0 0 0 5 0 0 20 0 1 0 241 4096 1"),
         ("/proc/103/oom_score_adj", "-1000\n"),
     ]);
     assert_eq!(sample.table(Entity::Process).rows().len(), 2);
@@ -64,10 +52,7 @@ fn groups_of_either_version_fill_the_same_signals() {
     let (sample, facts) = read(&[
         ("/sys/fs/cgroup/app/memory.current", "4096\n"),
         ("/sys/fs/cgroup/app/memory.max", "max\n"),
-        (
-            "/sys/fs/cgroup/app/io.pressure",
-            "some avg10=0.00 total=12\n",
-        ),
+        ("/sys/fs/cgroup/app/io.pressure", "some avg10=0.00 total=12\n"),
         ("/sys/fs/cgroup/memory.stat", "anon 8192\nfile 0\n"),
     ]);
     let app = &row(&sample, Entity::Cgroup, "/app").row;
@@ -79,34 +64,18 @@ fn groups_of_either_version_fill_the_same_signals() {
     assert_eq!(facts.cgroup_mode, Some(CgroupMode::V2));
 
     let (sample, facts) = read(&[
-        (
-            "/sys/fs/cgroup/memory/app/memory.limit_in_bytes",
-            "9223372036854771712\n",
-        ),
-        (
-            "/sys/fs/cgroup/unified/app/memory.pressure",
-            "some avg10=0.00 total=12\n",
-        ),
+        ("/sys/fs/cgroup/memory/app/memory.limit_in_bytes", "9223372036854771712\n"),
+        ("/sys/fs/cgroup/unified/app/memory.pressure", "some avg10=0.00 total=12\n"),
         ("/sys/fs/cgroup/memory/app/memory.failcnt", "3\n"),
-        (
-            "/sys/fs/cgroup/memory/app/memory.stat",
-            "cache 1\nrss 2\ntotal_rss 4\n",
-        ),
-        (
-            "/sys/fs/cgroup/unified/app/io.pressure",
-            "some avg10=0.00 total=12\n",
-        ),
+        ("/sys/fs/cgroup/memory/app/memory.stat", "cache 1\nrss 2\ntotal_rss 4\n"),
+        ("/sys/fs/cgroup/unified/app/io.pressure", "some avg10=0.00 total=12\n"),
     ]);
     assert_eq!(sample.table(Entity::Cgroup).rows().len(), 1);
     let app = &row(&sample, Entity::Cgroup, "/app").row;
     assert_eq!(app.get(CGROUP_MAX), Some(Limit::Unlimited));
     assert_eq!(app.get(CGROUP_EVENTS_MAX), Some(Count::new(3)));
     assert_eq!(app.get(CGROUP_ANON), Some(Bytes::new(4)));
-    assert_eq!(
-        facts.cgroup_mode,
-        Some(CgroupMode::V1),
-        "pressure files do not tell"
-    );
+    assert_eq!(facts.cgroup_mode, Some(CgroupMode::V1), "pressure files do not tell");
 }
 
 #[test]

@@ -18,9 +18,7 @@ use units::{Bytes, Pages};
 /// The logs by name, in order.
 fn logs() -> Vec<(String, String)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel_reports");
-    let paths = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let paths = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut found: Vec<_> = paths
         .filter(|path| path.extension().is_some_and(|e| e == "log"))
         .map(|path| {
@@ -36,9 +34,7 @@ fn logs() -> Vec<(String, String)> {
 fn messages(log: &str) -> Vec<&str> {
     let bare = |line| {
         let stamp = str::strip_prefix(line, "[").and_then(|rest| rest.split_once("] "));
-        stamp
-            .filter(|(stamp, _)| stamp.contains('.'))
-            .map_or(line, |(_, rest)| rest)
+        stamp.filter(|(stamp, _)| stamp.contains('.')).map_or(line, |(_, rest)| rest)
     };
     let lines: Vec<&str> = log.lines().map(bare).collect();
     let first = (0..lines.len()).find(|at| read(&lines[*at..]).is_some());
@@ -47,10 +43,8 @@ fn messages(log: &str) -> Vec<&str> {
 
 fn report(name: &str) -> KernelReport {
     let logs = logs();
-    let (_, log) = logs
-        .iter()
-        .find(|(known, _)| known == name)
-        .unwrap_or_else(|| panic!("no {name}"));
+    let (_, log) =
+        logs.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("no {name}"));
     read(messages(log)).unwrap().1
 }
 
@@ -80,22 +74,14 @@ fn nearly_every_line_is_understood() {
     let mut unknown = Vec::new();
     for (name, log) in logs() {
         let (_, report) = read(messages(&log)).unwrap();
-        println!(
-            "{name}: {} lines, {} not understood",
-            report.lines, report.not_understood_in_all
-        );
+        println!("{name}: {} lines, {} not understood", report.lines, report.not_understood_in_all);
         unknown.extend(report.not_understood.into_iter().map(|(_, line)| line));
     }
     // Words of patched kernels, and of the people who shortened the reports.
     unknown.retain(|line| {
-        ![
-            "oom_policy=",
-            "[ dump_slubinfo",
-            "...",
-            "Node 0 DMA: 0*4kB 0*8kB <",
-        ]
-        .iter()
-        .any(|w| line.starts_with(w))
+        !["oom_policy=", "[ dump_slubinfo", "...", "Node 0 DMA: 0*4kB 0*8kB <"]
+            .iter()
+            .any(|w| line.starts_with(w))
     });
     assert_eq!(unknown, Vec::<String>::new());
 }
@@ -124,11 +110,7 @@ fn memory_adds_up() {
         let Some((bytes, share)) = unexplained(&report) else {
             continue;
         };
-        println!(
-            "{name}: {} MiB unexplained, {:.2} %",
-            bytes >> 20,
-            share * 100.0
-        );
+        println!("{name}: {} MiB unexplained, {:.2} %", bytes >> 20, share * 100.0);
         assert!(share > -0.02, "{name}: counted twice, {share}");
         if !unexplained_by_kernels.contains(&name.as_str()) {
             assert!(share < 0.02 || bytes < 32 << 20, "{name}: {share}");
@@ -161,58 +143,31 @@ fn who_asked_for_what_and_who_was_killed() {
     ];
     for (name, invoker, order, page_kib, constraint, killed) in cases {
         let report = report(name);
-        assert_eq!(
-            report.invoker.as_ref().map(|i| i.name.as_str()),
-            Some(invoker),
-            "{name}"
-        );
-        assert_eq!(
-            report.request.as_ref().map(|r| r.order),
-            Some(order),
-            "{name}"
-        );
-        assert_eq!(
-            report.page_size.map(|p| p.bytes()),
-            Some(Bytes::from_kib(page_kib)),
-            "{name}"
-        );
+        assert_eq!(report.invoker.as_ref().map(|i| i.name.as_str()), Some(invoker), "{name}");
+        assert_eq!(report.request.as_ref().map(|r| r.order), Some(order), "{name}");
+        assert_eq!(report.page_size.map(|p| p.bytes()), Some(Bytes::from_kib(page_kib)), "{name}");
         assert_eq!(report.constraint, constraint, "{name}");
         let first = report.killed.first().map(|k| (k.pid, k.name.as_str()));
         match killed {
             Some((0, _)) => assert!(first.is_some(), "{name}"),
             killed => assert_eq!(first, killed, "{name}"),
         }
-        let kind = if killed.is_some() {
-            ReportKind::OomKill
-        } else {
-            ReportKind::AllocationFailure
-        };
+        let kind =
+            if killed.is_some() { ReportKind::OomKill } else { ReportKind::AllocationFailure };
         assert_eq!(report.kind, kind, "{name}");
         assert!(!report.is_cut, "{name}");
-        assert!(
-            report.kernel.is_some() || name == "5.10-failure-order-5",
-            "{name}"
-        );
+        assert!(report.kernel.is_some() || name == "5.10-failure-order-5", "{name}");
     }
 }
 
 #[test]
 fn pages_are_as_large_as_the_report_shows() {
     let report = report("5.13-64k-pages");
-    assert_eq!(
-        report.page_size.map(|p| p.bytes()),
-        Some(Bytes::from_kib(64))
-    );
-    assert_eq!(
-        report.host.get(MEM_FREE),
-        Some(Bytes::from_kib(300_069 * 64))
-    );
+    assert_eq!(report.page_size.map(|p| p.bytes()), Some(Bytes::from_kib(64)));
+    assert_eq!(report.host.get(MEM_FREE), Some(Bytes::from_kib(300_069 * 64)));
     // A group's report has no list of blocks: the task that was killed shows it.
     let by_task = self::report("vm-7.2-cgroup2");
-    assert_eq!(
-        by_task.page_size.map(|p| p.bytes()),
-        Some(Bytes::from_kib(4))
-    );
+    assert_eq!(by_task.page_size.map(|p| p.bytes()), Some(Bytes::from_kib(4)));
     assert_eq!(self::report("4.18-group-v1").page_size, None);
 }
 
@@ -227,20 +182,12 @@ fn a_kill_by_hand_is_told_apart() {
 fn a_report_is_a_sample_with_zones_groups_and_processes() {
     let mut sample = Sample::default();
     fill(&report("6.1-swap-full"), &mut sample);
-    let normal = sample
-        .table(Entity::Zone)
-        .rows()
-        .iter()
-        .find(|row| row.key == "0/Normal")
-        .unwrap();
+    let normal =
+        sample.table(Entity::Zone).rows().iter().find(|row| row.key == "0/Normal").unwrap();
     assert_eq!(normal.row.get(ZONE_FREE), Some(Pages::new(61_900 / 4)));
     assert!(normal.row.get(ZONE_MANAGED) > Some(Pages::new(3_000_000)));
-    let killed = sample
-        .table(Entity::Process)
-        .rows()
-        .iter()
-        .find(|row| row.key == "473206@0")
-        .unwrap();
+    let killed =
+        sample.table(Entity::Process).rows().iter().find(|row| row.key == "473206@0").unwrap();
     assert_eq!(killed.label, "doxygen");
     assert!(killed.row.get(PROC_RSS) > Some(Pages::new(2_000_000)));
 
@@ -248,10 +195,7 @@ fn a_report_is_a_sample_with_zones_groups_and_processes() {
     fill(&report("5.15-group-v2-lxc"), &mut sample);
     let group = &sample.table(Entity::Cgroup).rows()[0];
     assert_eq!(group.key, "/lxc/39004");
-    assert_eq!(
-        group.row.get(CGROUP_CURRENT),
-        Some(Bytes::from_kib(31_211_520))
-    );
+    assert_eq!(group.row.get(CGROUP_CURRENT), Some(Bytes::from_kib(31_211_520)));
     assert_eq!(group.row.get(CGROUP_ANON), Some(Bytes::new(31_154_200_576)));
 
     let mut sample = Sample::default();
@@ -263,11 +207,7 @@ fn a_report_is_a_sample_with_zones_groups_and_processes() {
 
 #[test]
 fn a_whole_group_dies_in_one_report() {
-    let killed: Vec<_> = report("vm-5.10-group")
-        .killed
-        .into_iter()
-        .map(|k| k.name)
-        .collect();
+    let killed: Vec<_> = report("vm-5.10-group").killed.into_iter().map(|k| k.name).collect();
     assert_eq!(killed, ["b", "a"]);
 }
 
@@ -298,10 +238,7 @@ fn a_report_without_its_end_says_so() {
     for name in ["6.1-swap-full", "vm-7.2-noswap", "5.15-group-v2-lxc"] {
         let (_, log) = logs().into_iter().find(|(known, _)| known == name).unwrap();
         let lines = messages(&log);
-        let end = lines
-            .iter()
-            .position(|line| line.starts_with("oom-kill:"))
-            .unwrap();
+        let end = lines.iter().position(|line| line.starts_with("oom-kill:")).unwrap();
         let (_, report) = read(&lines[..end]).unwrap();
         assert!(report.is_cut && report.killed.is_empty(), "{name}");
     }
@@ -320,9 +257,7 @@ fn newest_first_is_read_like_oldest_first() {
         let lines = messages(&log);
         let (count, forward) = read(&lines).unwrap();
         let turned: Vec<&str> = lines[..count].iter().rev().copied().collect();
-        let first = (0..turned.len())
-            .find(|at| read(&turned[*at..]).is_some())
-            .unwrap();
+        let first = (0..turned.len()).find(|at| read(&turned[*at..]).is_some()).unwrap();
         let (count, backward) = read(&turned[first..]).unwrap();
         assert_eq!(count + first, turned.len(), "{name}");
         assert_eq!(backward.invoker, forward.invoker, "{name}");
@@ -335,10 +270,7 @@ fn newest_first_is_read_like_oldest_first() {
 
 #[test]
 fn foreign_lines_do_not_end_a_report_but_many_do() {
-    let (_, log) = logs()
-        .into_iter()
-        .find(|(known, _)| known == "6.1-swap-full")
-        .unwrap();
+    let (_, log) = logs().into_iter().find(|(known, _)| known == "6.1-swap-full").unwrap();
     let lines = messages(&log);
     let mut mixed: Vec<&str> = Vec::new();
     for line in &lines {
@@ -360,10 +292,7 @@ fn foreign_lines_do_not_end_a_report_but_many_do() {
 
 #[test]
 fn two_reports_are_two() {
-    let (_, log) = logs()
-        .into_iter()
-        .find(|(known, _)| known == "vm-7.2-tmpfs")
-        .unwrap();
+    let (_, log) = logs().into_iter().find(|(known, _)| known == "vm-7.2-tmpfs").unwrap();
     let lines = messages(&log);
     let (mut at, mut killed) = (0, Vec::new());
     while at < lines.len() {
@@ -393,9 +322,7 @@ fn absurd_numbers_harm_nobody() {
                 .into_iter()
                 .map(|line| {
                     at += 1;
-                    let digits = line
-                        .find(|c: char| c.is_ascii_digit())
-                        .filter(|_| at % 3 != 0);
+                    let digits = line.find(|c: char| c.is_ascii_digit()).filter(|_| at % 3 != 0);
                     digits.map_or(line.to_owned(), |from| {
                         let end = line[from..]
                             .find(|c: char| !c.is_ascii_digit())
@@ -492,15 +419,9 @@ fn the_list_of_unreclaimable_caches_is_kept() {
         "kmalloc-96                  32KB        120KB",
     ])
     .unwrap();
-    let slabs: Vec<_> = report
-        .slabs
-        .iter()
-        .map(|slab| (slab.name.as_str(), slab.total))
-        .collect();
-    let expected = [
-        ("btrfs_extent_map", Bytes::from_kib(3_375_622)),
-        ("kmalloc-96", Bytes::from_kib(120)),
-    ];
+    let slabs: Vec<_> = report.slabs.iter().map(|slab| (slab.name.as_str(), slab.total)).collect();
+    let expected =
+        [("btrfs_extent_map", Bytes::from_kib(3_375_622)), ("kmalloc-96", Bytes::from_kib(120))];
     assert_eq!(slabs, expected);
 }
 
@@ -515,10 +436,7 @@ fn a_single_line_of_a_kill_is_a_kill() {
         ("Out of memory: Kill process 812 (java)", "java (812)"),
         ("python3 invoked oom-killer", ""),
         ("Out of memory and no killable processes...", ""),
-        (
-            "Kernel panic - not syncing: Out of memory and no killable processes...",
-            "",
-        ),
+        ("Kernel panic - not syncing: Out of memory and no killable processes...", ""),
     ] {
         let (_, report) = read([line]).unwrap_or_else(|| panic!("{line}"));
         assert!(!report.is_memory_dump(), "{line}");
@@ -530,15 +448,14 @@ fn a_single_line_of_a_kill_is_a_kill() {
 fn a_failed_vmalloc_has_a_size() {
     for (line, size) in [
         (
-            "mod: vmalloc: allocation failure: 1073741824 bytes, mode:0xcc0(GFP_KERNEL), nodemask=(null)",
+            "mod: vmalloc: allocation failure: 1073741824 bytes, mode:0xcc0(GFP_KERNEL), \
+             nodemask=(null)",
             1 << 30,
         ),
+        ("mod: vmalloc: allocation failure, allocated 4096 of 8192 bytes", 8192),
         (
-            "mod: vmalloc: allocation failure, allocated 4096 of 8192 bytes",
-            8192,
-        ),
-        (
-            "mod: vmalloc error: size 4198400, page order 0, failed to allocate pages, mode:0xcc0(GFP_KERNEL)",
+            "mod: vmalloc error: size 4198400, page order 0, failed to allocate pages, \
+             mode:0xcc0(GFP_KERNEL)",
             4_198_400,
         ),
     ] {
@@ -558,7 +475,8 @@ fn kills_of_kernel_2_4_and_of_tracers_have_a_victim() {
     let failed = "__alloc_pages: 0-order allocation failed (gfp=0x1d2/0)";
     let old = [failed, "", failed, "VM: killing process gammu-smsd"];
     assert_eq!(one(&old), ("gammu-smsd".to_owned(), 0, true));
-    let traced = "Triggered by PID 7 (\"a.out\"), OOM kill of PID 9 (\"perl\"), 23 pages, loadavg: 1 2 3 4/5 6";
+    let traced = "Triggered by PID 7 (\"a.out\"), OOM kill of PID 9 (\"perl\"), 23 pages, loadavg: \
+                  1 2 3 4/5 6";
     assert_eq!(one(&[traced]), ("perl".to_owned(), 9, false));
 }
 

@@ -72,11 +72,7 @@ impl Waiting {
             .stdout(Stdio::piped())
             .spawn();
         let Ok(mut child) = child else {
-            assert_ne!(
-                std::env::var("CI").as_deref(),
-                Ok("true"),
-                "apt-get install python3"
-            );
+            assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "apt-get install python3");
             eprintln!("skipped: there is no python3");
             return None;
         };
@@ -154,10 +150,7 @@ fn both_ways_say_the_same_of_a_process_that_rests() {
         } else {
             0
         };
-        assert!(
-            value.abs_diff(theirs) <= slack,
-            "{name}: {value}, by /proc {theirs}"
-        );
+        assert!(value.abs_diff(theirs) <= slack, "{name}: {value}, by /proc {theirs}");
         compared += 1;
     }
     assert!(compared >= 24, "{compared}");
@@ -167,9 +160,7 @@ fn both_ways_say_the_same_of_a_process_that_rests() {
 /// Since 6.16 `status` sums up the parts of all CPUs.
 fn exact_status() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let mut numbers = release
-        .split('.')
-        .map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut numbers = release.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     (numbers.next(), numbers.next()) >= (Some(6), Some(16))
 }
 
@@ -239,11 +230,7 @@ fn zombies_and_kernel_threads_have_sizes_of_0_and_no_kinds_of_memory() {
         let parent = Count::new(std::process::id().into());
         assert_eq!(zombie.cells.get(PROC_PARENT), Some(parent));
         let kernel = seen.values().find(|seen| seen.name.starts_with(b"kswapd"));
-        for cells in kernel
-            .map(|kernel| &kernel.cells)
-            .into_iter()
-            .chain([&zombie.cells])
-        {
+        for cells in kernel.map(|kernel| &kernel.cells).into_iter().chain([&zombie.cells]) {
             assert_eq!(cells.get(PROC_SIZE), Some(Bytes::ZERO));
             assert_eq!(cells.get(PROC_RSS), Some(Pages::ZERO));
             assert_eq!(cells.get(PROC_RSS_ANON), None);
@@ -276,11 +263,7 @@ fn saved_processes_of_another_machine_are_read_by_their_files() {
         let stat =
             format!("{pid} (p {pid}) S 1 0 0 0 -1 0 5 0 0 0 0 0 0 0 20 0 1 0 {start} 8192 2 0");
         fs::write(at.join("stat"), stat).unwrap();
-        fs::write(
-            at.join("status"),
-            "Name:\tp\nRssAnon:\t8 kB\nVmSwap:\t4 kB\n",
-        )
-        .unwrap();
+        fs::write(at.join("status"), "Name:\tp\nRssAnon:\t8 kB\nVmSwap:\t4 kB\n").unwrap();
         fs::write(at.join("cgroup"), "0::/system.slice/a.service\n").unwrap();
     }
     // It ended while it was listed.
@@ -293,10 +276,7 @@ fn saved_processes_of_another_machine_are_read_by_their_files() {
     let root = Root::at(root.path());
     let mut tasks = Tasks::open(&root, None);
     assert_eq!(tasks.source(), TaskSource::Proc);
-    assert_eq!(
-        tasks.why_not_bpf(),
-        Some("the processes are not this machine's")
-    );
+    assert_eq!(tasks.why_not_bpf(), Some("the processes are not this machine's"));
     for _ in 0..3 {
         let mut seen = Vec::new();
         let walk = tasks.each(&mut |task| {
@@ -304,10 +284,7 @@ fn saved_processes_of_another_machine_are_read_by_their_files() {
             seen.push((task.pid, task.start_ticks, task.name.to_vec(), anon));
         });
         let anon = Some(Bytes::from_kib(8));
-        let expected = [
-            (4, 40, b"p 4".to_vec(), anon),
-            (30, 300, b"p 30".to_vec(), anon),
-        ];
+        let expected = [(4, 40, b"p 4".to_vec(), anon), (30, 300, b"p 30".to_vec(), anon)];
         assert_eq!(seen, expected);
         assert!(walk.malformed.is_some());
     }

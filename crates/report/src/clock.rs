@@ -66,11 +66,7 @@ impl<'a> ReportClock<'a> {
             end: source.to,
             before_s: source.cut_at_s.unwrap_or_default(),
             lasts_s: source.watched_s,
-            steps: source
-                .clock_steps
-                .iter()
-                .map(|step| (step.at_s, step.by_s))
-                .collect(),
+            steps: source.clock_steps.iter().map(|step| (step.at_s, step.by_s)).collect(),
         }
     }
 
@@ -107,11 +103,7 @@ impl<'a> ReportClock<'a> {
             return (self.lasts_s > 0.0).then(|| self.offset(offset_s));
         };
         let at = at.to_zoned(self.zone.clone());
-        let form = if names_day {
-            self.day_form(&at)
-        } else {
-            "%H:%M:%S"
-        };
+        let form = if names_day { self.day_form(&at) } else { "%H:%M:%S" };
         Some(at.strftime(form).to_string())
     }
 
@@ -127,11 +119,7 @@ impl<'a> ReportClock<'a> {
 
     /// How a time is written with its day.
     fn day_form(&self, at: &Zoned) -> &'static str {
-        if self.last_year() == Some(at.year()) {
-            "%b %-d %H:%M:%S"
-        } else {
-            "%Y-%m-%d %H:%M:%S"
-        }
+        if self.last_year() == Some(at.year()) { "%b %-d %H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" }
     }
 
     /// Returns the last sample's year, which is left out of days. `None` if every day is written with its year.
@@ -226,11 +214,8 @@ impl<'a> ReportClock<'a> {
         }
         let local = |at: Timestamp| at.to_zoned(self.zone.clone());
         let (begin, end) = (local(begin), local(end));
-        let form = if begin.date() == end.date() {
-            "%H:%M:%S %:z"
-        } else {
-            "%Y-%m-%d %H:%M:%S %:z"
-        };
+        let form =
+            if begin.date() == end.date() { "%H:%M:%S %:z" } else { "%Y-%m-%d %H:%M:%S %:z" };
         let (unset, set) = self.steps_sentence(begin.year());
         let begin = begin.strftime("%Y-%m-%d %H:%M:%S");
         format!("{begin}{unset} to {}{set}", end.strftime(form))
@@ -242,10 +227,7 @@ impl<'a> ReportClock<'a> {
         match self.steps[..] {
             [] => ("", String::new()),
             [(_, by)] if begins == 1970 && by > 0.0 => (" (clock not yet set)", String::new()),
-            [(_, by)] => (
-                "",
-                format!(", the clock set {} in between", by_how_much(by)),
-            ),
+            [(_, by)] => ("", format!(", the clock set {} in between", by_how_much(by))),
             _ => {
                 let often = match self.steps.len() {
                     few @ ..=COUNTED_STEPS => format!("{few} times"),
@@ -280,11 +262,7 @@ impl<'a> ReportClock<'a> {
         let names_day = !self.is_last_day(from.1) || !self.is_last_day(to.1);
         let moment = |(offset_s, at)| self.moment_of(offset_s, at, names_day);
         let (from, to) = (moment(from)?, moment(to)?);
-        Some(if from == to {
-            from
-        } else {
-            format!("{from}–{to}")
-        })
+        Some(if from == to { from } else { format!("{from}–{to}") })
     }
 
     /// Returns by how many seconds the readers' clock is ahead of UTC plus the time since the picture's start, as
@@ -305,10 +283,7 @@ impl<'a> ReportClock<'a> {
                 zone.map(move |(after, seconds)| (start - begin_s + after, seconds + set_by))
             }));
         }
-        ahead
-            .iter()
-            .map(|(at, by)| (to_millis(*at), to_millis(*by)))
-            .collect()
+        ahead.iter().map(|(at, by)| (to_millis(*at), to_millis(*by))).collect()
     }
 
     /// Returns by how many seconds the zone is ahead of UTC at `from` and after each change up to `to`.
@@ -317,10 +292,7 @@ impl<'a> ReportClock<'a> {
         let within = changes.take_while(|at| *at <= to).take(CHANGES_MAX);
         let all = std::iter::once(from).chain(within);
         all.map(|at| {
-            (
-                from.duration_until(at).as_secs_f64(),
-                f64::from(self.zone.to_offset(at).seconds()),
-            )
+            (from.duration_until(at).as_secs_f64(), f64::from(self.zone.to_offset(at).seconds()))
         })
         .collect()
     }
@@ -400,15 +372,9 @@ mod tests {
             text: "vm.swappiness changed from 60 to 1".to_owned(),
         };
         for (since, expected) in [
-            (
-                Some(21.0),
-                "vm.swappiness changed from 60 to 1 between 11:00:21 and 11:00:31",
-            ),
+            (Some(21.0), "vm.swappiness changed from 60 to 1 between 11:00:21 and 11:00:31"),
             (Some(29.99), "11:00:31: vm.swappiness changed from 60 to 1"),
-            (
-                None,
-                "11:00:31 or before: vm.swappiness changed from 60 to 1",
-            ),
+            (None, "11:00:31 or before: vm.swappiness changed from 60 to 1"),
         ] {
             assert_eq!(clock.changed(&change(since)), expected);
         }

@@ -197,10 +197,7 @@ pub struct FailedSource {
 impl Answer {
     /// Of a source that could not be read.
     pub fn failed(name: String, error: String) -> Self {
-        Self::Failed {
-            source: FailedSource { name },
-            error,
-        }
+        Self::Failed { source: FailedSource { name }, error }
     }
 
     /// The report, where there is one.
@@ -589,11 +586,7 @@ impl Evidence {
     /// Its threshold for people. What was measured beside the proof may well stay on the calm side; then it must not look like proof.
     pub(crate) fn threshold_shown(&self) -> Option<String> {
         let text = self.threshold_text.as_ref()?;
-        Some(if self.counts() {
-            text.clone()
-        } else {
-            format!("{text}, not reached")
-        })
+        Some(if self.counts() { text.clone() } else { format!("{text}, not reached") })
     }
 
     /// Whether the value is on that side of its threshold that counts; also where there is none.

@@ -67,27 +67,15 @@ impl Picture {
             }
             absent.push(AbsentChart {
                 title: chart.title,
-                why: chart
-                    .absent
-                    .unwrap_or_else(|| "nothing was measured".to_owned()),
+                why: chart.absent.unwrap_or_else(|| "nothing was measured".to_owned()),
             });
         }
         move_back(&mut drawing, begin);
         let about = shown.iter().enumerate().map(|(index, chart)| {
             let levels = drawing.levels.iter();
-            ChartSummary::of(
-                chart,
-                levels.filter_map(|level| level.cells.get(index)),
-                findings,
-            )
+            ChartSummary::of(chart, levels.filter_map(|level| level.cells.get(index)), findings)
         });
-        Self {
-            about: about.collect(),
-            charts: shown,
-            drawing,
-            absent,
-            begin,
-        }
+        Self { about: about.collect(), charts: shown, drawing, absent, begin }
     }
 
     /// Returns the time from the first diagnosed sample to the picture's start.
@@ -97,10 +85,7 @@ impl Picture {
 
     /// Returns the ends of the first level's columns.
     pub(crate) fn times(&self) -> &[Span] {
-        self.drawing
-            .levels
-            .first()
-            .map_or(&[], |level| &level.times)
+        self.drawing.levels.first().map_or(&[], |level| &level.times)
     }
 
     /// Returns the picture's length.
@@ -110,20 +95,12 @@ impl Picture {
 
     /// Whether a column of the first level may hold more than one sample.
     pub(crate) fn is_reduced(&self) -> bool {
-        self.drawing
-            .levels
-            .first()
-            .is_some_and(|level| level.is_reduced)
+        self.drawing.levels.first().is_some_and(|level| level.is_reduced)
     }
 
     /// Returns the first level of a series.
     pub(crate) fn cells(&self, at: SeriesIndex) -> Option<&ColumnCells> {
-        self.drawing
-            .levels
-            .first()?
-            .cells
-            .get(at.chart)?
-            .get(at.series)
+        self.drawing.levels.first()?.cells.get(at.chart)?.get(at.series)
     }
 
     /// Returns the values of a series in a range of seconds of the picture, at the finest level that has them.
@@ -150,9 +127,7 @@ impl Picture {
             let series = it.series.iter().enumerate();
             let shows = series
                 .filter(|(_, series)| series.signals.iter().any(|id| id.def().name == signal));
-            shows
-                .map(|(series, _)| SeriesIndex { chart, series })
-                .collect::<Vec<_>>()
+            shows.map(|(series, _)| SeriesIndex { chart, series }).collect::<Vec<_>>()
         };
         let charts = self.charts.iter().enumerate();
         let mut all: Vec<SeriesIndex> = charts.flat_map(of_chart).collect();
@@ -205,8 +180,7 @@ impl Picture {
     /// Returns every time at which a finding occurred; [`stretch_of`](Self::stretch_of) has the longest only.
     pub(crate) fn stretches_of(&self, finding: &Finding) -> Vec<(f64, f64)> {
         let all = finding.stretches.iter();
-        all.filter_map(|one| self.within((one.from_s, one.to_s)))
-            .collect()
+        all.filter_map(|one| self.within((one.from_s, one.to_s))).collect()
     }
 
     /// Clips a stretch to the picture, in seconds of the picture.
@@ -238,10 +212,7 @@ impl ChartSummary {
             ends.into_iter().zip(found).map(wider).collect()
         });
         let proves = |finding: &Finding| {
-            let mut signals = finding
-                .evidence
-                .iter()
-                .filter_map(|line| line.signal.as_ref());
+            let mut signals = finding.evidence.iter().filter_map(|line| line.signal.as_ref());
             signals.any(|signal| shows(chart, signal))
         };
         let all = findings.iter().enumerate();
@@ -260,10 +231,8 @@ impl ChartSummary {
 type Ends = Option<(f64, f64)>;
 
 fn ends(cells: &ColumnCells) -> Ends {
-    let (least, most) = cells
-        .extremes
-        .as_ref()
-        .map_or((&cells.mean, &cells.mean), |(least, most)| (least, most));
+    let (least, most) =
+        cells.extremes.as_ref().map_or((&cells.mean, &cells.mean), |(least, most)| (least, most));
     let least = least.iter().flatten().copied().reduce(f64::min)?;
     Some((least, most.iter().flatten().copied().reduce(f64::max)?))
 }
@@ -397,10 +366,7 @@ mod tests {
     /// A picture of these charts, with these values of each series.
     fn picture(charts: Vec<Chart>, values: &[Vec<Vec<Option<f64>>>]) -> Picture {
         let mut drawing = Drawing::default();
-        let cells = |mean: &Vec<Option<f64>>| ColumnCells {
-            mean: mean.clone(),
-            extremes: None,
-        };
+        let cells = |mean: &Vec<Option<f64>>| ColumnCells { mean: mean.clone(), extremes: None };
         let of_chart = |chart: &Vec<Vec<_>>| chart.iter().map(cells).collect();
         drawing.levels.push(CurveLevel {
             times: (0..3).map(Span::from_secs).collect(),
@@ -419,14 +385,8 @@ mod tests {
         Finding {
             id: String::new(),
             severity: Severity::Info,
-            scope: Scope {
-                entity: "host".to_owned(),
-                key: String::new(),
-            },
-            harm: Harm {
-                waited_s: None,
-                killed: 0,
-            },
+            scope: Scope { entity: "host".to_owned(), key: String::new() },
+            harm: Harm { waited_s: None, killed: 0 },
             title: String::new(),
             confidence: 0.0,
             confidence_word: String::new(),
@@ -460,13 +420,7 @@ mod tests {
         let charts = vec![growth, chart("cgroups", groups)];
         let picture = picture(charts, &[vec![value.clone()], vec![value.clone(), value]]);
         let proof = |name| picture.proof(&about(name), "cgroup.current");
-        assert_eq!(
-            proof("/system.slice/b.service"),
-            Some(SeriesIndex {
-                chart: 1,
-                series: 1
-            })
-        );
+        assert_eq!(proof("/system.slice/b.service"), Some(SeriesIndex { chart: 1, series: 1 }));
         assert_eq!(proof("/system.slice/c.service"), None);
         assert_eq!(picture.proof(&about("x"), "mem.free"), None);
     }
@@ -494,10 +448,7 @@ mod tests {
         let picture = picture(charts, &[vec![vec![None; 3]], vec![vec![Some(7.0); 3]]]);
         assert_eq!(picture.charts.len(), 1);
         assert_eq!(picture.charts[0].id, "free");
-        let at = SeriesIndex {
-            chart: 0,
-            series: 0,
-        };
+        let at = SeriesIndex { chart: 0, series: 0 };
         assert_eq!(picture.least_and_most(at), Some((7.0, 7.0)));
         assert_eq!(picture.absent[0].why, "not recorded");
     }

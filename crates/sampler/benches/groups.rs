@@ -75,12 +75,7 @@ impl Tree {
             tree.groups.push(group);
         }
         let program = std::env::current_exe().expect("a program has a path");
-        for group in tree
-            .groups
-            .iter()
-            .step_by((groups / BUSY).max(1))
-            .take(BUSY)
-        {
+        for group in tree.groups.iter().step_by((groups / BUSY).max(1)).take(BUSY) {
             let busy = Command::new(&program).env(GROUP, group).spawn();
             tree.busy.push(busy.expect("a process"));
         }
@@ -112,9 +107,7 @@ impl Drop for Tree {
             // A process that was killed leaves its cgroup a moment later.
             let removed = (0..50).any(|_| {
                 let removed = fs::remove_dir(directory);
-                removed
-                    .inspect_err(|_| std::thread::sleep(Duration::from_millis(20)))
-                    .is_ok()
+                removed.inspect_err(|_| std::thread::sleep(Duration::from_millis(20))).is_ok()
             });
             if !removed {
                 println!("left: {}", directory.display());
@@ -155,10 +148,7 @@ fn measure(top: &Path, groups: usize, seconds: u64) {
         slabs: Span::from_hours(24),
         ..Settings::default()
     };
-    let without = Settings {
-        groups: None,
-        ..base
-    };
+    let without = Settings { groups: None, ..base };
     let (idle, _) = record(without, seconds.min(20));
     let kernel = || number(&top.join("recorder/memory.kmem.usage_in_bytes")) / 1024;
     let before = kernel();
@@ -209,10 +199,7 @@ fn cat_once(tree: &Tree) -> Duration {
     let times = 10;
     let before = children();
     for _ in 0..times {
-        let cat = Command::new("cat")
-            .args(tree.files())
-            .stdout(Stdio::null())
-            .status();
+        let cat = Command::new("cat").args(tree.files()).stdout(Stdio::null()).status();
         cat.expect("cat runs");
     }
     (children() - before) / times
@@ -230,11 +217,7 @@ fn children() -> Duration {
 /// CPU seconds for one `pread` of each usage through open files, the least of 20 rounds.
 fn pread_once(tree: &Tree) -> f64 {
     let open = |group: &PathBuf| File::open(group.join("memory.usage_in_bytes"));
-    let files: Vec<File> = tree
-        .groups
-        .iter()
-        .filter_map(|group| open(group).ok())
-        .collect();
+    let files: Vec<File> = tree.groups.iter().filter_map(|group| open(group).ok()).collect();
     let mut buffer = [0; 64];
     let rounds = (0..20).map(|_| {
         let before = cpu();

@@ -17,27 +17,15 @@ use units::Span;
 use measured::{MeasuredRecorder, cpu, kib};
 
 fn main() {
-    let base = Settings {
-        groups: None,
-        shares: None,
-        slabs: Span::from_hours(24),
-        ..Settings::default()
-    };
+    let base =
+        Settings { groups: None, shares: None, slabs: Span::from_hours(24), ..Settings::default() };
     let every = Some(base.every);
-    let with = |processes, source, groups| Settings {
-        processes,
-        source,
-        groups,
-        ..base
-    };
+    let with = |processes, source, groups| Settings { processes, source, groups, ..base };
     println!("                         hot   paced   (CPU µs a sample, medians)   processes   PSS");
     for (name, settings) in [
         ("host", with(None, None, None)),
         ("host, groups", with(None, None, every)),
-        (
-            "host, processes (/proc)",
-            with(every, Some(TaskSource::Proc), None),
-        ),
+        ("host, processes (/proc)", with(every, Some(TaskSource::Proc), None)),
         ("host, processes (best)", with(every, None, None)),
     ] {
         measure(name, settings);

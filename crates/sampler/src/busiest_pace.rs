@@ -62,12 +62,7 @@ mod tests {
         for _ in 0..60 {
             let micros = 16 * pace.busiest.min(known) + 2 * pace.probes;
             let cost = Span::from_nanos(micros as u64 * 1_000);
-            pace.note(
-                cost,
-                Ratio::from_percent(share_percent),
-                Span::from_secs(1),
-                known,
-            );
+            pace.note(cost, Ratio::from_percent(share_percent), Span::from_secs(1), known);
         }
         pace
     }

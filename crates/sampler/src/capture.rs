@@ -80,10 +80,7 @@ pub fn capture(
         })?;
         let sampler = &collector.sampler;
         if sampler.due() > options.duration || sampler.wait_unless_ended(progress).is_break() {
-            return Ok(Captured {
-                samples: collector.taken,
-                problems: collector.problems,
-            });
+            return Ok(Captured { samples: collector.taken, problems: collector.problems });
         }
     }
 }
@@ -215,12 +212,8 @@ impl Collector {
 
     /// Adds the heaps that have arrived; of a process that has ended meanwhile nothing.
     fn add_heaps(&mut self, files: &mut BTreeMap<String, String>) {
-        let newer = self
-            .heaps
-            .as_ref()
-            .and_then(|heaps| heaps.0.try_recv().ok());
-        self.heaps_read
-            .extend(newer.into_iter().flat_map(|round| round.readings));
+        let newer = self.heaps.as_ref().and_then(|heaps| heaps.0.try_recv().ok());
+        self.heaps_read.extend(newer.into_iter().flat_map(|round| round.readings));
         for reading in self.heaps_read.drain(..) {
             let pid = reading.pid;
             if files.contains_key(&format!("/proc/{pid}/stat")) {
@@ -315,9 +308,7 @@ mod tests {
         assert!(quiet.contains_key("/proc/meminfo"));
         assert!(quiet.contains_key("/proc/sys/vm/swappiness"));
         let loud = quiet.keys().find(|path| {
-            ["/cmdline", "/environ", "hostname"]
-                .iter()
-                .any(|name| path.ends_with(name))
+            ["/cmdline", "/environ", "hostname"].iter().any(|name| path.ends_with(name))
         });
         assert_eq!(loud, None);
         let mounts = quiet.iter().filter(|(path, _)| path.ends_with("/mounts"));
@@ -328,10 +319,7 @@ mod tests {
 
     #[test]
     fn command_lines_are_there_when_requested() {
-        let secrets = Secrets {
-            command_lines: true,
-            hostname: false,
-        };
+        let secrets = Secrets { command_lines: true, hostname: false };
         let files = collect(&Root::default(), secrets);
         assert!(files.contains_key("/proc/cmdline"));
         assert!(files.contains_key(&format!("/proc/{}/cmdline", std::process::id())));
@@ -356,11 +344,8 @@ mod tests {
             fs::write(at.join("status"), format!("VmSwap:\t{swap} kB\n")).unwrap();
         }
         let files = collect(&Root::at(directory.path()), Secrets::default());
-        let stats: Vec<&str> = files
-            .keys()
-            .filter(|path| path.ends_with("/stat"))
-            .map(String::as_str)
-            .collect();
+        let stats: Vec<&str> =
+            files.keys().filter(|path| path.ends_with("/stat")).map(String::as_str).collect();
         assert_eq!(stats, ["/proc/20/stat", "/proc/30/stat", "/proc/40/stat"]);
     }
 
@@ -376,29 +361,20 @@ mod tests {
             secrets,
             heaps: heaps.to_vec(),
         };
-        super::capture(root, &options, &mut bytes, &mut |_| {
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+        super::capture(root, &options, &mut bytes, &mut |_| ControlFlow::Continue(())).unwrap();
         open_bytes("capture", &bytes).unwrap()
     }
 
     #[test]
     fn what_live_knows_of_the_host_survives_a_capture() {
         let root = Root::default();
-        let secrets = Secrets {
-            command_lines: true,
-            hostname: true,
-        };
+        let secrets = Secrets { command_lines: true, hostname: true };
         let read = recorded(&root, secrets);
         assert_eq!(read.problems, Vec::<String>::new());
         let mut live = Facts::default();
         host_facts::read(&root, Span::ZERO, &mut live);
         let facts = read.facts;
-        assert_eq!(
-            facts.iter().collect::<Vec<_>>(),
-            live.iter().collect::<Vec<_>>()
-        );
+        assert_eq!(facts.iter().collect::<Vec<_>>(), live.iter().collect::<Vec<_>>());
         assert_eq!(facts.changes(), []);
         assert_eq!(facts.page_size, live.page_size);
         assert_eq!(facts.ticks_per_second, live.ticks_per_second);
@@ -460,10 +436,7 @@ mod tests {
         let end = &mut |_| ControlFlow::Break(());
         assert_eq!(
             super::capture(&Root::default(), &options, &mut bytes, end).unwrap(),
-            Captured {
-                samples: 1,
-                problems: Vec::new()
-            }
+            Captured { samples: 1, problems: Vec::new() }
         );
         assert_eq!(open_bytes("capture", &bytes).unwrap().timeline.len(), 1);
     }

@@ -225,10 +225,7 @@ fn figures(heap: &Heap) -> String {
         (PROC_HEAP_LIVE.id(), heap.live_bytes()),
         (PROC_HEAP_CACHED.id(), chunks.cached.bytes),
         (PROC_HEAP_FREE.id(), heap.free_bytes()),
-        (
-            PROC_HEAP_RESIDENT.id(),
-            pages.resident + mmapped.sum::<u64>(),
-        ),
+        (PROC_HEAP_RESIDENT.id(), pages.resident + mmapped.sum::<u64>()),
         (PROC_HEAP_FREE_RESIDENT.id(), heap.unused_resident_bytes()),
         (PROC_HEAP_RETURNABLE.id(), pages.returnable),
         (PROC_HEAP_UNKNOWN.id(), heap.uncertain_resident_bytes()),
@@ -289,10 +286,7 @@ mod tests {
 
     #[test]
     fn a_costly_round_makes_the_next_one_wait() {
-        let round = HeapRound {
-            cpu_s: 3.0,
-            ..HeapRound::default()
-        };
+        let round = HeapRound { cpu_s: 3.0, ..HeapRound::default() };
         let (second, minutes) = (Span::from_secs(1), Span::from_mins(10));
         assert_eq!(round.every(second), Span::from_mins(1));
         assert_eq!(round.every(minutes), minutes);

@@ -143,11 +143,7 @@ pub(crate) struct NameSearch {
 impl NameSearch {
     /// Searches in state files below `root`.
     pub(crate) fn new(root: &Root) -> Self {
-        Self {
-            root: root.clone(),
-            waiting: WaitingGroups::default(),
-            listed: NewGroups::default(),
-        }
+        Self { root: root.clone(), waiting: WaitingGroups::default(), listed: NewGroups::default() }
     }
 
     /// Adds the cgroups of the host that came since the last listing, without those of its users. Returns what that cost.
@@ -250,9 +246,7 @@ mod tests {
     #[test]
     fn what_finds_no_room_is_new_in_a_later_scan_and_users_take_no_room_of_others() {
         let mut new = NewGroups::default();
-        let many: Vec<String> = (0..OF_USER_MAX as u64 + 50)
-            .map(|n| of_user(7, n))
-            .collect();
+        let many: Vec<String> = (0..OF_USER_MAX as u64 + 50).map(|n| of_user(7, n)).collect();
         let all = [&many[..], &[of_user(8, 1), path(1)]].concat();
         let mut waiting = WaitingGroups::default();
         new.find(&scan(&all), &mut waiting);

@@ -43,12 +43,7 @@ impl Pace {
 
     /// Creates a beat; its first sample is due at `start`, and begins it.
     pub(crate) fn from(start: Span, every: Span) -> Self {
-        Self {
-            every: every.max(Self::INTERVAL_MIN),
-            start,
-            due: start,
-            number: 0,
-        }
+        Self { every: every.max(Self::INTERVAL_MIN), start, due: start, number: 0 }
     }
 
     /// Returns when the first sample began; before it, when it is due.
@@ -86,9 +81,7 @@ impl Pace {
     pub(crate) fn takes(&self, done: &mut LastDone, period: Span) -> bool {
         let beats = period.as_nanos().div_ceil(self.every.as_nanos()).max(1);
         let current = self.number.saturating_sub(1);
-        let is_due = done
-            .0
-            .is_none_or(|last| current >= last.saturating_add(beats));
+        let is_due = done.0.is_none_or(|last| current >= last.saturating_add(beats));
         if is_due {
             done.0 = Some(current);
         }
@@ -100,10 +93,8 @@ impl Pace {
 pub(crate) fn sleep_until(time: Span) {
     let until = time.as_nanos();
     let whole = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
-    let wake = Timespec {
-        tv_sec: whole(until / 1_000_000_000),
-        tv_nsec: whole(until % 1_000_000_000),
-    };
+    let wake =
+        Timespec { tv_sec: whole(until / 1_000_000_000), tv_nsec: whole(until % 1_000_000_000) };
     match clock_nanosleep_absolute(ClockId::Monotonic, &wake) {
         Ok(()) | Err(Errno::INTR) => {}
         // Only an invalid time fails here. It must not become a busy loop.

@@ -83,9 +83,7 @@ impl Recorder {
         inbox: Receiver<Message>,
     ) -> Self {
         privilege::allow_open_files();
-        let processes = settings
-            .processes
-            .map(|every| Processes::open(root, &settings, every));
+        let processes = settings.processes.map(|every| Processes::open(root, &settings, every));
         if let Some(processes) = &processes {
             health.set_tasks_source(processes.source());
         }
@@ -179,8 +177,7 @@ impl Recorder {
         let Some((processes, every)) = self.processes.as_mut().zip(self.settings.processes) else {
             return;
         };
-        self.events
-            .extend(processes.blocked(stamp).inspect(|_| self.health.blocked()));
+        self.events.extend(processes.blocked(stamp).inspect(|_| self.health.blocked()));
         if self.sampler.takes(&mut self.done.processes, every) {
             let events = &mut self.events;
             let report = &mut |event| events.push(event);
@@ -195,8 +192,7 @@ impl Recorder {
         match self.last {
             None => self.begun(stamp),
             Some(last) => {
-                self.events
-                    .extend(recorder_events::between(last, stamp, self.settings.every))
+                self.events.extend(recorder_events::between(last, stamp, self.settings.every))
             }
         }
         let is_first = self.done.refresh.is_never();
@@ -212,12 +208,7 @@ impl Recorder {
     fn begun(&mut self, stamp: Stamp) {
         let absent = self.sampler.host().absent().collect::<Vec<_>>();
         let source = self.health.tasks_source();
-        self.events.push(recorder_events::started(
-            stamp,
-            &self.settings,
-            source,
-            &absent,
-        ));
+        self.events.push(recorder_events::started(stamp, &self.settings, source, &absent));
     }
 
     /// Stores kernel files that became unreadable.

@@ -162,11 +162,7 @@ impl Sampler {
         self.host.sample_showing(&mut self.sample, show);
         let stamp = self.sample.stamp;
         let beat = self.pace.begin(stamp.awake_or_boot());
-        SampleTaken {
-            stamp,
-            beat,
-            cgroups: self.scan_cgroups(sink),
-        }
+        SampleTaken { stamp, beat, cgroups: self.scan_cgroups(sink) }
     }
 
     fn scan_cgroups(&mut self, sink: Option<Sink<'_>>) -> Option<Walk> {
@@ -197,8 +193,7 @@ impl Sampler {
             }
             return;
         }
-        self.cgroups
-            .sample_busiest(&mut self.sample, pace.busiest, pace.probes);
+        self.cgroups.sample_busiest(&mut self.sample, pace.busiest, pace.probes);
         let cost = thread_cpu().saturating_sub(before);
         let share = self.rates.cgroups_share.get() * (1.0 - Rates::OF_SCANS);
         let known = self.cgroups.known();
@@ -215,10 +210,7 @@ impl Sampler {
 
     /// Returns the current interval between cgroup scans.
     pub fn cgroups_every(&self) -> Span {
-        self.rates
-            .cgroups
-            .unwrap_or_default()
-            .max(self.cgroups_every)
+        self.rates.cgroups.unwrap_or_default().max(self.cgroups_every)
     }
 
     /// Whether a job that runs once per `period` is due with the last sample; if so, notes it as done.

@@ -37,16 +37,9 @@ impl WatchOptions {
             duration: Span::ZERO,
             every: Span::from_secs(1),
             last: if of_every_process {
-                ProcessDetail {
-                    largest: usize::MAX,
-                    pss: Some(PSS_BUDGET_OF_ALL),
-                    ..detail
-                }
+                ProcessDetail { largest: usize::MAX, pss: Some(PSS_BUDGET_OF_ALL), ..detail }
             } else {
-                ProcessDetail {
-                    pss: Some(PSS_BUDGET),
-                    ..detail
-                }
+                ProcessDetail { pss: Some(PSS_BUDGET), ..detail }
             },
             recent: RECENT,
         }
@@ -129,17 +122,13 @@ impl Watcher {
         if let Some(walk) = taken.cgroups {
             self.cgroups.note(walk, &mut self.problems);
         }
-        self.tasks.detail = if self.is_over() {
-            self.options.last
-        } else {
-            ProcessDetail::COMPLETE
-        };
+        self.tasks.detail =
+            if self.is_over() { self.options.last } else { ProcessDetail::COMPLETE };
         let sample = self.sampler.sample();
         let walk = self.tasks.rows(sample, &mut |_, _| ());
         self.processes.note(walk, &mut self.problems);
         if self.timeline.push(sample).is_err() {
-            self.problems
-                .note("a sample was not later than the one before it and was passed over");
+            self.problems.note("a sample was not later than the one before it and was passed over");
         }
         self.reports.read_new(false);
     }
@@ -204,13 +193,7 @@ struct Unread {
 
 impl Unread {
     fn new(entity: Entity) -> Self {
-        Self {
-            entity,
-            left_out: 0,
-            silent: 0,
-            absent: None,
-            denied: Vec::new(),
-        }
+        Self { entity, left_out: 0, silent: 0, absent: None, denied: Vec::new() }
     }
 
     fn note(&mut self, walk: Walk, problems: &mut Problems) {
@@ -233,14 +216,12 @@ impl Unread {
                 Entity::Cgroup => ("cgroups", "the largest were, eight levels deep"),
                 _ => ("processes", "there were too many"),
             };
-            problems.note(format!(
-                "up to {} {what} at once were not read: {which}",
-                self.left_out
-            ));
+            problems.note(format!("up to {} {what} at once were not read: {which}", self.left_out));
         }
         if self.silent > 0 {
             problems.note(format!(
-                "left out: {}, without an answer within 0.1 s as they wait in execve(2) for a file system",
+                "left out: {}, without an answer within 0.1 s as they wait in execve(2) for a file \
+                 system",
                 Count::new(self.silent as u64).named("process", "processes")
             ));
         }
@@ -262,12 +243,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     fn options(duration: Span, every: Span) -> WatchOptions {
-        WatchOptions {
-            duration,
-            every,
-            last: ProcessDetail::COMPLETE,
-            recent: RECENT,
-        }
+        WatchOptions { duration, every, last: ProcessDetail::COMPLETE, recent: RECENT }
     }
 
     #[test]
@@ -287,22 +263,12 @@ mod tests {
         let mut problems = Problems::default();
         let mut timeline = Timeline::default();
         for (entity, expected) in [
-            (
-                Entity::Cgroup,
-                "up to 9 cgroups at once were not read: the largest were",
-            ),
-            (
-                Entity::Process,
-                "up to 9 processes at once were not read: there were too many",
-            ),
+            (Entity::Cgroup, "up to 9 cgroups at once were not read: the largest were"),
+            (Entity::Process, "up to 9 processes at once were not read: there were too many"),
         ] {
             let mut unread = Unread::new(entity);
             for left_out in [7, 9, 8] {
-                let walk = Walk {
-                    left_out,
-                    denied_files: vec!["/proc/PID/io"],
-                    ..Walk::default()
-                };
+                let walk = Walk { left_out, denied_files: vec!["/proc/PID/io"], ..Walk::default() };
                 unread.note(walk, &mut problems);
             }
             unread.finish(&mut timeline, &mut problems);

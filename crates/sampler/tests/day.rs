@@ -23,19 +23,10 @@ fn private_kib() -> u64 {
 #[test]
 fn a_day_of_churn_takes_no_more_memory_than_its_first_quarter_of_an_hour() {
     // Unoptimised, a sample takes ten times as long; a twentieth of the day shows growth as well.
-    let (samples, per_hour) = if cfg!(debug_assertions) {
-        (4_320, 180)
-    } else {
-        (86_400, 3_600)
-    };
+    let (samples, per_hour) = if cfg!(debug_assertions) { (4_320, 180) } else { (86_400, 3_600) };
     let fake = Fake::host();
-    let process = |pid: u32| {
-        Process::new(
-            pid,
-            "worker",
-            &format!("/system.slice/unit{}.service", pid % 20),
-        )
-    };
+    let process =
+        |pid: u32| Process::new(pid, "worker", &format!("/system.slice/unit{}.service", pid % 20));
     (1..100).for_each(|pid| fake.process(&process(pid)));
     let mut settings = always();
     settings.processes = Some(Span::from_secs(10));
@@ -64,12 +55,10 @@ fn a_day_of_churn_takes_no_more_memory_than_its_first_quarter_of_an_hour() {
     recorder.stop().unwrap();
     let lost = health.figures().lost;
     println!(
-        "RssAnon {after_start} KiB after a quarter of an hour, {most} KiB at most until the end; {lost} samples lost"
+        "RssAnon {after_start} KiB after a quarter of an hour, {most} KiB at most until the end; \
+         {lost} samples lost"
     );
     // The writer's two buffers fill where the disk is slower than samples that nobody paces, and then samples are lost.
     const BUFFERS: u64 = 2 * 1536;
-    assert!(
-        most < after_start + BUFFERS + 512,
-        "{after_start} KiB grew to {most} KiB"
-    );
+    assert!(most < after_start + BUFFERS + 512, "{after_start} KiB grew to {most} KiB");
 }

@@ -23,10 +23,7 @@ fn what_was_claimed_holds_and_what_was_refused_is_told_with_its_consequence() {
     };
     let is_locked = memory.starts_with("memory is locked");
     assert_eq!(status("VmLck:") > 0, is_locked, "{memory}");
-    assert!(
-        is_locked || memory.contains("samples may come late"),
-        "{memory}"
-    );
+    assert!(is_locked || memory.contains("samples may come late"), "{memory}");
     // All that is mapped is locked, and of that only what was touched is there.
     assert!(status("VmRSS:") < 64 << 10);
     let adj = read_to_string("/proc/self/oom_score_adj").unwrap();

@@ -10,9 +10,7 @@ use timeline::{Entity, Run, Timeline};
 use units::Span;
 
 fn main() {
-    let Some(capture) = std::env::args()
-        .nth(1)
-        .filter(|argument| !argument.starts_with('-'))
+    let Some(capture) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-'))
     else {
         println!("no source was named: cargo bench -p memtide-store --bench bytes -- SOURCE");
         return;
@@ -21,30 +19,14 @@ fn main() {
     let timeline = &opened.timeline;
     let temporary = tempfile::tempdir().unwrap();
     let directory = temporary.path().join("recording");
-    let host = HostIdentity {
-        id: "bench".to_owned(),
-        name: "bench".to_owned(),
-    };
+    let host = HostIdentity { id: "bench".to_owned(), name: "bench".to_owned() };
     let before = cpu();
-    add_timeline(
-        &directory,
-        &host,
-        timeline,
-        &opened.facts,
-        Span::from_secs(1),
-    )
-    .unwrap();
+    add_timeline(&directory, &host, timeline, &opened.facts, Span::from_secs(1)).unwrap();
     let sealed = cpu() - before;
-    println!(
-        "{} samples, written in {sealed:.2} s of CPU",
-        timeline.len()
-    );
+    println!("{} samples, written in {sealed:.2} s of CPU", timeline.len());
     let per_sample = |bytes: usize| bytes / timeline.len().max(1);
     for (file, bytes) in files(&directory) {
-        println!(
-            "{file:20} {bytes:9} bytes  {:6} per sample",
-            per_sample(bytes)
-        );
+        println!("{file:20} {bytes:9} bytes  {:6} per sample", per_sample(bytes));
     }
     let columns: Vec<Vec<i64>> = timeline.host_runs().map(|(_, runs)| dense(runs)).collect();
     compare(&directory, "host.parquet", deltas(&columns), 1.4);
@@ -65,9 +47,7 @@ fn files(directory: &Path) -> Vec<(String, usize)> {
         for file in std::fs::read_dir(segment.unwrap().path()).unwrap() {
             let file = file.unwrap();
             let size = usize::try_from(file.metadata().unwrap().len()).unwrap();
-            *sizes
-                .entry(file.file_name().to_string_lossy().into_owned())
-                .or_default() += size;
+            *sizes.entry(file.file_name().to_string_lossy().into_owned()).or_default() += size;
         }
     }
     sizes.into_iter().collect()
@@ -83,9 +63,7 @@ fn compare(directory: &Path, name: &str, best: usize, gate: f64) {
 
 /// A reading for each sample of the runs.
 fn dense(runs: &[Run]) -> Vec<i64> {
-    let samples = runs
-        .iter()
-        .flat_map(|run| (run.first()..=run.last()).map(|_| run.value));
+    let samples = runs.iter().flat_map(|run| (run.first()..=run.last()).map(|_| run.value));
     samples.map(u64::cast_signed).collect()
 }
 
@@ -140,10 +118,6 @@ fn changes(timeline: &Timeline) -> usize {
             }
         }
     }
-    let bytes = columns
-        .into_values()
-        .flat_map(|(places, values)| [places, values]);
-    zstd::bulk::compress(&bytes.flatten().collect::<Vec<_>>(), 3)
-        .unwrap()
-        .len()
+    let bytes = columns.into_values().flat_map(|(places, values)| [places, values]);
+    zstd::bulk::compress(&bytes.flatten().collect::<Vec<_>>(), 3).unwrap().len()
 }

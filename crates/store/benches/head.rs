@@ -44,15 +44,9 @@ fn host(sample: &mut Sample, values: &mut [u64], random: &mut u64) {
 }
 
 fn open(directory: &std::path::Path) -> Writer {
-    let identity = HostIdentity {
-        id: "bench".to_owned(),
-        name: "bench".to_owned(),
-    };
-    let options = WriterOptions {
-        patient: true,
-        segment: Span::from_hours(99),
-        ..WriterOptions::default()
-    };
+    let identity = HostIdentity { id: "bench".to_owned(), name: "bench".to_owned() };
+    let options =
+        WriterOptions { patient: true, segment: Span::from_hours(99), ..WriterOptions::default() };
     Writer::open(directory, &identity, &Facts::default(), options).expect("a directory of its own")
 }
 
@@ -74,49 +68,27 @@ fn hosts() {
         taken += begun.elapsed().as_nanos();
     }
     writer.close().expect("written");
-    println!(
-        "host: {} ns a sample of {} signals",
-        taken / u128::from(SAMPLES),
-        values.len()
-    );
-    let files = std::fs::read_dir(directory.join("head"))
-        .expect("a head")
-        .flatten();
-    let bytes: u64 = files
-        .map(|file| file.metadata().map_or(0, |meta| meta.len()))
-        .sum();
+    println!("host: {} ns a sample of {} signals", taken / u128::from(SAMPLES), values.len());
+    let files = std::fs::read_dir(directory.join("head")).expect("a head").flatten();
+    let bytes: u64 = files.map(|file| file.metadata().map_or(0, |meta| meta.len())).sum();
     println!("host: {} bytes a sample", bytes / SAMPLES);
     let begun = Instant::now();
-    let selection = Selection {
-        resolution: Resolution::Full,
-        ..Selection::default()
-    };
-    let loaded = Recording::open(&directory)
-        .expect("a recording")
-        .load(selection, &mut |_| {});
-    println!(
-        "read: {:?} for {} samples",
-        begun.elapsed(),
-        loaded.timeline.len()
-    );
+    let selection = Selection { resolution: Resolution::Full, ..Selection::default() };
+    let loaded = Recording::open(&directory).expect("a recording").load(selection, &mut |_| {});
+    println!("read: {:?} for {} samples", begun.elapsed(), loaded.timeline.len());
 }
 
 fn processes(changing: usize) {
     let place = tempfile::tempdir().expect("room for a recording");
     let mut writer = open(&place.path().join("recording"));
-    let signals: Vec<SignalId> = Entity::Process
-        .signals()
-        .filter_map(SignalId::from_index)
-        .collect();
+    let signals: Vec<SignalId> =
+        Entity::Process.signals().filter_map(SignalId::from_index).collect();
     let mut cells = vec![ProcessCells::default(); PROCESSES];
     writer.begin(stamp(0));
     writer.begin_processes();
     let mut slots = Vec::new();
     for (index, cells) in (0..).zip(&mut cells) {
-        signals
-            .iter()
-            .take(20)
-            .for_each(|signal| cells.set_raw(*signal, u64::from(index) * 1000));
+        signals.iter().take(20).for_each(|signal| cells.set_raw(*signal, u64::from(index) * 1000));
         let slot = writer.declare(index, 100, b"process", "some.service");
         writer.process(slot, cells);
         slots.push(slot);
@@ -128,13 +100,9 @@ fn processes(changing: usize) {
     let mut cold = vec![1u8; 16 << 20];
     for number in 1..ROUNDS {
         for cells in cells.iter_mut().take(changing) {
-            signals[8..13]
-                .iter()
-                .for_each(|signal| cells.set_raw(*signal, number * 77));
+            signals[8..13].iter().for_each(|signal| cells.set_raw(*signal, number * 77));
         }
-        cold.iter_mut()
-            .step_by(64)
-            .for_each(|byte| *byte = byte.wrapping_add(1));
+        cold.iter_mut().step_by(64).for_each(|byte| *byte = byte.wrapping_add(1));
         let begun = Instant::now();
         writer.begin(stamp(number));
         writer.begin_processes();

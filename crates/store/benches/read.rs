@@ -20,9 +20,7 @@ fn main() {
     if let Ok(step) = std::env::var(STEP) {
         return measure(&step);
     }
-    let given = std::env::args()
-        .nth(1)
-        .filter(|argument| !argument.starts_with('-'));
+    let given = std::env::args().nth(1).filter(|argument| !argument.starts_with('-'));
     let temporary = tempfile::tempdir().unwrap();
     let directory = given.map_or_else(|| temporary.path().join("week"), PathBuf::from);
     week::made(&directory);
@@ -30,15 +28,7 @@ fn main() {
     week::made_well(&well);
     let bytes = Recording::open(&directory).unwrap().info(false).bytes;
     println!("{} hours at 1 Hz: {bytes}", week::HOURS);
-    for step in [
-        "nothing",
-        "week",
-        "screened",
-        "hour",
-        "six hours",
-        "day",
-        "scan",
-    ] {
+    for step in ["nothing", "week", "screened", "hour", "six hours", "day", "scan"] {
         run(step, &directory);
     }
     println!("twenty stalls of seconds in a week that is well otherwise:");
@@ -61,19 +51,15 @@ fn measure(step: &str) {
     }
     let (_, end) = recording.span().unwrap();
     let back = |hours: i64| Selection {
-        since: Some(WallClock::from_unix_nanos(
-            end.unix_nanos() - hours * 3_600_000_000_000,
-        )),
+        since: Some(WallClock::from_unix_nanos(end.unix_nanos() - hours * 3_600_000_000_000)),
         until: None,
         resolution: Resolution::Auto,
     };
     let before = cpu();
     let loaded = match step {
         "screened" => {
-            let screen = RollUpScreen {
-                signals: &screen::signals(),
-                could_hold: &mut screen::could_hold,
-            };
+            let screen =
+                RollUpScreen { signals: &screen::signals(), could_hold: &mut screen::could_hold };
             recording.load_screened(Selection::default(), screen, &mut |_| ())
         }
         "nothing" => recording.load(back(-1), &mut |_| ()),
@@ -99,11 +85,8 @@ fn measure(step: &str) {
 
 /// Passes over every sample of fifty busy signals.
 fn scan(recording: &Recording) {
-    let signals: Vec<SignalId> = Entity::Host
-        .signals()
-        .filter_map(SignalId::from_index)
-        .take(50)
-        .collect();
+    let signals: Vec<SignalId> =
+        Entity::Host.signals().filter_map(SignalId::from_index).take(50).collect();
     let before = cpu();
     let (mut samples, mut readings) = (0, 0);
     let problems = recording.scan(Selection::default(), &signals, &mut |part| {

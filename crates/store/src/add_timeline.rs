@@ -71,11 +71,8 @@ pub fn add_timeline_with_progress(
         return added.map_err(|error| place.pinned.named(error));
     }
     let name = create_sibling(directory)?;
-    let draft = RecordingDirectory {
-        pinned: PinnedDirectory::make(&name)?,
-        identity: host.clone(),
-        every,
-    };
+    let draft =
+        RecordingDirectory { pinned: PinnedDirectory::make(&name)?, identity: host.clone(), every };
     let made = fill_draft(&draft, timeline, facts, progress).and_then(|added| {
         // Replaces an empty directory, and no other.
         fs::rename(&name, directory).map_err(|e| StoreError::io("rename", &name, &e))?;
@@ -171,11 +168,7 @@ fn fill(
         progress(end as f64 / timeline.len() as f64);
     }
     crate::facts::append_all(directory, timeline, facts)?;
-    let lost = timeline
-        .all_reports()
-        .iter()
-        .filter(|report| report.text.is_none())
-        .count();
+    let lost = timeline.all_reports().iter().filter(|report| report.text.is_none()).count();
     if lost > 0 {
         added.problems.push(format!(
             "kernel reports with a text too long to store: {lost}; their memory readings are"
@@ -204,9 +197,7 @@ fn create_sibling(directory: &Path) -> Result<PathBuf, StoreError> {
 
 /// The parent of a relative name without a directory is the current directory.
 fn parent_of(directory: &Path) -> &Path {
-    let parent = directory
-        .parent()
-        .filter(|path| !path.as_os_str().is_empty());
+    let parent = directory.parent().filter(|path| !path.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
 
@@ -233,12 +224,10 @@ fn placed(timeline: &Timeline) -> Vec<(usize, &timeline::Event)> {
             return at.min(timeline.len().saturating_sub(1));
         }
         let later = (0..timeline.len()).find(|at| {
-            timeline
-                .stamp(*at)
-                .is_some_and(|stamp| match (stamp.wall, event.stamp.wall) {
-                    (Some(sample), Some(event)) => sample >= event,
-                    _ => stamp.boot >= event.stamp.boot,
-                })
+            timeline.stamp(*at).is_some_and(|stamp| match (stamp.wall, event.stamp.wall) {
+                (Some(sample), Some(event)) => sample >= event,
+                _ => stamp.boot >= event.stamp.boot,
+            })
         });
         later.unwrap_or(timeline.len().saturating_sub(1))
     };

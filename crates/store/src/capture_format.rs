@@ -114,11 +114,7 @@ pub struct CaptureSample {
     #[serde(deserialize_with = "bounded")]
     pub files: BTreeMap<String, String>,
     /// What people call the containers and pods of cgroups that are new in this sample; they hold for all samples.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "first_names"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "first_names")]
     pub names: Vec<KeptName>,
 }
 

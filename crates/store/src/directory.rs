@@ -38,11 +38,7 @@ impl RecordingDirectory {
     ) -> Result<Self, StoreError> {
         // Checked before anything is changed.
         identity::is_new(directory, identity)?;
-        Ok(Self {
-            pinned: PinnedDirectory::make(directory)?,
-            identity: identity.clone(),
-            every,
-        })
+        Ok(Self { pinned: PinnedDirectory::make(directory)?, identity: identity.clone(), every })
     }
 
     /// Returns the way to its files.
@@ -80,7 +76,8 @@ impl RecordingDirectory {
             None => Ok(1),
             Some(last) if last < SEGMENT_NUMBER_MAX => Ok(last + 1),
             Some(last) => Err(io::Error::other(format!(
-                "its last part has the number {last}, so there is no number for the next one; move that part elsewhere"
+                "its last part has the number {last}, so there is no number for the next one; move \
+                 that part elsewhere"
             ))),
         }
     }

@@ -71,7 +71,8 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The timeline to be added does not begin after the recording's end.
-    #[error("{} already covers {first} to {last}, and the new samples begin at {begins}: nothing is overwritten", path.display())]
+    #[error("{} already covers {first} to {last}, and the new samples begin at {begins}: nothing \
+             is overwritten", path.display())]
     NotLater {
         /// The directory.
         path: PathBuf,
@@ -107,13 +108,15 @@ impl StoreError {
             Self::Locked { path, .. } => {
                 let path = path.display();
                 return Cow::Owned(format!(
-                    "`memtide record --status --to {path}` shows it; record elsewhere with `--to DIR`"
+                    "`memtide record --status --to {path}` shows it; record elsewhere with `--to \
+                     DIR`"
                 ));
             }
             Self::NotARecording { .. } => "name a new or empty directory with `--to DIR`",
             Self::OtherUser { .. } => "record as that user, or elsewhere with `--to DIR`",
             Self::NotTrusted { .. } => {
-                "make it yours with `chown` and `chmod go-w`, or name another directory with `--to DIR`"
+                "make it yours with `chown` and `chmod go-w`, or name another directory with `--to \
+                 DIR`"
             }
             Self::OtherHost { .. } => "name a directory for each host with `--to DIR`",
             Self::NotLater { .. } | Self::Undated { .. } => {
@@ -142,11 +145,7 @@ impl StoreError {
 
     /// A system call failed while `doing` something with a file or directory.
     pub(crate) fn io(doing: &'static str, path: &std::path::Path, error: &std::io::Error) -> Self {
-        Self::Io {
-            doing,
-            path: path.to_owned(),
-            reason: error.to_string(),
-        }
+        Self::Io { doing, path: path.to_owned(), reason: error.to_string() }
     }
 }
 
@@ -159,45 +158,16 @@ mod tests {
         let path = || PathBuf::from("/srv/rec");
         let text = || "web3".to_owned();
         vec![
-            StoreError::io(
-                "read",
-                &path(),
-                &std::io::ErrorKind::PermissionDenied.into(),
-            ),
+            StoreError::io("read", &path(), &std::io::ErrorKind::PermissionDenied.into()),
             StoreError::NotWritten { reason: text() },
-            StoreError::Locked {
-                path: path(),
-                pid: Some(812),
-            },
-            StoreError::NotARecording {
-                path: path(),
-                found: text(),
-            },
-            StoreError::OtherUser {
-                path: path(),
-                owner: text(),
-            },
-            StoreError::NotTrusted {
-                path: path(),
-                why: text(),
-            },
-            StoreError::OtherHost {
-                path: path(),
-                theirs: text(),
-                ours: text(),
-            },
+            StoreError::Locked { path: path(), pid: Some(812) },
+            StoreError::NotARecording { path: path(), found: text() },
+            StoreError::OtherUser { path: path(), owner: text() },
+            StoreError::NotTrusted { path: path(), why: text() },
+            StoreError::OtherHost { path: path(), theirs: text(), ours: text() },
             StoreError::Undated { path: path() },
-            StoreError::NotLater {
-                path: path(),
-                begins: text(),
-                first: text(),
-                last: text(),
-            },
-            StoreError::OtherFormat {
-                path: path(),
-                format: 3,
-                known: 2,
-            },
+            StoreError::NotLater { path: path(), begins: text(), first: text(), last: text() },
+            StoreError::OtherFormat { path: path(), format: 3, known: 2 },
         ]
     }
 

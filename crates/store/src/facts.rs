@@ -106,10 +106,8 @@ impl FactTime {
 
 /// Returns all known facts by name.
 pub(crate) fn entries(facts: &Facts) -> Vec<(String, Value)> {
-    let mut all: Vec<(String, Value)> = facts
-        .iter()
-        .map(|(name, text)| (name.to_owned(), Value::from(text)))
-        .collect();
+    let mut all: Vec<(String, Value)> =
+        facts.iter().map(|(name, text)| (name.to_owned(), Value::from(text))).collect();
     all.extend(structured(facts).map(|(name, value)| (name.to_owned(), value)));
     all.retain(|(_, value)| !value.is_null());
     all
@@ -178,13 +176,9 @@ pub(crate) fn append_all(
 ) -> Result<(), StoreError> {
     let time = |at: Span| {
         let sample = timeline.times().partition_point(|time| *time < at);
-        let stamp = timeline
-            .stamp(sample.min(timeline.len().saturating_sub(1)))
-            .unwrap_or_default();
-        FactTime {
-            at_ns: Some(at.as_nanos()),
-            ..FactTime::from_stamp(stamp)
-        }
+        let stamp =
+            timeline.stamp(sample.min(timeline.len().saturating_sub(1))).unwrap_or_default();
+        FactTime { at_ns: Some(at.as_nanos()), ..FactTime::from_stamp(stamp) }
     };
     let line = |at: Span, since: Option<Span>, name: &str, value: Value| FactLine {
         time: time(at),
@@ -265,10 +259,7 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
         last.insert(&line.name, at);
     }
     let last: HashSet<usize> = last.into_values().collect();
-    let latest = before
-        .into_iter()
-        .enumerate()
-        .filter(|(at, _)| last.contains(at));
+    let latest = before.into_iter().enumerate().filter(|(at, _)| last.contains(at));
     for (_, line) in latest {
         unknown += usize::from(!set(&mut facts, Span::ZERO, &line.name, &line.value));
         if let (None, Some(fact)) = (clocks.place(timeline, line.time), fact_of(&line.name)) {
@@ -306,8 +297,7 @@ fn split(
             Some(at) => Some(Span::from_nanos(at)),
             None => timeline.times().get(sample).map(|time| {
                 let own = clocks.place(timeline, line.time);
-                own.filter(|own| own < time && is_after(timeline, *own, sample))
-                    .unwrap_or(*time)
+                own.filter(|own| own < time && is_after(timeline, *own, sample)).unwrap_or(*time)
             }),
         };
         match at {
@@ -338,18 +328,12 @@ struct FactClocks {
 
 impl FactClocks {
     fn from_timeline(timeline: &Timeline) -> Self {
-        let stamps: Vec<Stamp> = (0..timeline.len())
-            .filter_map(|at| timeline.stamp(at))
-            .collect();
+        let stamps: Vec<Stamp> = (0..timeline.len()).filter_map(|at| timeline.stamp(at)).collect();
         let boot = |stamp: &Stamp| stamp.boot.as_nanos();
         let undated = |stamp: &Stamp| stamp.wall.is_none().then(|| boot(stamp));
         Self {
             is_dated: stamps.first().is_some_and(|stamp| stamp.wall.is_some()),
-            wall: latest(
-                stamps
-                    .iter()
-                    .map(|stamp| stamp.wall.map(WallClock::unix_nanos)),
-            ),
+            wall: latest(stamps.iter().map(|stamp| stamp.wall.map(WallClock::unix_nanos))),
             boot: latest(stamps.iter().map(boot)),
             undated: latest(stamps.iter().map(undated)),
         }
@@ -378,8 +362,7 @@ impl FactClocks {
 /// Returns the running maximum.
 fn latest<T: Ord + Copy>(of: impl Iterator<Item = T>) -> Vec<T> {
     let mut last: Option<T> = None;
-    of.map(|value| *last.insert(last.map_or(value, |last| last.max(value))))
-        .collect()
+    of.map(|value| *last.insert(last.map_or(value, |last| last.max(value)))).collect()
 }
 
 fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
@@ -413,14 +396,8 @@ mod tests {
         facts.page_size = PageSize::from_bytes(65_536);
         facts.ticks_per_second = Some(250);
         facts.cpus = Some(4);
-        facts.nodes = vec![Node {
-            id: 1,
-            distances: vec![10, 21],
-        }];
-        let disk = |name: &str, rotational| Disk {
-            name: name.to_owned(),
-            rotational,
-        };
+        facts.nodes = vec![Node { id: 1, distances: vec![10, 21] }];
+        let disk = |name: &str, rotational| Disk { name: name.to_owned(), rotational };
         facts.disks = vec![disk("sda", Some(true)), disk("vda", None)];
         facts.memory_mounts = vec![MemoryMount {
             point: "/run".to_owned(),
@@ -429,10 +406,7 @@ mod tests {
         }];
         facts.cgroup_mode = Some(CgroupMode::V2);
         facts.own_cgroup = Some("/a".to_owned());
-        facts.container = Some(Container {
-            signs: vec!["lxc".to_owned()],
-            meminfo_is_own: true,
-        });
+        facts.container = Some(Container { signs: vec!["lxc".to_owned()], meminfo_is_own: true });
         facts.hostname = Some("web3".to_owned());
         facts.record(Span::ZERO, SWAPPINESS, "60");
         facts.record(Span::ZERO, KERNEL_VERSION, "Linux version 6.1.0 (gcc)");
@@ -461,9 +435,8 @@ mod tests {
     fn every_field_survives() {
         let facts = rich();
         let fields = shown(&facts);
-        let fields = fields
-            .lines()
-            .filter(|line| line.starts_with("    ") && !line.starts_with("     "));
+        let fields =
+            fields.lines().filter(|line| line.starts_with("    ") && !line.starts_with("     "));
         let names: Vec<_> = fields
             .filter_map(|line| Some(line.trim().split_once(": ")?.0))
             // They have a file of their own.
@@ -522,21 +495,11 @@ mod tests {
         append(directory.path(), stamp(25), &facts, Some(&before)).unwrap();
         let seconds: Vec<i64> = (4..40).step_by(3).collect();
         let (found, _) = read(directory.path(), &timeline(&seconds));
-        let [change] = found.changes() else {
-            panic!("{:?}", found.changes())
-        };
+        let [change] = found.changes() else { panic!("{:?}", found.changes()) };
         assert_eq!(change.since, Some(Span::from_secs(11)));
-        assert_eq!(
-            change.at,
-            Span::from_secs(21),
-            "its own time, between two samples"
-        );
+        assert_eq!(change.at, Span::from_secs(21), "its own time, between two samples");
         let (part, _) = read(directory.path(), &timeline(&[19, 22, 25, 28]));
-        assert_eq!(
-            part.changes()[0].since,
-            None,
-            "it was read before this part"
-        );
+        assert_eq!(part.changes()[0].since, None, "it was read before this part");
     }
 
     #[test]
@@ -548,10 +511,7 @@ mod tests {
         std::fs::write(&path, &text[..text.len() - 4]).unwrap();
         let (found, problems) = read(directory.path(), &timeline(&[5]));
         assert_eq!(problems.len(), 1);
-        assert!(
-            problems[0].contains("its last line is incomplete"),
-            "{problems:?}"
-        );
+        assert!(problems[0].contains("its last line is incomplete"), "{problems:?}");
         assert_eq!(found.cpus, Some(4));
         let mut changed = rich();
         changed.cpus = Some(8);
@@ -603,12 +563,7 @@ mod tests {
         let mut text = String::new();
         for number in 0..100_000 {
             let line = FactLine {
-                time: FactTime {
-                    wall: Some(number),
-                    boot_ns: 0,
-                    boot_id: None,
-                    at_ns: None,
-                },
+                time: FactTime { wall: Some(number), boot_ns: 0, boot_id: None, at_ns: None },
                 name: format!("strange{number}.{}", "x".repeat(80)),
                 value: Value::from(1),
                 since: None,

@@ -122,11 +122,9 @@ mod tests {
         let recording = place.path().join("a/b");
         ensure_recording(&recording).unwrap();
         assert_eq!(mode(&recording), 0o700);
-        for (of_directory, inside, of_file) in [
-            (0o700, 0o700, 0o600),
-            (0o750, 0o750, 0o640),
-            (0o777, 0o750, 0o640),
-        ] {
+        for (of_directory, inside, of_file) in
+            [(0o700, 0o700, 0o600), (0o750, 0o750, 0o640), (0o777, 0o750, 0o640)]
+        {
             fs::set_permissions(&recording, Permissions::from_mode(of_directory)).unwrap();
             let (directory, file) = (recording.join("d"), recording.join("f"));
             create_directory(&directory).unwrap();
@@ -147,14 +145,8 @@ mod tests {
         fs::create_dir(at("directory")).unwrap();
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            at("pipe"),
-            rustix::fs::FileType::Fifo,
-            mode,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, mode, 0)
+            .unwrap();
         let write = |name: &str| open_own(OpenOptions::new().write(true), &at(name)).map(drop);
         assert_eq!(read_regular(&at("file"), 4).unwrap(), b"text");
         assert!(read_regular(&at("file"), 3).is_err());
@@ -165,19 +157,13 @@ mod tests {
             assert_eq!(error.to_string(), "it is not a regular file", "{name}");
             assert!(write(name).is_err(), "{name}");
         }
-        assert_eq!(
-            write("link").unwrap_err().to_string(),
-            "it is a symbolic link"
-        );
+        assert_eq!(write("link").unwrap_err().to_string(), "it is a symbolic link");
     }
 
     #[test]
     fn a_draft_takes_the_place_of_a_link_and_leaves_its_target_alone() {
         let directory = tempfile::tempdir().unwrap();
-        let (target, draft) = (
-            directory.path().join("target"),
-            directory.path().join("draft"),
-        );
+        let (target, draft) = (directory.path().join("target"), directory.path().join("draft"));
         fs::write(&target, "foreign").unwrap();
         std::os::unix::fs::symlink(&target, &draft).unwrap();
         drop(create_draft(&draft).unwrap());

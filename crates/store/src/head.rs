@@ -161,7 +161,8 @@ fn load_file(file: &File, into: &mut Timeline, window: Option<Window>) -> HeadRe
     let is_read = length(file).and_then(|length| {
         if length > FILE_BYTES_MAX {
             decoder.note(format!(
-                "it has {}, more than a recorder writes into a file: what lies beyond {} is damage, and is not read",
+                "it has {}, more than a recorder writes into a file: what lies beyond {} is \
+                 damage, and is not read",
                 Bytes::new(length),
                 Bytes::new(FILE_BYTES_MAX)
             ));
@@ -171,8 +172,7 @@ fn load_file(file: &File, into: &mut Timeline, window: Option<Window>) -> HeadRe
     let mut read = decoder.end();
     if let Err(error) = is_read {
         read.is_partial = true;
-        read.problems
-            .push(format!("cannot read all of it: {error}"));
+        read.problems.push(format!("cannot read all of it: {error}"));
     }
     read
 }

@@ -86,10 +86,7 @@ pub(crate) fn tail(path: &Path, bytes_max: u64, problems: &mut Vec<String>) -> R
         let line = bytes.iter().position(|byte| *byte == b'\n');
         bytes.drain(..line.map_or(bytes.len(), |at| at + 1));
         let name = path.file_name().unwrap_or_default().display();
-        problems.push(format!(
-            "{name}: too long; its first {} are not read",
-            Bytes::new(cut)
-        ));
+        problems.push(format!("{name}: too long; its first {} are not read", Bytes::new(cut)));
     }
     Ok(bytes)
 }

@@ -121,10 +121,7 @@ impl KeptName {
 
     /// As [`all`](Self::all), without users: a capture is given to others, who need no login names.
     pub fn of_a_capture(names: &GroupNames) -> Vec<Self> {
-        Self::all(&GroupNames {
-            users: BTreeMap::new(),
-            ..names.clone()
-        })
+        Self::all(&GroupNames { users: BTreeMap::new(), ..names.clone() })
     }
 
     /// Adds the name to others; the later of two of one id counts. What finds no room is left out.
@@ -146,8 +143,7 @@ impl KeptName {
                 one.pods.insert(id, PodNames { namespace, name });
             }
             NamedKind::User => {
-                one.users
-                    .extend(id.parse().ok().map(|uid: u32| (uid, name)));
+                one.users.extend(id.parse().ok().map(|uid: u32| (uid, name)));
             }
             NamedKind::Other => {}
         }
@@ -199,10 +195,7 @@ impl NameBook {
     }
 
     pub(crate) fn at(directory: &Path) -> Self {
-        Self {
-            written: read(directory, &mut Vec::new()),
-            waiting: GroupNames::default(),
-        }
+        Self { written: read(directory, &mut Vec::new()), waiting: GroupNames::default() }
     }
 
     /// Appends those of these names that are new or have changed. Another directory that took the place of the recording
@@ -256,11 +249,7 @@ impl NameBook {
     /// Returns the lines of what is not written yet.
     fn lines(&self, wall: Option<WallClock>) -> Vec<NameLine> {
         let new = self.waiting.without(&self.written);
-        let line = |name| NameLine {
-            wall: wall.map(WallClock::unix_nanos),
-            name,
-            crc32: 0,
-        };
+        let line = |name| NameLine { wall: wall.map(WallClock::unix_nanos), name, crc32: 0 };
         KeptName::all(&new).into_iter().map(line).collect()
     }
 }
@@ -280,9 +269,7 @@ pub(crate) fn read(directory: &Path, problems: &mut Vec<String>) -> GroupNames {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return GroupNames::default(),
         Err(error) => {
-            problems.push(format!(
-                "{FILE}: {error}; containers are called by their ids"
-            ));
+            problems.push(format!("{FILE}: {error}; containers are called by their ids"));
             return GroupNames::default();
         }
     };

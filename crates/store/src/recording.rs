@@ -123,16 +123,11 @@ impl Recording {
         // Of a segment and its head file only one counts: the segment if it is complete.
         let is_of = |head: &HeadFile, one: &Segment| one.sequence == head.sequence;
         heads.retain(|head| {
-            !segments
-                .iter()
-                .any(|segment| is_of(head, segment) && segment.is_whole())
+            !segments.iter().any(|segment| is_of(head, segment) && segment.is_whole())
         });
         segments.retain(|segment| !heads.iter().any(|head| is_of(head, segment)));
         let problems = strange.into_iter().map(|name| {
-            format!(
-                "{}/{name}: not the name of a segment; ignored",
-                segment::SEGMENTS
-            )
+            format!("{}/{name}: not the name of a segment; ignored", segment::SEGMENTS)
         });
         let mut recording = Self {
             directory: directory.to_owned(),
@@ -161,10 +156,7 @@ impl Recording {
     fn holes(&self) -> Vec<String> {
         let sealed = self.segments.iter().map(|segment| segment.sequence);
         let heads = self.heads.iter().chain(&self.damaged);
-        let manifests = self
-            .segments
-            .iter()
-            .filter_map(|segment| segment.manifest.as_ref());
+        let manifests = self.segments.iter().filter_map(|segment| segment.manifest.as_ref());
         let empty = manifests.flat_map(|manifest| manifest.empty.iter().copied());
         let known = sealed.chain(heads.map(|head| head.sequence));
         let mut numbers: Vec<u64> = known.collect();
@@ -192,10 +184,7 @@ impl Recording {
 
     /// Returns the first and the last wall-clock time.
     pub fn span(&self) -> Option<(WallClock, WallClock)> {
-        let heads = self
-            .heads
-            .iter()
-            .filter_map(|file| head::first_and_last(&file.path));
+        let heads = self.heads.iter().filter_map(|file| head::first_and_last(&file.path));
         let spans = self.segments.iter().filter_map(Segment::span).chain(heads);
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
@@ -276,9 +265,7 @@ impl Recording {
         &'a self,
         segments: Vec<&'a Segment>,
     ) -> Vec<Result<&'a Segment, &'a HeadFile>> {
-        let segments = segments
-            .into_iter()
-            .map(|segment| (segment.sequence, Ok(segment)));
+        let segments = segments.into_iter().map(|segment| (segment.sequence, Ok(segment)));
         let heads = self.heads.iter().map(|head| (head.sequence, Err(head)));
         let mut parts: Vec<_> = segments.chain(heads).collect();
         parts.sort_by_key(|(sequence, _)| *sequence);
@@ -308,9 +295,7 @@ impl Recording {
         let read = head::load(&file.path, &mut timeline, Some(window));
         if timeline.is_empty() && !is_there(&file.path) {
             let (segments, _) = segment::list(&self.directory).unwrap_or_default();
-            let sealed = segments
-                .into_iter()
-                .find(|segment| segment.sequence == file.sequence);
+            let sealed = segments.into_iter().find(|segment| segment.sequence == file.sequence);
             return sealed.map(Err);
         }
         problems.extend(read.problems);
@@ -318,12 +303,7 @@ impl Recording {
     }
 
     fn loaded(&self, loading: Loading, selection: Selection) -> Loaded {
-        let Loading {
-            timeline,
-            mut problems,
-            reported,
-            ..
-        } = loading;
+        let Loading { timeline, mut problems, reported, .. } = loading;
         let (mut facts, wrong) = crate::facts::read(&self.directory, &timeline);
         problems.extend(wrong);
         facts.names = crate::kept_names::read(&self.directory, &mut problems);
@@ -367,7 +347,8 @@ impl Recording {
         let written = WallClock::from_unix_nanos(i64::try_from(written.as_nanos()).ok()?);
         (end > written.plus(SLACK)).then(|| {
             format!(
-                "its last sample is of {}, later than its files ({}): the clock was wrong when it was recorded, or is wrong on this host",
+                "its last sample is of {}, later than its files ({}): the clock was wrong when it \
+                 was recorded, or is wrong on this host",
                 names::utc(end),
                 names::utc(written)
             )

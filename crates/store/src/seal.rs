@@ -58,12 +58,7 @@ pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
     if lock::is_locked(directory) {
         files.pop();
     }
-    let mut sealing = Sealing {
-        directory,
-        host,
-        sealed: Sealed::default(),
-        empty: Vec::new(),
-    };
+    let mut sealing = Sealing { directory, host, sealed: Sealed::default(), empty: Vec::new() };
     for file in files {
         sealing.file(&file);
     }
@@ -127,11 +122,7 @@ impl Sealing<'_> {
             return Ok(Fate::Left);
         }
         if timeline.is_empty() && timeline.recorder_events().is_empty() {
-            return Ok(if read.problems.is_empty() {
-                Fate::Empty
-            } else {
-                Fate::Unreadable
-            });
+            return Ok(if read.problems.is_empty() { Fate::Empty } else { Fate::Unreadable });
         }
         let (facts, wrong) = crate::facts::read(self.directory, &timeline);
         self.sealed.problems.extend(wrong);

@@ -124,9 +124,7 @@ pub(crate) fn sweep(directory: &Path) {
 fn before(segments: &Path, sequence: u64) -> Before {
     let directory = segments.parent().unwrap_or(segments);
     let (found, _) = list(directory).unwrap_or_default();
-    let before = found
-        .into_iter()
-        .find(|segment| segment.sequence + 1 == sequence);
+    let before = found.into_iter().find(|segment| segment.sequence + 1 == sequence);
     let minutes = before.and_then(|before| before.minutes().ok());
     minutes.map_or_else(Before::default, |minutes| minutes.end())
 }
@@ -212,9 +210,7 @@ impl Writing<'_> {
         manifest: &mut Manifest,
     ) -> Result<(), StoreError> {
         let all = std::iter::once((FORMAT_KEY.to_owned(), FORMAT.to_string())).chain(pairs);
-        self.file(name, manifest, |path| {
-            table::write(path, columns, all.collect())
-        })
+        self.file(name, manifest, |path| table::write(path, columns, all.collect()))
     }
 
     fn file(
@@ -257,11 +253,7 @@ pub(crate) fn list(directory: &Path) -> std::io::Result<(Vec<Segment>, Vec<Strin
                 let manifest = Manifest::read(&path);
                 // A segment that was dropped meanwhile is gone, not damaged.
                 if manifest.is_some() || path.is_dir() {
-                    found.push(Segment {
-                        sequence,
-                        manifest,
-                        path,
-                    });
+                    found.push(Segment { sequence, manifest, path });
                 }
             }
             None => strange.push(name.into_owned()),

@@ -16,10 +16,7 @@ use crate::{Recording, Resolution, Selection, StoreError, add_timeline, drop_old
 const DAY: i64 = 1_700_000_000;
 
 pub(crate) fn host() -> HostIdentity {
-    HostIdentity {
-        id: "a1".to_owned(),
-        name: "web3".to_owned(),
-    }
+    HostIdentity { id: "a1".to_owned(), name: "web3".to_owned() }
 }
 
 /// Formats the whole content of a timeline, sample by sample.
@@ -28,15 +25,10 @@ pub(crate) fn shown(timeline: &Timeline) -> String {
     for index in 0..timeline.len() {
         let read = Entity::ALL.map(|entity| timeline.was_read(entity, index));
         let unrelated = timeline.starts_segment(index);
-        text += &format!(
-            "{:?} {unrelated} {read:?}\n",
-            timeline.sample(index).unwrap()
-        );
+        text += &format!("{:?} {unrelated} {read:?}\n", timeline.sample(index).unwrap());
     }
-    let rounded: Vec<_> = timeline
-        .rounded_signals()
-        .map(|id| timeline.rounding_error(id))
-        .collect();
+    let rounded: Vec<_> =
+        timeline.rounded_signals().map(|id| timeline.rounding_error(id)).collect();
     let unknown: Vec<_> = timeline.unknown().collect();
     text + &format!(
         "{:?} {:?} {unknown:?} {rounded:?}",
@@ -62,20 +54,9 @@ fn made() -> impl Strategy<Value = Made> {
     let value = || prop_oneof![0..4_u64, any::<u64>(), Just(u64::MAX)];
     let readings = move || prop::collection::vec((0..200_usize, value()), 0..6);
     let rows = prop::collection::vec((1..10_usize, 0..4_u8, readings()), 0..5);
-    (
-        1..100_u64,
-        prop::bool::weighted(0.9),
-        prop::bool::weighted(0.1),
-        readings(),
-        rows,
+    (1..100_u64, prop::bool::weighted(0.9), prop::bool::weighted(0.1), readings(), rows).prop_map(
+        |(step, dated, unrelated, host, rows)| Made { step, dated, unrelated, host, rows },
     )
-        .prop_map(|(step, dated, unrelated, host, rows)| Made {
-            step,
-            dated,
-            unrelated,
-            host,
-            rows,
-        })
 }
 
 fn timeline_of(samples: &[Made]) -> Timeline {
@@ -111,13 +92,8 @@ fn timeline_of(samples: &[Made]) -> Timeline {
 }
 
 fn load(directory: &Path, resolution: Resolution) -> crate::Loaded {
-    let selection = Selection {
-        resolution,
-        ..Selection::default()
-    };
-    Recording::open(directory)
-        .unwrap()
-        .load(selection, &mut |_| ())
+    let selection = Selection { resolution, ..Selection::default() };
+    Recording::open(directory).unwrap().load(selection, &mut |_| ())
 }
 
 proptest! {
@@ -171,16 +147,11 @@ proptest! {
 /// Returns which readings a sample has: kind, key and signal.
 fn readings(timeline: &Timeline, at: usize) -> Vec<(Entity, String, SignalId)> {
     let sample = timeline.sample(at).unwrap();
-    let of_host = sample
-        .host
-        .iter()
-        .map(|(signal, _)| (Entity::Host, String::new(), signal));
+    let of_host = sample.host.iter().map(|(signal, _)| (Entity::Host, String::new(), signal));
     let of_rows = Entity::ALL.into_iter().skip(1).flat_map(|entity| {
         let rows = sample.table(entity).rows();
         rows.iter().flat_map(move |row| {
-            row.row
-                .iter()
-                .map(move |(signal, _)| (entity, row.key.clone(), signal))
+            row.row.iter().map(move |(signal, _)| (entity, row.key.clone(), signal))
         })
     });
     of_host.chain(of_rows).collect()
@@ -197,14 +168,11 @@ pub(crate) fn hours() -> Timeline {
         sample.host.set(signals::PSWPIN, units::Pages::new(at * 3));
         if at % 100 < 50 {
             let row = sample.table_mut(Entity::Cgroup).entry("/web");
-            row.row
-                .set(signals::CGROUP_CURRENT, Bytes::from_mib(at / 10));
+            row.row.set(signals::CGROUP_CURRENT, Bytes::from_mib(at / 10));
         }
         timeline.push(&sample).unwrap();
     }
-    timeline
-        .absent
-        .insert(signals::SLABINFO, Absence::PermissionDenied);
+    timeline.absent.insert(signals::SLABINFO, Absence::PermissionDenied);
     timeline.note_rounding(signals::MEM_FREE.id(), 512);
     timeline.note_unknown(signals::VMSTAT, "nr_new".to_owned(), 7);
     timeline.add_recorder_event(Event {
@@ -240,10 +208,7 @@ fn a_long_recording_is_segments_and_reads_as_one() {
     let recording = Recording::open(directory.path()).unwrap();
     assert_eq!(recording.span(), Some((wall(0), wall(899))));
     let info = recording.info(true);
-    assert_eq!(
-        (info.segments, info.writer, info.damage.len()),
-        (3, None, 0)
-    );
+    assert_eq!((info.segments, info.writer, info.damage.len()), (3, None, 0));
 }
 
 #[test]
@@ -252,20 +217,14 @@ fn a_range_takes_its_samples_events_and_facts_only() {
     let timeline = kept_hours(directory.path());
     let wall = |at| timeline.stamp(at).unwrap().wall;
     let recording = Recording::open(directory.path()).unwrap();
-    let range = |since, until| Selection {
-        since,
-        until,
-        resolution: Resolution::Full,
-    };
+    let range = |since, until| Selection { since, until, resolution: Resolution::Full };
     let loaded = recording.load(range(wall(350), wall(499)), &mut |_| ());
     assert_eq!(loaded.timeline.len(), 150);
     assert_eq!(loaded.timeline.stamp(0), timeline.stamp(350));
     assert_eq!(loaded.timeline.recorder_events().len(), 0);
     assert_eq!(loaded.facts.text(facts::SWAPPINESS), Some("60"));
-    let loaded = recording.load(
-        range(wall(899).map(|t| t.plus(Span::from_secs(1))), None),
-        &mut |_| (),
-    );
+    let loaded =
+        recording.load(range(wall(899).map(|t| t.plus(Span::from_secs(1))), None), &mut |_| ());
     assert!(loaded.timeline.is_empty());
     assert!(
         loaded.problems[0].contains("it covers 2023-11-14 22:13:20 UTC to"),
@@ -283,17 +242,9 @@ fn minutes_show_the_same_levels_and_growth() {
     let thinned = &loaded.timeline;
     assert!((150..=154).contains(&thinned.len()), "{}", thinned.len());
     for at in 0..thinned.len() {
-        let original = (0..900)
-            .find(|of| timeline.stamp(*of) == thinned.stamp(at))
-            .unwrap();
-        assert_eq!(
-            thinned.at(signals::PSWPIN, at),
-            timeline.at(signals::PSWPIN, original)
-        );
-        assert_eq!(
-            thinned.at(signals::MEM_FREE, at),
-            timeline.at(signals::MEM_FREE, original)
-        );
+        let original = (0..900).find(|of| timeline.stamp(*of) == thinned.stamp(at)).unwrap();
+        assert_eq!(thinned.at(signals::PSWPIN, at), timeline.at(signals::PSWPIN, original));
+        assert_eq!(thinned.at(signals::MEM_FREE, at), timeline.at(signals::MEM_FREE, original));
     }
     assert_eq!(thinned.recorder_events().len(), 1);
     assert_eq!(thinned.entities(Entity::Cgroup).count(), 1);
@@ -328,14 +279,7 @@ fn a_cgroup_that_was_not_read_is_not_gone() {
     let directory = tempfile::tempdir().unwrap();
     let timeline = hours_in_part();
     let facts = Facts::default();
-    add_timeline(
-        directory.path(),
-        &host(),
-        &timeline,
-        &facts,
-        Span::from_secs(2),
-    )
-    .unwrap();
+    add_timeline(directory.path(), &host(), &timeline, &facts, Span::from_secs(2)).unwrap();
     let loaded = load(directory.path(), Resolution::Full).timeline;
     assert_eq!(shown(&loaded), shown(&timeline));
     let thinned = load(directory.path(), Resolution::Minutes).timeline;
@@ -348,10 +292,7 @@ fn a_cgroup_that_was_not_read_is_not_gone() {
             let rate = if key == "/idle" { 0.0 } else { 0.5 };
             let known: Vec<f64> = rates.values().iter().flatten().copied().collect();
             assert!(known.len() + 6 > last, "{key}: {}", known.len());
-            assert!(
-                known.iter().all(|known| (known - rate).abs() < 1e-9),
-                "{key}: {known:?}"
-            );
+            assert!(known.iter().all(|known| (known - rate).abs() < 1e-9), "{key}: {known:?}");
         }
     }
 }
@@ -368,36 +309,11 @@ fn segments(directory: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn a_damaged_file_loses_itself_and_is_named() {
     for (file, resolution, samples, named) in [
-        (
-            "host.parquet",
-            Resolution::Full,
-            600,
-            "roll-ups are read instead",
-        ),
-        (
-            "minutes.parquet",
-            Resolution::Minutes,
-            152,
-            "samples are read instead",
-        ),
-        (
-            "cgroup.parquet",
-            Resolution::Full,
-            900,
-            "cgroup readings are missing",
-        ),
-        (
-            "events.parquet",
-            Resolution::Full,
-            900,
-            "its events are missing",
-        ),
-        (
-            "about.json",
-            Resolution::Full,
-            900,
-            "its list of unreadable files is missing",
-        ),
+        ("host.parquet", Resolution::Full, 600, "roll-ups are read instead"),
+        ("minutes.parquet", Resolution::Minutes, 152, "samples are read instead"),
+        ("cgroup.parquet", Resolution::Full, 900, "cgroup readings are missing"),
+        ("events.parquet", Resolution::Full, 900, "its events are missing"),
+        ("about.json", Resolution::Full, 900, "its list of unreadable files is missing"),
         ("segment.json", Resolution::Full, 900, "without checksums"),
     ] {
         let directory = tempfile::tempdir().unwrap();
@@ -411,10 +327,7 @@ fn a_damaged_file_loses_itself_and_is_named() {
         let len = loaded.timeline.len();
         assert!(len.abs_diff(samples) <= 3, "{file}: {len}");
         let problems = loaded.problems.join("\n");
-        assert!(
-            problems.contains(file) && problems.contains(named),
-            "{file}: {problems}"
-        );
+        assert!(problems.contains(file) && problems.contains(named), "{file}: {problems}");
         let last = |timeline: &Timeline| timeline.last(signals::PSWPIN);
         assert_eq!(last(&loaded.timeline), last(&timeline), "{file}");
     }
@@ -431,10 +344,7 @@ fn a_file_that_no_recorder_writes_so_large_is_not_read() {
     let loaded = load(directory.path(), Resolution::Full);
     assert_eq!(loaded.timeline.len(), 900);
     let problems = loaded.problems.join("\n");
-    assert!(
-        problems.contains("about.json") && problems.contains("too long"),
-        "{problems}"
-    );
+    assert!(problems.contains("about.json") && problems.contains("too long"), "{problems}");
 }
 
 #[test]
@@ -459,21 +369,13 @@ fn a_table_of_other_rows_than_were_written_is_not_read() {
             vec![samples.clone(), minutes.clone()],
             Resolution::Full,
             540,
-            vec![
-                "it cannot be read; host.parquet",
-                host_problem,
-                minutes_problem,
-            ],
+            vec!["it cannot be read; host.parquet", host_problem, minutes_problem],
         ),
         (
             vec![samples, minutes],
             Resolution::Minutes,
             91,
-            vec![
-                "it cannot be read; minutes.parquet",
-                host_problem,
-                minutes_problem,
-            ],
+            vec!["it cannot be read; minutes.parquet", host_problem, minutes_problem],
         ),
     ] {
         let directory = tempfile::tempdir().unwrap();
@@ -491,10 +393,7 @@ fn a_table_of_other_rows_than_were_written_is_not_read() {
         let is_len = loaded.timeline.len().abs_diff(len) <= 3;
         assert!(is_len, "{problem:?}: {}", loaded.timeline.len());
         let first = &loaded.problems[0];
-        assert!(
-            problem.iter().all(|problem| first.contains(problem)),
-            "{first}"
-        );
+        assert!(problem.iter().all(|problem| first.contains(problem)), "{first}");
         let damage = Recording::open(directory.path()).unwrap().info(true).damage;
         let is_named = damage.iter().any(|text| text.contains("segment.json"));
         assert!(is_named, "{damage:?}");
@@ -543,19 +442,14 @@ fn a_changed_bit_of_the_list_of_files_loses_no_reading() {
         assert_eq!(groups(&loaded), groups(&whole), "{number}");
         let problems = &loaded.problems;
         assert!(
-            problems
-                .iter()
-                .any(|text| text.contains("segment.json: damaged")),
+            problems.iter().any(|text| text.contains("segment.json: damaged")),
             "{number}: {problems:?}"
         );
     }
     // As an earlier memtide wrote it.
     fs::write(&path, &old).unwrap();
     let loaded = load(directory.path(), Resolution::Full);
-    assert_eq!(
-        (groups(&loaded), loaded.problems),
-        (groups(&whole), Vec::new())
-    );
+    assert_eq!((groups(&loaded), loaded.problems), (groups(&whole), Vec::new()));
 }
 
 #[test]
@@ -566,19 +460,12 @@ fn a_foreign_head_file_makes_no_range_coarser_and_what_follows_it_is_read() {
     let heads = directory.path().join("head");
     fs::create_dir_all(&heads).unwrap();
     for number in 0..9 {
-        fs::write(
-            heads.join(format!("{}.log", 99_999_990 + number)),
-            "foreign",
-        )
-        .unwrap();
+        fs::write(heads.join(format!("{}.log", 99_999_990 + number)), "foreign").unwrap();
     }
     let loaded = load(directory.path(), Resolution::Auto);
     assert_eq!(loaded.timeline.len(), before);
     assert!(
-        loaded
-            .problems
-            .iter()
-            .any(|text| text.contains("are missing")),
+        loaded.problems.iter().any(|text| text.contains("are missing")),
         "{:?}",
         loaded.problems
     );
@@ -593,11 +480,7 @@ fn a_missing_segment_is_said() {
     fs::remove_dir_all(&segments(directory.path())[1]).unwrap();
     let loaded = load(directory.path(), Resolution::Full);
     assert_eq!(loaded.timeline.len(), 540);
-    assert!(
-        loaded.problems[0].contains("part 2 is missing"),
-        "{:?}",
-        loaded.problems
-    );
+    assert!(loaded.problems[0].contains("part 2 is missing"), "{:?}", loaded.problems);
 }
 
 #[test]
@@ -608,13 +491,7 @@ fn the_oldest_goes_first_by_age_and_by_size() {
     let day = Span::from_hours(24);
     let nothing = enforce(directory.path(), day, Bytes::from_gib(1), end).unwrap();
     assert_eq!(nothing.parts, 0);
-    let by_age = enforce(
-        directory.path(),
-        Span::from_hours(1),
-        Bytes::from_gib(1),
-        end,
-    )
-    .unwrap();
+    let by_age = enforce(directory.path(), Span::from_hours(1), Bytes::from_gib(1), end).unwrap();
     assert_eq!(by_age.parts, 1, "the one that ends more than an hour ago");
     // One byte less than there is, with the space that is needed until the next file.
     let until_next = 2 * crate::head::full_bytes(Bytes::ZERO);
@@ -638,10 +515,7 @@ fn what_is_not_this_hosts_recording_is_refused() {
     assert!(!Recording::is_at(directory.path()));
     let mine = tempfile::tempdir().unwrap();
     keep_in(mine.path(), &host()).unwrap();
-    let other = HostIdentity {
-        id: "b2".to_owned(),
-        name: "db1".to_owned(),
-    };
+    let other = HostIdentity { id: "b2".to_owned(), name: "db1".to_owned() };
     let refused = keep_in(mine.path(), &other).unwrap_err();
     assert!(matches!(refused, StoreError::OtherHost { .. }), "{refused}");
 }
@@ -650,21 +524,12 @@ fn what_is_not_this_hosts_recording_is_refused() {
 fn an_empty_recording_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let nothing = Timeline::default();
-    add_timeline(
-        directory.path(),
-        &host(),
-        &nothing,
-        &Facts::default(),
-        Span::from_secs(1),
-    )
-    .unwrap();
+    add_timeline(directory.path(), &host(), &nothing, &Facts::default(), Span::from_secs(1))
+        .unwrap();
     let loaded = load(directory.path(), Resolution::Auto);
     assert!(loaded.timeline.is_empty());
     assert!(
-        loaded
-            .problems
-            .iter()
-            .any(|text| text.contains("holds no sample yet")),
+        loaded.problems.iter().any(|text| text.contains("holds no sample yet")),
         "{:?}",
         loaded.problems
     );

@@ -153,10 +153,7 @@ impl Writer {
             options,
             shared,
             encoder: Encoder::new(),
-            pending: Batch {
-                bytes: Vec::with_capacity(BUFFER),
-                ..Batch::default()
-            },
+            pending: Batch { bytes: Vec::with_capacity(BUFFER), ..Batch::default() },
             pending_since: None,
             file_since: None,
             file_bytes: 0,
@@ -311,27 +308,18 @@ impl Writer {
                 "the previous recorder was killed",
                 Some(self.stamp.boot.saturating_sub(last.boot)),
             ),
-            Some(false) => (
-                "the machine went down while it was recorded",
-                self.since(last),
-            ),
-            None => (
-                "the previous recorder was killed or the machine went down",
-                self.since(last),
-            ),
+            Some(false) => ("the machine went down while it was recorded", self.since(last)),
+            None => ("the previous recorder was killed or the machine went down", self.since(last)),
         };
-        let lasted = lasted.map_or_else(String::new, |lasted| {
-            format!(": nothing was recorded for {lasted}")
-        });
+        let lasted = lasted
+            .map_or_else(String::new, |lasted| format!(": nothing was recorded for {lasted}"));
         self.add_event(self.stamp, EventKind::Gap, format!("{what}{lasted}"));
     }
 
     /// Returns the time since an earlier sample by the wall clock; `None` where that was set back.
     fn since(&self, last: Stamp) -> Option<Span> {
         let (last, now) = (last.wall?.unix_nanos(), self.stamp.wall?.unix_nanos());
-        u64::try_from(now.checked_sub(last)?)
-            .ok()
-            .map(Span::from_nanos)
+        u64::try_from(now.checked_sub(last)?).ok().map(Span::from_nanos)
     }
 
     fn report_dropped(&mut self) {
@@ -357,19 +345,14 @@ impl Writer {
             }
         }
         if self.shared.is_replaced.swap(false, Relaxed) {
-            let text = "the recording's directory was removed; recording goes on in the one that took its place";
+            let text = "the recording's directory was removed; recording goes on in the one that \
+                        took its place";
             self.add_event(self.stamp, EventKind::SamplesLost, text.to_owned());
         }
     }
 
     fn add_event(&mut self, stamp: Stamp, kind: EventKind, text: String) {
-        self.event(&Event {
-            stamp,
-            kind,
-            subject: String::new(),
-            text,
-            report: String::new(),
-        });
+        self.event(&Event { stamp, kind, subject: String::new(), text, report: String::new() });
     }
 
     /// Returns who can rename or remove the recording's directory besides root and this user, in words.
@@ -417,30 +400,20 @@ impl Writer {
         let largest = head::full_bytes(self.options.keep_size);
         let lasted = |since: Span| self.stamp.boot.saturating_sub(since);
         self.file_bytes >= largest
-            || self
-                .file_since
-                .is_some_and(|since| lasted(since) >= self.options.segment)
+            || self.file_since.is_some_and(|since| lasted(since) >= self.options.segment)
     }
 
     /// Hands pending frames to the disk thread; returns false if that is still busy with the previous ones.
     fn hand_over(&mut self, ends_file: bool) -> bool {
-        let spare = if self.options.patient {
-            self.empty.recv().ok()
-        } else {
-            self.empty.try_recv().ok()
-        };
+        let spare =
+            if self.options.patient { self.empty.recv().ok() } else { self.empty.try_recv().ok() };
         let Some(spare) = spare else {
             return false;
         };
-        let next = Batch {
-            bytes: spare,
-            ..Batch::default()
-        };
+        let next = Batch { bytes: spare, ..Batch::default() };
         let mut batch = std::mem::replace(&mut self.pending, next);
         batch.ends_file = ends_file;
-        self.shared
-            .flushing
-            .store(batch.bytes.len() as u64, Relaxed);
+        self.shared.flushing.store(batch.bytes.len() as u64, Relaxed);
         self.shared.filling.store(0, Relaxed);
         self.pending_since = None;
         // The channel is never full: at most one batch, some facts and the end wait in it.
@@ -537,9 +510,7 @@ impl Writer {
 
     /// Returns a view of the writer's state for other threads.
     pub fn monitor(&self) -> Monitor {
-        Monitor {
-            shared: Arc::clone(&self.shared),
-        }
+        Monitor { shared: Arc::clone(&self.shared) }
     }
 
     /// Writes all pending frames and ends. A failed write is tried once more.
@@ -566,9 +537,7 @@ impl Writer {
             self.hand_over(false);
         }
         let _ = self.work.send(DiskWork::Close);
-        thread
-            .join()
-            .unwrap_or_else(|_| Some("the disk thread failed".to_owned()))
+        thread.join().unwrap_or_else(|_| Some("the disk thread failed".to_owned()))
     }
 }
 

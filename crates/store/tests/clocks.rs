@@ -56,23 +56,14 @@ fn facts() -> Facts {
 
 fn recorded(directory: &Path, boots: &[Boot], segment: Span) {
     for (number, boot) in boots.iter().enumerate() {
-        let host = HostIdentity {
-            id: "0123".to_owned(),
-            name: "host".to_owned(),
-        };
-        let options = WriterOptions {
-            patient: true,
-            segment,
-            ..WriterOptions::default()
-        };
+        let host = HostIdentity { id: "0123".to_owned(), name: "host".to_owned() };
+        let options = WriterOptions { patient: true, segment, ..WriterOptions::default() };
         let mut writer = Writer::open(directory, &host, &facts(), options).unwrap();
         for at in 0..boot.samples {
             let mut sample = Sample::default();
             sample.stamp = boot.stamp(number, at);
             sample.host.set(MEM_FREE, Bytes::new(at * 4096));
-            sample
-                .host
-                .set(PSWPIN, Pages::new(1_000_000 * number as u64 + at));
+            sample.host.set(PSWPIN, Pages::new(1_000_000 * number as u64 + at));
             writer.begin(sample.stamp);
             writer.rows(&sample);
             writer.end();
@@ -82,13 +73,8 @@ fn recorded(directory: &Path, boots: &[Boot], segment: Span) {
 }
 
 fn load(directory: &Path, resolution: Resolution) -> Loaded {
-    let selection = Selection {
-        resolution,
-        ..Selection::default()
-    };
-    Recording::open(directory)
-        .unwrap()
-        .load(selection, &mut |_| {})
+    let selection = Selection { resolution, ..Selection::default() };
+    Recording::open(directory).unwrap().load(selection, &mut |_| {})
 }
 
 /// The steps of the wall clock, with the number of the sample after each.
@@ -105,12 +91,8 @@ fn steps(timeline: &Timeline) -> Vec<(usize, i64)> {
 }
 
 fn boot() -> impl Strategy<Value = Boot> {
-    let begins = prop_oneof![
-        Just(0),
-        Just(1_795_000_000),
-        Just(1_795_000_060),
-        Just(1_700_000_000)
-    ];
+    let begins =
+        prop_oneof![Just(0), Just(1_795_000_000), Just(1_795_000_060), Just(1_700_000_000)];
     let by = prop_oneof![
         Just(1),
         Just(-1),
@@ -186,12 +168,7 @@ proptest! {
 
 #[test]
 fn a_recorder_that_was_killed_is_reported_by_the_clock_that_cannot_be_set() {
-    let boot = |begins| Boot {
-        begins,
-        first: 100,
-        samples: 20,
-        sets: Vec::new(),
-    };
+    let boot = |begins| Boot { begins, first: 100, samples: 20, sets: Vec::new() };
     for (second, id, expected) in [
         (
             boot(1_795_000_000 - 3_600),
@@ -214,10 +191,7 @@ fn a_recorder_that_was_killed_is_reported_by_the_clock_that_cannot_be_set() {
             sealer: Some(vec!["true".into()]),
             ..WriterOptions::default()
         };
-        let host = HostIdentity {
-            id: "0123".to_owned(),
-            name: "host".to_owned(),
-        };
+        let host = HostIdentity { id: "0123".to_owned(), name: "host".to_owned() };
         let write = |writer: &mut Writer, boot: &Boot, number: usize, from: u64| {
             let mut sample = Sample::default();
             sample.stamp = boot.stamp(number, from);
@@ -238,11 +212,7 @@ fn a_recorder_that_was_killed_is_reported_by_the_clock_that_cannot_be_set() {
         write(&mut writer, &second, id, 100);
         writer.close().unwrap();
         let timeline = load(&directory, Resolution::Full).timeline;
-        let texts: Vec<_> = timeline
-            .recorder_events()
-            .iter()
-            .map(|event| &event.text)
-            .collect();
+        let texts: Vec<_> = timeline.recorder_events().iter().map(|event| &event.text).collect();
         assert_eq!(texts, [expected]);
     }
 }

@@ -8,31 +8,22 @@ use timeline::{Entity, Facts, Timeline};
 use units::Span;
 
 fn host() -> HostIdentity {
-    HostIdentity {
-        id: "0123".to_owned(),
-        name: "host".to_owned(),
-    }
+    HostIdentity { id: "0123".to_owned(), name: "host".to_owned() }
 }
 
 /// Captures of the corpus.
 fn captures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/captures");
     let cases = std::fs::read_dir(folder).unwrap();
-    let mut paths: Vec<PathBuf> = cases
-        .map(|case| case.unwrap().path().join("capture.jsonl.gz"))
-        .collect();
+    let mut paths: Vec<PathBuf> =
+        cases.map(|case| case.unwrap().path().join("capture.jsonl.gz")).collect();
     paths.sort();
     paths
 }
 
 fn load(directory: &Path) -> store::Loaded {
-    let selection = Selection {
-        resolution: Resolution::Full,
-        ..Selection::default()
-    };
-    Recording::open(directory)
-        .unwrap()
-        .load(selection, &mut |_| ())
+    let selection = Selection { resolution: Resolution::Full, ..Selection::default() };
+    Recording::open(directory).unwrap().load(selection, &mut |_| ())
 }
 
 /// The first thing in which two timelines differ, in words.
@@ -42,9 +33,7 @@ fn difference(a: &Timeline, b: &Timeline) -> Option<String> {
     }
     let stamp = (0..a.len()).find(|at| {
         a.stamp(*at) != b.stamp(*at)
-            || Entity::ALL
-                .iter()
-                .any(|entity| a.was_read(*entity, *at) != b.was_read(*entity, *at))
+            || Entity::ALL.iter().any(|entity| a.was_read(*entity, *at) != b.was_read(*entity, *at))
     });
     if let Some(at) = stamp {
         return Some(format!("sample {at}"));
@@ -85,14 +74,7 @@ fn every_capture_is_read_again_as_it_was() {
         let source = import::open(&path, &mut |_| ()).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let every = Span::from_secs(1);
-        add_timeline(
-            directory.path(),
-            &host(),
-            &source.timeline,
-            &source.facts,
-            every,
-        )
-        .unwrap();
+        add_timeline(directory.path(), &host(), &source.timeline, &source.facts, every).unwrap();
         let loaded = load(directory.path());
         assert_eq!(loaded.problems, Vec::<String>::new(), "{}", path.display());
         let difference = difference(&source.timeline, &loaded.timeline);
@@ -112,20 +94,13 @@ fn a_recording_of_an_earlier_memtide_is_read() {
     assert_eq!(loaded.timeline.len(), source.timeline.len());
     let mut compared = 0;
     for (signal, runs) in loaded.timeline.host_runs() {
-        let (_, now) = source
-            .timeline
-            .host_runs()
-            .find(|(id, _)| *id == signal)
-            .unwrap();
+        let (_, now) = source.timeline.host_runs().find(|(id, _)| *id == signal).unwrap();
         assert_eq!(runs, now, "{}", signal.def().name);
         compared += 1;
     }
     assert!(compared > 150, "{compared}");
     for entity in Entity::ALL {
-        let (then, now) = (
-            loaded.timeline.entities(entity),
-            source.timeline.entities(entity),
-        );
+        let (then, now) = (loaded.timeline.entities(entity), source.timeline.entities(entity));
         assert_eq!(then.count(), now.count(), "{}", entity.name());
     }
     assert_eq!(loaded.facts.page_size, source.facts.page_size);

@@ -1,10 +1,6 @@
 //! Whatever happens to a recorder or its disk: what was synced is there and is what was written, what is lost is said, and
 //! it goes on by itself.
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    clippy::print_stdout
-)] // helpers fail as the test does
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::print_stdout)] // helpers fail as the test does
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -22,17 +18,11 @@ use units::{Bytes, Count, Pages, Span, WallClock};
 const CHILD: &str = "MEMTIDE_TEST_RECORD_INTO";
 
 fn identity() -> HostIdentity {
-    HostIdentity {
-        id: "0123".to_owned(),
-        name: "host".to_owned(),
-    }
+    HostIdentity { id: "0123".to_owned(), name: "host".to_owned() }
 }
 
 fn options() -> WriterOptions {
-    WriterOptions {
-        patient: true,
-        ..WriterOptions::default()
-    }
+    WriterOptions { patient: true, ..WriterOptions::default() }
 }
 
 fn open(directory: &Path, options: WriterOptions) -> Result<Writer, StoreError> {
@@ -41,10 +31,7 @@ fn open(directory: &Path, options: WriterOptions) -> Result<Writer, StoreError> 
 
 /// A writer that waits for no disk, as a recorder's.
 fn live(directory: &Path) -> Writer {
-    let options = WriterOptions {
-        patient: false,
-        ..options()
-    };
+    let options = WriterOptions { patient: false, ..options() };
     open(directory, options).unwrap()
 }
 
@@ -73,10 +60,7 @@ fn write(writer: &mut Writer, sample: &mut Sample, number: u64) {
 
 fn read(directory: &Path) -> (Timeline, Vec<String>) {
     let recording = Recording::open(directory).unwrap();
-    let selection = Selection {
-        resolution: Resolution::Full,
-        ..Selection::default()
-    };
+    let selection = Selection { resolution: Resolution::Full, ..Selection::default() };
     let loaded = recording.load(selection, &mut |_| {});
     (loaded.timeline, loaded.problems)
 }
@@ -89,10 +73,7 @@ fn numbers(timeline: &Timeline) -> Vec<u64> {
         assert_eq!(timeline.at(PSWPIN, at), Some(Pages::new(number * number)));
         let key = format!("7@{}", number / 10);
         let process = timeline.entity(Entity::Process, &key).unwrap();
-        assert_eq!(
-            timeline.at_of(process, PROC_MAJFLT, at),
-            Some(Count::new(number / 2))
-        );
+        assert_eq!(timeline.at_of(process, PROC_MAJFLT, at), Some(Count::new(number / 2)));
         number
     };
     (0..timeline.len()).map(number).collect()
@@ -126,11 +107,7 @@ fn killed_at_any_moment_what_was_synced_is_there() {
         random ^= random << 17;
         let directory = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "child_that_records_until_it_is_killed",
-                "--nocapture",
-            ])
+            .args(["--exact", "child_that_records_until_it_is_killed", "--nocapture"])
             .env(CHILD, directory.path())
             .stdout(Stdio::piped())
             .spawn()
@@ -138,9 +115,7 @@ fn killed_at_any_moment_what_was_synced_is_there() {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut synced = 0;
         for (count, line) in lines.map_while(Result::ok).enumerate() {
-            let told = line
-                .rsplit_once("synced ")
-                .and_then(|(_, told)| told.parse().ok());
+            let told = line.rsplit_once("synced ").and_then(|(_, told)| told.parse().ok());
             synced = told.unwrap_or(synced);
             if count as u64 == 5 + random % 400 {
                 std::thread::sleep(Duration::from_micros(random % 1000));
@@ -150,11 +125,7 @@ fn killed_at_any_moment_what_was_synced_is_there() {
         child.wait().unwrap();
         let (timeline, problems) = read(directory.path());
         let found = numbers(&timeline);
-        assert_eq!(
-            found,
-            (0..found.len() as u64).collect::<Vec<_>>(),
-            "round {round}"
-        );
+        assert_eq!(found, (0..found.len() as u64).collect::<Vec<_>>(), "round {round}");
         assert!(
             found.len() as u64 >= synced,
             "round {round}: {} of {synced}, {problems:?}",
@@ -164,11 +135,7 @@ fn killed_at_any_moment_what_was_synced_is_there() {
         let mut writer = open(directory.path(), options()).unwrap();
         write(&mut writer, &mut Sample::default(), 1_000_000);
         writer.close().unwrap();
-        assert_eq!(
-            read(directory.path()).0.len(),
-            found.len() + 1,
-            "round {round}"
-        );
+        assert_eq!(read(directory.path()).0.len(), found.len() + 1, "round {round}");
     }
 }
 
@@ -198,30 +165,15 @@ fn directories_that_are_something_else_are_refused_untouched() {
 
     let theirs = place.path().join("theirs");
     open(&theirs, options()).unwrap().close().unwrap();
-    let other = HostIdentity {
-        id: "other".to_owned(),
-        name: "web3".to_owned(),
-    };
+    let other = HostIdentity { id: "other".to_owned(), name: "web3".to_owned() };
     let error = Writer::open(&theirs, &other, &Facts::default(), options()).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .ends_with("is the recording of host, but this host is web3"),
+        error.to_string().ends_with("is the recording of host, but this host is web3"),
         "{error}"
     );
     std::fs::write(theirs.join("recording.json"), r#"{"format": 3, "new": []}"#).unwrap();
     let error = open(&theirs, options()).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            StoreError::OtherFormat {
-                format: 3,
-                known: 2,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::OtherFormat { format: 3, known: 2, .. }), "{error}");
 }
 
 /// How long the disk thread is waited for: a sync on the disk of a busy host takes seconds.
@@ -269,13 +221,10 @@ fn a_directory_that_is_renamed_while_it_is_written_loses_nothing() {
     let mut writer = live(&directory);
     let mut sample = Sample::default();
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
-    wait_for(&mut writer, |state| {
-        state.waiting == Bytes::ZERO || state.samples_written > 0
-    });
+    wait_for(&mut writer, |state| state.waiting == Bytes::ZERO || state.samples_written > 0);
     std::fs::rename(&directory, &away).unwrap();
-    let number = write_until(&mut writer, &mut sample, 20, |state| {
-        state.moved_to.as_deref() == Some(&away)
-    });
+    let number =
+        write_until(&mut writer, &mut sample, 20, |state| state.moved_to.as_deref() == Some(&away));
     assert_eq!(writer.state().disk, DiskState::Ok);
     std::fs::rename(&away, &directory).unwrap();
     let end = number + 20;
@@ -295,13 +244,10 @@ fn a_directory_that_is_made_anew_is_recorded_into_from_the_next_whole_sample_on(
     while directory.exists() {
         let _ = std::fs::remove_dir_all(&directory);
     }
-    let number = write_until(&mut writer, &mut sample, 20, |state| {
-        state.disk == DiskState::Vanished
-    });
+    let number =
+        write_until(&mut writer, &mut sample, 20, |state| state.disk == DiskState::Vanished);
     std::fs::create_dir(&directory).unwrap();
-    let number = write_until(&mut writer, &mut sample, number, |state| {
-        state.disk == DiskState::Ok
-    });
+    let number = write_until(&mut writer, &mut sample, number, |state| state.disk == DiskState::Ok);
     let end = number + 160;
     (number..end).for_each(|number| write(&mut writer, &mut sample, number));
     writer.close().unwrap();
@@ -317,18 +263,10 @@ impl Small {
     fn mount() -> Option<Self> {
         let place = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
-        mount
-            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
-            .arg(place.path());
-        let is_done = mount
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success());
+        mount.args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(place.path());
+        let is_done = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
         if !is_done {
-            assert!(
-                std::env::var_os("CI").is_none(),
-                "run as root: this test mounts a tmpfs"
-            );
+            assert!(std::env::var_os("CI").is_none(), "run as root: this test mounts a tmpfs");
             println!("skipped: mounting a tmpfs needs root");
         }
         is_done.then(|| Self(place))
@@ -338,9 +276,7 @@ impl Small {
     fn remount(&self, option: &str) {
         let began = Instant::now();
         let mut mount = Command::new("mount");
-        mount
-            .args(["-o", &format!("remount,{option}")])
-            .arg(self.0.path());
+        mount.args(["-o", &format!("remount,{option}")]).arg(self.0.path());
         while !mount.status().unwrap().success() {
             assert!(began.elapsed() < PATIENCE, "it stays busy");
             std::thread::sleep(Duration::from_millis(20));
@@ -373,9 +309,7 @@ fn a_full_disk_is_said_and_recording_goes_on_when_there_is_room() {
     std::fs::remove_file(&ballast).unwrap();
     wait_for(&mut writer, |state| state.disk == DiskState::Ok);
     // The buffer is returned after the disk is known to be well: a sample in between is lost as well.
-    let number = write_until(&mut writer, &mut sample, number, |state| {
-        state.lost_since.is_none()
-    });
+    let number = write_until(&mut writer, &mut sample, number, |state| state.lost_since.is_none());
     (number..number + 100).for_each(|number| write(&mut writer, &mut sample, number));
     let lost = writer.lost();
     writer.close().unwrap();
@@ -427,9 +361,7 @@ fn a_disk_that_may_only_be_read_is_said_and_nothing_is_lost() {
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
     wait_for(&mut writer, |state| state.samples_written > 0);
     disk.remount("ro");
-    let end = write_until(&mut writer, &mut sample, 20, |state| {
-        state.disk == DiskState::ReadOnly
-    });
+    let end = write_until(&mut writer, &mut sample, 20, |state| state.disk == DiskState::ReadOnly);
     disk.remount("rw");
     wait_for(&mut writer, |state| state.disk == DiskState::Ok);
     writer.close().unwrap();
@@ -457,18 +389,10 @@ fn a_recorder_that_was_killed_leaves_an_event_and_one_that_ended_leaves_none() {
         let last = numbers(&timeline).iter().position(|n| *n == 40).unwrap() - 1;
         let ended = timeline.stamp(last).unwrap().boot;
         let lasted = Span::from_secs(41).saturating_sub(ended);
-        let noted = timeline
-            .recorder_events()
-            .iter()
-            .map(|event| event.text.clone());
+        let noted = timeline.recorder_events().iter().map(|event| event.text.clone());
         let said = format!("killed or the machine went down: nothing was recorded for {lasted}");
         let times = noted.filter(|text| text.ends_with(&said)).count();
-        assert_eq!(
-            times,
-            usize::from(was_killed),
-            "{:?}",
-            timeline.recorder_events()
-        );
+        assert_eq!(times, usize::from(was_killed), "{:?}", timeline.recorder_events());
     }
 }
 

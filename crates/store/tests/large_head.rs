@@ -23,23 +23,14 @@ fn is_within(test: &str, limit: Bytes) -> bool {
         assert!(output.status.success(), "{output:?}");
         return false;
     }
-    let limit = Rlimit {
-        current: Some(limit.get()),
-        maximum: Some(limit.get()),
-    };
+    let limit = Rlimit { current: Some(limit.get()), maximum: Some(limit.get()) };
     setrlimit(Resource::Data, limit).unwrap();
     true
 }
 
 fn writer(directory: &Path) -> Writer {
-    let identity = HostIdentity {
-        id: "0123".to_owned(),
-        name: "host".to_owned(),
-    };
-    let options = WriterOptions {
-        patient: true,
-        ..WriterOptions::default()
-    };
+    let identity = HostIdentity { id: "0123".to_owned(), name: "host".to_owned() };
+    let options = WriterOptions { patient: true, ..WriterOptions::default() };
     Writer::open(directory, &identity, &Facts::default(), options).unwrap()
 }
 
@@ -58,13 +49,8 @@ fn write(directory: &Path, seconds: std::ops::Range<u64>) {
 }
 
 fn read(directory: &Path) -> (Timeline, Vec<String>) {
-    let selection = Selection {
-        resolution: Resolution::Full,
-        ..Selection::default()
-    };
-    let loaded = Recording::open(directory)
-        .unwrap()
-        .load(selection, &mut |_| {});
+    let selection = Selection { resolution: Resolution::Full, ..Selection::default() };
+    let loaded = Recording::open(directory).unwrap().load(selection, &mut |_| {});
     (loaded.timeline, loaded.problems)
 }
 
@@ -81,9 +67,7 @@ fn a_head_of_gib_of_nothing_is_damage_and_a_recorder_begins() {
     for size in [Bytes::from_gib(2), Bytes::from_gib(200)] {
         let directory = tempfile::tempdir().unwrap();
         write(directory.path(), 0..20);
-        let head = OpenOptions::new()
-            .write(true)
-            .open(first_head(directory.path()));
+        let head = OpenOptions::new().write(true).open(first_head(directory.path()));
         head.unwrap().set_len(size.get()).unwrap();
         let (timeline, problems) = read(directory.path());
         assert_eq!(timeline.len(), 20);
@@ -93,11 +77,7 @@ fn a_head_of_gib_of_nothing_is_damage_and_a_recorder_begins() {
         write(directory.path(), 20..40);
         let (timeline, problems) = read(directory.path());
         assert_eq!(timeline.len(), 40);
-        assert!(
-            problems
-                .iter()
-                .any(|problem| problem.contains("more than a recorder writes"))
-        );
+        assert!(problems.iter().any(|problem| problem.contains("more than a recorder writes")));
     }
 }
 
@@ -109,9 +89,7 @@ fn a_head_that_grew_by_noise_costs_no_memory_for_it() {
     }
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), 0..20);
-    let head = OpenOptions::new()
-        .append(true)
-        .open(first_head(directory.path()));
+    let head = OpenOptions::new().append(true).open(first_head(directory.path()));
     let mut head = head.unwrap();
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     let mut noise = Vec::with_capacity(1 << 20);

@@ -45,16 +45,10 @@ fn hours() -> Timeline {
 }
 
 fn recorded(directory: &Path) -> Timeline {
-    let host = HostIdentity {
-        id: "0123".to_owned(),
-        name: "host".to_owned(),
-    };
+    let host = HostIdentity { id: "0123".to_owned(), name: "host".to_owned() };
     let every = Span::from_secs(10);
     add_timeline(directory, &host, &hours(), &Facts::default(), every).unwrap();
-    let selection = Selection {
-        resolution: Resolution::Full,
-        ..Selection::default()
-    };
+    let selection = Selection { resolution: Resolution::Full, ..Selection::default() };
     let recording = Recording::open(directory).unwrap();
     recording.load(selection, &mut |_| ()).timeline
 }
@@ -79,16 +73,11 @@ fn python() -> Result<PathBuf, String> {
 
 fn run(command: &mut Command) -> Result<Vec<u8>, String> {
     let name = format!("{command:?}");
-    let output = command
-        .output()
-        .map_err(|error| format!("{name}: {error}"))?;
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
     if output.status.success() {
         Ok(output.stdout)
     } else {
-        Err(format!(
-            "{name}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        ))
+        Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)))
     }
 }
 
@@ -98,10 +87,7 @@ fn asked(directory: &Path) -> Option<Value> {
         Ok(python) => python,
         Err(why) => {
             let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-            assert!(
-                !is_ci,
-                "python3 -m venv, and duckdb and pyarrow for it, are needed: {why}"
-            );
+            assert!(!is_ci, "python3 -m venv, and duckdb and pyarrow for it, are needed: {why}");
             eprintln!("skipped: no Python with duckdb and pyarrow: {why}");
             return None;
         }
@@ -109,9 +95,7 @@ fn asked(directory: &Path) -> Option<Value> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(python);
     command.arg(here.join("tests/data/questions.py"));
-    command
-        .arg(here.join("../../docs/recording.md"))
-        .arg(directory);
+    command.arg(here.join("../../docs/recording.md")).arg(directory);
     Some(serde_json::from_slice(&run(&mut command).unwrap()).unwrap())
 }
 
@@ -119,9 +103,7 @@ fn asked(directory: &Path) -> Option<Value> {
 fn rows(answer: &Value) -> Vec<Vec<String>> {
     let row = |row: &Value| {
         let cells = row.as_array().unwrap().iter();
-        cells
-            .map(|cell| cell.as_str().unwrap().to_owned())
-            .collect()
+        cells.map(|cell| cell.as_str().unwrap().to_owned()).collect()
     };
     answer.as_array().unwrap().iter().map(row).collect()
 }
@@ -147,9 +129,7 @@ fn seconds(timeline: &Timeline, at: usize) -> i64 {
 fn least_by_the_hour(timeline: &Timeline, answer: &[Vec<String>]) {
     let mut hours = std::collections::BTreeMap::<i64, u64>::new();
     for at in 0..timeline.len() {
-        let least = hours
-            .entry(seconds(timeline, at) / 3600)
-            .or_insert(u64::MAX);
+        let least = hours.entry(seconds(timeline, at) / 3600).or_insert(u64::MAX);
         *least = timeline.at(MEM_AVAILABLE, at).unwrap().get().min(*least);
     }
     assert_eq!(answer.len(), hours.len());
@@ -171,11 +151,7 @@ fn largest(timeline: &Timeline, answer: &[Vec<String>]) {
     for series in timeline.entities(Entity::Process) {
         let readings = (0..timeline.len()).filter_map(|at| timeline.at_of(series, PROC_RSS, at));
         let peak = readings.map(Pages::get).max().unwrap();
-        processes.push(vec![
-            series.key.clone(),
-            series.label.clone(),
-            peak.to_string(),
-        ]);
+        processes.push(vec![series.key.clone(), series.label.clone(), peak.to_string()]);
     }
     processes.sort_by_key(|row| std::cmp::Reverse(row[2].parse::<u64>().unwrap()));
     assert_eq!(answer, processes);
@@ -192,12 +168,7 @@ fn columns(timeline: &Timeline, said: &Value) {
         for run in runs {
             expected[run.first()..=run.last()].fill(Some(run.value));
         }
-        assert_eq!(
-            numbers(signal.def().name),
-            expected,
-            "{}",
-            signal.def().name
-        );
+        assert_eq!(numbers(signal.def().name), expected, "{}", signal.def().name);
         compared += 1;
     }
     assert_eq!(compared, 3);

@@ -17,18 +17,12 @@ fn wall(number: u64) -> WallClock {
 
 /// The clocks of a sample with a number, as of a source that does not name its boots.
 fn at(number: u64) -> Stamp {
-    Stamp {
-        wall: Some(wall(number)),
-        ..Stamp::default()
-    }
+    Stamp { wall: Some(wall(number)), ..Stamp::default() }
 }
 
 /// A recording whose samples, `count` of them, are all in its first head file. Gives that file.
 fn recorded(directory: &Path, count: u64) -> PathBuf {
-    let host = HostIdentity {
-        id: "0123".to_owned(),
-        name: "host".to_owned(),
-    };
+    let host = HostIdentity { id: "0123".to_owned(), name: "host".to_owned() };
     let options = WriterOptions {
         patient: true,
         segment: Span::from_hours(1000),
@@ -41,14 +35,8 @@ fn recorded(directory: &Path, count: u64) -> PathBuf {
     let mut writer = Writer::open(directory, &host, &known, options).unwrap();
     for number in 0..count {
         let mut sample = Sample::at(Span::from_secs(1 + number));
-        sample.stamp = Stamp {
-            wall: Some(wall(number)),
-            ..sample.stamp
-        };
-        sample.host.set(
-            MEM_FREE,
-            Bytes::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16),
-        );
+        sample.stamp = Stamp { wall: Some(wall(number)), ..sample.stamp };
+        sample.host.set(MEM_FREE, Bytes::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16));
         sample.host.set(PSWPIN, Pages::new(number * number));
         writer.begin(sample.stamp);
         writer.rows(&sample);
@@ -62,10 +50,7 @@ fn recorded(directory: &Path, count: u64) -> PathBuf {
 
 /// The samples that a recording gives, each by its number, and its problems.
 fn numbers(recording: &Recording) -> (Vec<u64>, Vec<String>) {
-    let selection = Selection {
-        resolution: Resolution::Full,
-        ..Selection::default()
-    };
+    let selection = Selection { resolution: Resolution::Full, ..Selection::default() };
     let loaded = recording.load(selection, &mut |_| ());
     let number = |at: usize| {
         let number = loaded.timeline.stamp(at).unwrap().boot.as_nanos() / 1_000_000_000 - 1;
@@ -73,10 +58,7 @@ fn numbers(recording: &Recording) -> (Vec<u64>, Vec<String>) {
         assert_eq!(loaded.timeline.at(MEM_FREE, at), Some(free));
         number
     };
-    (
-        (0..loaded.timeline.len()).map(number).collect(),
-        loaded.problems,
-    )
+    ((0..loaded.timeline.len()).map(number).collect(), loaded.problems)
 }
 
 fn read(directory: &Path) -> (Vec<u64>, Vec<String>) {
@@ -102,9 +84,7 @@ fn sealing_twice_is_sealing_once() {
 fn killed_while_it_writes_it_begins_anew() {
     let directory = tempfile::tempdir().unwrap();
     recorded(directory.path(), 200);
-    let unfinished = directory
-        .path()
-        .join("segments/.tmp-00000001-20231114T221320Z");
+    let unfinished = directory.path().join("segments/.tmp-00000001-20231114T221320Z");
     fs::create_dir_all(&unfinished).unwrap();
     fs::write(unfinished.join("host.parquet"), "PAR1 half a file").unwrap();
     assert_eq!(read(directory.path()), all(200));
@@ -148,17 +128,11 @@ fn what_was_damaged_in_the_head_is_told_by_the_segment() {
     seal(directory.path()).unwrap();
     let (after, problems) = read(directory.path());
     assert_eq!(after, before);
-    let damage = Recording::open(directory.path())
-        .unwrap()
-        .info(false)
-        .damage;
+    let damage = Recording::open(directory.path()).unwrap().info(false).damage;
     for text in [problems.join("\n"), damage.join("\n")] {
         assert!(text.contains("are damaged"), "{text}");
         assert!(text.contains("segments/00000001-"), "{text}");
-        assert!(
-            !text.contains(&*directory.path().to_string_lossy()),
-            "{text}"
-        );
+        assert!(!text.contains(&*directory.path().to_string_lossy()), "{text}");
     }
 }
 
@@ -172,11 +146,7 @@ fn a_head_of_which_nothing_can_be_read_is_kept_aside_until_there_is_no_room() {
     let aside = head.with_extension("damaged");
     assert_eq!(fs::read(&aside).unwrap().len(), 10_000);
     let info = Recording::open(directory.path()).unwrap().info(false);
-    assert!(
-        info.damage[0].contains("it cannot be read at all"),
-        "{:?}",
-        info.damage
-    );
+    assert!(info.damage[0].contains("it cannot be read at all"), "{:?}", info.damage);
     assert!(info.bytes.get() >= 10_000, "{}", info.bytes);
     let day = Span::from_hours(24);
     let now = at(0);
@@ -225,11 +195,7 @@ fn what_cannot_be_read_stays_and_the_next_is_sealed() {
         sealed.problems
     );
     assert!(head.is_dir() && nowhere.is_symlink());
-    assert!(
-        sealed.problems[0].contains("00000001.log"),
-        "{:?}",
-        sealed.problems
-    );
+    assert!(sealed.problems[0].contains("00000001.log"), "{:?}", sealed.problems);
     assert_eq!(read(directory.path()).0, all(20).0);
 }
 
@@ -314,11 +280,7 @@ fn only_what_is_the_recordings_own_counts_and_goes() {
     let own = Recording::open(directory.path()).unwrap().info(false).bytes;
     let notes = directory.path().join("segments/00000000-notes");
     fs::create_dir(&notes).unwrap();
-    for name in [
-        "export.parquet",
-        "segments/00000000-notes/more",
-        "facts.jsonl",
-    ] {
+    for name in ["export.parquet", "segments/00000000-notes/more", "facts.jsonl"] {
         let file = fs::File::create(directory.path().join(name)).unwrap();
         file.set_len(40 << 20).unwrap();
     }
@@ -335,17 +297,11 @@ fn only_what_is_the_recordings_own_counts_and_goes() {
 fn what_lies_beside_a_new_recording_is_not_touched() {
     let parent = tempfile::tempdir().unwrap();
     let place = parent.path().join("kept");
-    for name in [
-        "kept.unfinished",
-        &format!("kept.unfinished-{}-0", std::process::id()),
-    ] {
+    for name in ["kept.unfinished", &format!("kept.unfinished-{}-0", std::process::id())] {
         fs::create_dir(parent.path().join(name)).unwrap();
         fs::write(parent.path().join(name).join("thesis.txt"), "dear").unwrap();
     }
-    let host = HostIdentity {
-        id: "0123".to_owned(),
-        name: "host".to_owned(),
-    };
+    let host = HostIdentity { id: "0123".to_owned(), name: "host".to_owned() };
     let source = tempfile::tempdir().unwrap();
     recorded(source.path(), 20);
     let source = Recording::open(source.path()).unwrap();
@@ -354,9 +310,8 @@ fn what_lies_beside_a_new_recording_is_not_touched() {
     store::add_timeline(&place, &host, &loaded.timeline, &loaded.facts, every).unwrap();
     assert_eq!(read(&place), all(20));
     let there = fs::read_dir(parent.path()).unwrap().flatten();
-    let (whole, others): (Vec<_>, Vec<_>) = there
-        .map(|entry| entry.path())
-        .partition(|path| *path == place);
+    let (whole, others): (Vec<_>, Vec<_>) =
+        there.map(|entry| entry.path()).partition(|path| *path == place);
     assert_eq!((whole.len(), others.len()), (1, 2));
     assert!(others.iter().all(|path| path.join("thesis.txt").exists()));
 }

@@ -11,10 +11,7 @@ use timeline::{Facts, ProcessCells, Sample, Stamp};
 use units::{Bytes, Count, Span, Ticks, WallClock};
 
 fn open(directory: &Path, options: WriterOptions) -> Writer {
-    let identity = HostIdentity {
-        id: "0123".to_owned(),
-        name: "host".to_owned(),
-    };
+    let identity = HostIdentity { id: "0123".to_owned(), name: "host".to_owned() };
     Writer::open(directory, &identity, &Facts::default(), options).unwrap()
 }
 
@@ -71,11 +68,7 @@ fn size(directory: &Path) -> u64 {
 fn the_smallest_recording_never_takes_more_disk_than_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let keep_size = Bytes::from_mib(16);
-    let options = WriterOptions {
-        keep_size,
-        patient: true,
-        ..WriterOptions::default()
-    };
+    let options = WriterOptions { keep_size, patient: true, ..WriterOptions::default() };
     let mut writer = open(directory.path(), options);
     // What the recorder keeps beside samples counts as well.
     fs::write(directory.path().join("status.json"), vec![b' '; 4096]).unwrap();
@@ -106,12 +99,7 @@ fn the_smallest_recording_never_takes_more_disk_than_asked_for() {
 fn what_is_older_than_asked_for_goes_with_its_segment_and_no_more() {
     let directory = tempfile::tempdir().unwrap();
     let (keep, segment) = (Span::from_mins(20), Span::from_mins(2));
-    let options = WriterOptions {
-        keep,
-        segment,
-        patient: true,
-        ..WriterOptions::default()
-    };
+    let options = WriterOptions { keep, segment, patient: true, ..WriterOptions::default() };
     let mut writer = open(directory.path(), options);
     let mut noise = Noise(7);
     (0..3_600).for_each(|number| write(&mut writer, number, 1, &mut noise));

@@ -16,10 +16,7 @@ const _: () = assert!(PROCESS_SIGNALS <= 64);
 
 impl Default for ProcessCells {
     fn default() -> Self {
-        Self {
-            values: [0; PROCESS_SIGNALS],
-            present: 0,
-        }
+        Self { values: [0; PROCESS_SIGNALS], present: 0 }
     }
 }
 
@@ -70,12 +67,10 @@ impl ProcessCells {
 
     /// All readings, raw.
     pub fn iter(&self) -> impl Iterator<Item = (SignalId, u64)> + '_ {
-        (0..PROCESS_SIGNALS)
-            .filter(|index| self.present >> index & 1 == 1)
-            .filter_map(|index| {
-                let signal = SignalId::from_index(Self::FIRST + index)?;
-                Some((signal, self.values[index]))
-            })
+        (0..PROCESS_SIGNALS).filter(|index| self.present >> index & 1 == 1).filter_map(|index| {
+            let signal = SignalId::from_index(Self::FIRST + index)?;
+            Some((signal, self.values[index]))
+        })
     }
 }
 

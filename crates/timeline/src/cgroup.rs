@@ -44,9 +44,7 @@ pub fn is_related(a: &str, b: &str) -> bool {
 /// the kernel is unknown.
 pub fn counts_below(facts: &Facts) -> bool {
     facts.cgroup_mode != Some(CgroupMode::V1)
-        && facts
-            .kernel()
-            .is_none_or(|kernel| kernel >= HIERARCHICAL_SINCE)
+        && facts.kernel().is_none_or(|kernel| kernel >= HIERARCHICAL_SINCE)
 }
 
 #[cfg(test)]

@@ -27,10 +27,7 @@ impl TimelineClock {
             }
             recorded.push(so_far);
         }
-        Self {
-            times: times.into(),
-            recorded: recorded.into(),
-        }
+        Self { times: times.into(), recorded: recorded.into() }
     }
 
     pub(crate) fn times(&self) -> &[Span] {

@@ -45,12 +45,7 @@ impl Condition {
     fn join(&self, other: &Self, f: impl Fn(Option<bool>, Option<bool>) -> Option<bool>) -> Self {
         Self {
             clock: self.clock.clone(),
-            holds: self
-                .holds
-                .iter()
-                .zip(&other.holds)
-                .map(|(a, b)| f(*a, *b))
-                .collect(),
+            holds: self.holds.iter().zip(&other.holds).map(|(a, b)| f(*a, *b)).collect(),
         }
     }
 
@@ -115,9 +110,7 @@ impl Condition {
 
     /// The longest of [`bridged_runs`](Self::bridged_runs).
     pub fn longest_run(&self) -> Option<Stretch> {
-        self.bridged_runs()
-            .into_iter()
-            .max_by_key(Stretch::duration)
+        self.bridged_runs().into_iter().max_by_key(Stretch::duration)
     }
 
     /// The stretches in which it holds, in order: runs, joined across holes of a few samples where it holds for at
@@ -203,10 +196,7 @@ mod tests {
             let around = |sick: &[u8]| [vec![0; calm], sick.to_vec(), vec![0; calm]].concat();
             let from = calm - 1;
             assert_eq!(ends(&around(&sick)), [(from, from + 14)]);
-            assert_eq!(
-                ends(&around(&apart)),
-                [(from, from + 4), (from + 10, from + 14)]
-            );
+            assert_eq!(ends(&around(&apart)), [(from, from + 4), (from + 10, from + 14)]);
         }
         // Half of the time is not most of it.
         assert_eq!(ends(&[0, 1, 0, 1, 0, 1, 0, 1]).len(), 4);
@@ -232,10 +222,8 @@ mod tests {
         let held = |gap: u64| {
             let times = (0..20).map(|at| Span::from_secs(at + if at < 12 { 0 } else { gap }));
             let all: Vec<Span> = times.collect();
-            let condition = Condition {
-                clock: TimelineClock::new(&all, &[12]),
-                holds: vec![Some(true); 20],
-            };
+            let condition =
+                Condition { clock: TimelineClock::new(&all, &[12]), holds: vec![Some(true); 20] };
             assert_eq!(condition.total(), Span::from_secs(18));
             let longest = condition.longest_run().unwrap();
             (longest.first, longest.last, longest.duration())

@@ -128,10 +128,7 @@ mod tests {
     #[test]
     fn what_a_recorder_reads_again_after_it_was_killed_is_told_once() {
         let event = |kind, boot, report: &str| Event {
-            stamp: Stamp {
-                boot: Span::from_secs(boot),
-                ..Stamp::default()
-            },
+            stamp: Stamp { boot: Span::from_secs(boot), ..Stamp::default() },
             kind,
             subject: String::new(),
             text: String::new(),
@@ -148,11 +145,7 @@ mod tests {
             (event(failure, 12, "b"), &all[..], true),
             // The kernel may log the same lines more than once.
             (event(failure, 12, "b"), &all[..2], false),
-            (
-                event(EventKind::OomKill, 10, "a\noom_reaper: reaped"),
-                &all[..2],
-                true,
-            ),
+            (event(EventKind::OomKill, 10, "a\noom_reaper: reaped"), &all[..2], true),
             (event(EventKind::RecorderStarted, 40, ""), &all[..], false),
         ] {
             assert_eq!(is_repeated(&again, earlier), is_same, "{again:?}");
@@ -170,10 +163,7 @@ mod tests {
     #[test]
     fn a_kill_that_is_read_again_is_told_once_however_its_lines_were_cut() {
         let kill = |subject: &str, boot, report: &str| Event {
-            stamp: Stamp {
-                boot: Span::from_secs(boot),
-                ..Stamp::default()
-            },
+            stamp: Stamp { boot: Span::from_secs(boot), ..Stamp::default() },
             kind: EventKind::OomKill,
             subject: subject.to_owned(),
             text: String::new(),

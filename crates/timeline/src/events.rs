@@ -68,15 +68,7 @@ impl PlacedEvent {
     }
 
     fn new(at: EventTime, event: Event, dated: Dated) -> Self {
-        Self {
-            at,
-            until: at,
-            dated_event: DatedEvent {
-                event,
-                dated,
-                until: None,
-            },
-        }
+        Self { at, until: at, dated_event: DatedEvent { event, dated, until: None } }
     }
 
     fn kind(&self) -> EventKind {
@@ -114,11 +106,8 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
         !same.any(|note| note.is_near(placed))
     });
     let breaks = breaks::events(timeline);
-    let changes: Vec<PlacedEvent> = facts
-        .changes()
-        .iter()
-        .map(|change| fact_change(timeline, change))
-        .collect();
+    let changes: Vec<PlacedEvent> =
+        facts.changes().iter().map(|change| fact_change(timeline, change)).collect();
     // The timeline knows both readings of a changed setting and both ends of a break; the recorder's event has only
     // one.
     let in_samples = by_subject(breaks.iter().chain(&changes));
@@ -170,9 +159,7 @@ impl Event {
 
 /// The chosen word of a text that lists its choices (`always [madvise] never`), else the text.
 fn choice(text: &str) -> &str {
-    let chosen = text
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'));
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(text, |(choice, _)| choice)
 }
 
@@ -210,10 +197,7 @@ fn noticed(timeline: &Timeline) -> Vec<PlacedEvent> {
         let stamp = timeline.stamp(sample)?;
         let at = EventTime::new(timeline.times().get(sample).copied()?, notice.wall);
         let event = Event {
-            stamp: Stamp {
-                wall: notice.wall.or(stamp.wall),
-                ..stamp
-            },
+            stamp: Stamp { wall: notice.wall.or(stamp.wall), ..stamp },
             kind: EventKind::OomKill,
             subject: notice.subject(),
             text: format!("{}: {}", notice.messenger.name(), notice.text),
@@ -221,9 +205,7 @@ fn noticed(timeline: &Timeline) -> Vec<PlacedEvent> {
         };
         Some(PlacedEvent::exact(at, event))
     };
-    let ended = timeline
-        .notices()
-        .filter(|noticed| noticed.notice.ended_something());
+    let ended = timeline.notices().filter(|noticed| noticed.notice.ended_something());
     ended.filter_map(event).collect()
 }
 

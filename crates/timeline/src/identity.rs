@@ -16,10 +16,7 @@ const SAME_TIME: Span = Span::from_secs(2);
 
 /// Whether two reports are the same.
 pub(crate) fn is_same_report(one: (&KernelReport, Stamp), other: (&KernelReport, Stamp)) -> bool {
-    let (one, other) = (
-        ReportIdentity::new(one.0, one.1),
-        ReportIdentity::new(other.0, other.1),
-    );
+    let (one, other) = (ReportIdentity::new(one.0, one.1), ReportIdentity::new(other.0, other.1));
     one.is(&other)
 }
 
@@ -64,19 +61,11 @@ impl ReportIdentity {
             ReportKind::OomKill => EventKind::OomKill,
             ReportKind::AllocationFailure => EventKind::AllocationFailure,
         };
-        Self {
-            kind,
-            subject: report.subject(),
-            at,
-        }
+        Self { kind, subject: report.subject(), at }
     }
 
     pub(crate) fn from_event(note: &Event) -> Self {
-        Self {
-            kind: note.kind,
-            subject: note.subject.clone(),
-            at: note.stamp,
-        }
+        Self { kind: note.kind, subject: note.subject.clone(), at: note.stamp }
     }
 
     /// Whether both identify the same report.
@@ -100,10 +89,7 @@ fn are_within(one: Stamp, other: Stamp, within: Span) -> bool {
         return false;
     }
     let boot = later_by(one.boot.as_nanos(), other.boot.as_nanos());
-    let wall = one
-        .wall
-        .zip(other.wall)
-        .map(|(one, other)| later_wall(one, other));
+    let wall = one.wall.zip(other.wall).map(|(one, other)| later_wall(one, other));
     let is_near = |by: i128, within: Span| by.unsigned_abs() <= u128::from(within.as_nanos());
     is_near(boot, within)
         && wall.is_none_or(|wall| is_near(wall, within) && is_near(wall - boot, SAME_TIME))
@@ -133,11 +119,7 @@ mod tests {
 
     fn kill(pid: u32, name: &str) -> KernelReport {
         KernelReport {
-            killed: vec![Killed {
-                pid,
-                name: name.to_owned(),
-                ..Killed::default()
-            }],
+            killed: vec![Killed { pid, name: name.to_owned(), ..Killed::default() }],
             ..KernelReport::default()
         }
     }
@@ -162,16 +144,9 @@ mod tests {
 
     #[test]
     fn failed_allocations_of_one_process_are_told_apart_by_time() {
-        let failure = KernelReport {
-            kind: ReportKind::AllocationFailure,
-            ..KernelReport::default()
-        };
-        let at = |second| {
-            (
-                &failure,
-                stamp(second, 1_000 + i64::try_from(second).unwrap()),
-            )
-        };
+        let failure =
+            KernelReport { kind: ReportKind::AllocationFailure, ..KernelReport::default() };
+        let at = |second| (&failure, stamp(second, 1_000 + i64::try_from(second).unwrap()));
         assert!(is_same_report(at(10), at(11)));
         assert!(!is_same_report(at(10), at(15)));
         assert!(!is_same_report(at(10), (&kill(7, ""), at(10).1)));

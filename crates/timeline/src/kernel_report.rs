@@ -278,10 +278,7 @@ impl Killed {
 
     /// The resident memory, as far as printed.
     pub fn rss(&self) -> Option<Bytes> {
-        [self.anon, self.file, self.shmem]
-            .into_iter()
-            .flatten()
-            .reduce(|a, b| a + b)
+        [self.anon, self.file, self.shmem].into_iter().flatten().reduce(|a, b| a + b)
     }
 }
 
@@ -319,10 +316,7 @@ impl KernelReport {
     /// Whether the kill was requested by hand: SysRq f requests order -1 from a work queue.
     pub fn is_by_hand(&self) -> bool {
         self.request.as_ref().is_some_and(|r| r.order == -1)
-            || self
-                .trace
-                .iter()
-                .any(|f| f == "moom_callback" || f == "sysrq_handle_moom")
+            || self.trace.iter().any(|f| f == "moom_callback" || f == "sysrq_handle_moom")
     }
 
     /// Whether it shows if the host or a cgroup ran out of memory. The line `Killed process 812 (java)` alone does

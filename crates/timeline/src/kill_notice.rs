@@ -136,10 +136,7 @@ impl KillNotice {
 
     /// Whether something was killed or evicted; pressure alone ends nothing.
     pub fn ended_something(&self) -> bool {
-        !matches!(
-            self.kind,
-            NoticeKind::Pressure | NoticeKind::Sockets | NoticeKind::Module
-        )
+        !matches!(self.kind, NoticeKind::Pressure | NoticeKind::Sockets | NoticeKind::Module)
     }
 
     /// What it is about, as `java (812)`; the process rather than what it is in; empty where neither is named.

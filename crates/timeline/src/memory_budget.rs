@@ -56,10 +56,7 @@ impl MemoryBudget {
 
     /// That of a timeline of a recorder's own samples, of which no sample may be lost.
     pub(crate) const fn of_own_samples() -> Self {
-        Self {
-            bytes_max: usize::MAX,
-            ..Self::new(Self::TIMELINE_BYTES_MAX)
-        }
+        Self { bytes_max: usize::MAX, ..Self::new(Self::TIMELINE_BYTES_MAX) }
     }
 
     /// That of facts.
@@ -68,11 +65,7 @@ impl MemoryBudget {
     }
 
     const fn new(bytes_max: usize) -> Self {
-        Self {
-            bytes_max,
-            entities_bytes_max: bytes_max / 4 * 3,
-            used: 0,
-        }
+        Self { bytes_max, entities_bytes_max: bytes_max / 4 * 3, used: 0 }
     }
 
     /// Whether nothing more has room.

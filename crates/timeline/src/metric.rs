@@ -78,11 +78,7 @@ impl Metric {
         };
         Some(Self {
             name: our_name(def, unit),
-            kind: if def.is_counter {
-                MetricType::Counter
-            } else {
-                MetricType::Gauge
-            },
+            kind: if def.is_counter { MetricType::Counter } else { MetricType::Gauge },
             signal,
             scale,
         })
@@ -104,12 +100,7 @@ impl Metric {
             (true, false) => MetricType::Untyped,
             (false, _) => MetricType::Gauge,
         };
-        Self {
-            name,
-            kind,
-            signal,
-            scale,
-        }
+        Self { name, kind, signal, scale }
     }
 
     /// Returns the value of a reading as text.
@@ -216,29 +207,14 @@ mod tests {
             ("vm.pswpin", 2, "memtide_vm_pswpin_bytes_total 8192"),
             ("proc.rss", 2, "memtide_proc_rss_bytes 8192"),
             ("proc.utime", 250, "memtide_proc_utime_seconds_total 2.5"),
-            (
-                "psi.memory.some",
-                1_500_000,
-                "memtide_psi_memory_some_seconds_total 1.5",
-            ),
-            (
-                "psi.memory.some.avg10",
-                15_000,
-                "memtide_psi_memory_some_avg10_ratio 0.015",
-            ),
+            ("psi.memory.some", 1_500_000, "memtide_psi_memory_some_seconds_total 1.5"),
+            ("psi.memory.some.avg10", 15_000, "memtide_psi_memory_some_avg10_ratio 0.015"),
             ("disk.read_bytes", 512, "memtide_disk_read_bytes_total 512"),
-            (
-                "disk.read_time",
-                1,
-                "memtide_disk_read_time_seconds_total 0.001",
-            ),
+            ("disk.read_time", 1, "memtide_disk_read_time_seconds_total 0.001"),
             ("cgroup.max", u64::MAX, "memtide_cgroup_max_bytes +Inf"),
             ("hugepages.total", 3, "memtide_hugepages_all 3"),
         ] {
-            assert_eq!(
-                given(signal, MetricNaming::Memtide, raw).as_deref(),
-                Some(metric)
-            );
+            assert_eq!(given(signal, MetricNaming::Memtide, raw).as_deref(), Some(metric));
         }
     }
 
@@ -248,28 +224,17 @@ mod tests {
             ("mem.free", 7, "node_memory_MemFree_bytes 7"),
             ("vm.pswpin", 2, "node_vmstat_pswpin 2"),
             ("vm.pgpgin", 2048, "node_vmstat_pgpgin 2"),
-            (
-                "psi.memory.some",
-                1_500_000,
-                "node_pressure_memory_waiting_seconds_total 1.5",
-            ),
+            ("psi.memory.some", 1_500_000, "node_pressure_memory_waiting_seconds_total 1.5"),
             ("swap_area.rank", 32_766, "node_swap_priority -2"),
             ("cgroup.current", 5, "memtide_cgroup_current_bytes 5"),
         ] {
-            assert_eq!(
-                given(signal, MetricNaming::NodeExporter, raw).as_deref(),
-                Some(metric)
-            );
+            assert_eq!(given(signal, MetricNaming::NodeExporter, raw).as_deref(), Some(metric));
         }
     }
 
     #[test]
     fn pages_of_unknown_size_are_no_bytes() {
-        let metric = Metric::new(
-            signals::PROC_RSS.id(),
-            MetricNaming::Memtide,
-            &Facts::default(),
-        );
+        let metric = Metric::new(signals::PROC_RSS.id(), MetricNaming::Memtide, &Facts::default());
         assert!(metric.is_none());
     }
 
@@ -277,9 +242,8 @@ mod tests {
     fn no_two_signals_share_a_name() {
         for names in [MetricNaming::Memtide, MetricNaming::NodeExporter] {
             let all = (0..).map_while(SignalId::from_index);
-            let mut all: Vec<String> = all
-                .filter_map(|id| Some(Metric::new(id, names, &facts())?.name))
-                .collect();
+            let mut all: Vec<String> =
+                all.filter_map(|id| Some(Metric::new(id, names, &facts())?.name)).collect();
             all.extend(facts::ALL.iter().map(|fact| setting_name(*fact)));
             let count = all.len();
             all.sort();

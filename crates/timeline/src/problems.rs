@@ -57,7 +57,8 @@ impl Problems {
                 let at_most =
                     at_most.map_or_else(String::new, |size| format!(", none larger than {size}"));
                 self.note(format!(
-                    "{} {} that ended are known by name only, to bound memory{at_most}; a shorter range shows each",
+                    "{} {} that ended are known by name only, to bound memory{at_most}; a shorter \
+                     range shows each",
                     Count::new(u64::try_from(count).unwrap_or(u64::MAX)),
                     plural(entity.name())
                 ));
@@ -68,8 +69,7 @@ impl Problems {
     /// The problems, in order.
     pub fn into_texts(mut self) -> Vec<String> {
         if self.dropped > 0 {
-            self.texts
-                .push(format!("{} more problems like these", self.dropped));
+            self.texts.push(format!("{} more problems like these", self.dropped));
         }
         self.texts
     }

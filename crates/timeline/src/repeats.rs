@@ -55,11 +55,7 @@ impl RepeatIndex {
             {
                 self.compared += 1;
             }
-            if is_kill {
-                event.is_same_kill(&all[at])
-            } else {
-                event.has_same_text(&all[at])
-            }
+            if is_kill { event.is_same_kill(&all[at]) } else { event.has_same_text(&all[at]) }
         })
     }
 
@@ -98,17 +94,12 @@ impl RepeatIndex {
 
 fn put(places: &mut Places, hash: u64, event: &Event, at: usize) {
     let by_time = places.entry(hash).or_default();
-    by_time
-        .entry(event.stamp.boot.as_nanos())
-        .or_default()
-        .push(at);
+    by_time.entry(event.stamp.boot.as_nanos()).or_default().push(at);
 }
 
 /// Takes the places of events with a hash at about the same time after boot.
 fn take_near(places: &Places, hash: u64, event: &Event, into: &mut Vec<usize>) {
-    let near = places
-        .get(&hash)
-        .map(|times| times.range(near(event.stamp.boot)));
+    let near = places.get(&hash).map(|times| times.range(near(event.stamp.boot)));
     into.extend(near.into_iter().flatten().flat_map(|(_, at)| at));
 }
 
@@ -144,10 +135,7 @@ mod tests {
 
     fn event(kind: EventKind, subject: &str, second: u64, report: &str) -> Event {
         Event {
-            stamp: Stamp {
-                boot: Span::from_secs(second),
-                ..Stamp::default()
-            },
+            stamp: Stamp { boot: Span::from_secs(second), ..Stamp::default() },
             kind,
             subject: subject.to_owned(),
             text: String::new(),
@@ -163,18 +151,10 @@ mod tests {
         for _ in 0..2 {
             all.push(event(EventKind::RecorderStarted, "", 0, ""));
             for number in 0..count {
-                let killed = event(
-                    EventKind::OomKill,
-                    &format!("hog ({number})"),
-                    number / 10,
-                    "Killed",
-                );
-                let failed = event(
-                    EventKind::AllocationFailure,
-                    "kswapd0 (40)",
-                    number / 10,
-                    "failure",
-                );
+                let killed =
+                    event(EventKind::OomKill, &format!("hog ({number})"), number / 10, "Killed");
+                let failed =
+                    event(EventKind::AllocationFailure, "kswapd0 (40)", number / 10, "failure");
                 for next in [killed, failed] {
                     if !index.has(&next, &all) {
                         all.push(next);
@@ -190,10 +170,7 @@ mod tests {
         let (few, compared_few) = read_twice(300);
         let (many, compared_many) = read_twice(3_000);
         assert_eq!((few, many), (2 * 300 + 2, 2 * 3_000 + 2));
-        assert!(
-            compared_many <= 11 * compared_few,
-            "{compared_few} {compared_many}"
-        );
+        assert!(compared_many <= 11 * compared_few, "{compared_few} {compared_many}");
         assert!(compared_many <= 3 * many, "{compared_many}");
     }
 

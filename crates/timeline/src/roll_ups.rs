@@ -91,10 +91,7 @@ pub struct EntityRollUps {
 impl RollUps {
     /// The minutes, without any roll-up yet.
     pub fn new(minutes: Vec<Minute>) -> Self {
-        Self {
-            minutes,
-            entities: BTreeMap::new(),
-        }
+        Self { minutes, entities: BTreeMap::new() }
     }
 
     /// The minutes, in order. Roll-ups of a signal have the same indexes.
@@ -123,17 +120,13 @@ impl RollUps {
             known.get(minute).is_some_and(Option::is_some)
         };
         entity == Entity::Host
-            || self
-                .entity(entity, key)
-                .is_some_and(|entity| entity.signals.iter().any(of_minute))
+            || self.entity(entity, key).is_some_and(|entity| entity.signals.iter().any(of_minute))
     }
 
     /// An entity by its key.
     pub fn entity(&self, entity: Entity, key: &str) -> Option<&EntityRollUps> {
         let all = self.entities(entity);
-        let at = all
-            .binary_search_by(|entity| entity.key.as_str().cmp(key))
-            .ok()?;
+        let at = all.binary_search_by(|entity| entity.key.as_str().cmp(key)).ok()?;
         all.get(at)
     }
 
@@ -177,9 +170,7 @@ impl EntityRollUps {
 
     /// Its signals with roll-ups.
     pub fn signals(&self) -> impl Iterator<Item = (SignalId, &[Option<RollUp>])> {
-        self.signals
-            .iter()
-            .map(|(signal, all)| (*signal, all.as_slice()))
+        self.signals.iter().map(|(signal, all)| (*signal, all.as_slice()))
     }
 }
 
@@ -193,9 +184,7 @@ mod tests {
             end: Stamp {
                 boot: Span::from_secs(60 * number),
                 awake: None,
-                wall: Some(WallClock::from_unix_nanos(
-                    (60 * number).cast_signed() * 1_000_000_000,
-                )),
+                wall: Some(WallClock::from_unix_nanos((60 * number).cast_signed() * 1_000_000_000)),
                 ..Stamp::default()
             },
             duration: Span::from_mins(1),
@@ -206,42 +195,25 @@ mod tests {
     #[test]
     fn what_is_filled_in_is_found_by_entity_key_and_signal() {
         let mut rolled = two_minutes();
-        let seven = RollUp::Increase {
-            by: Some(7),
-            fastest: Some(2),
-        };
+        let seven = RollUp::Increase { by: Some(7), fastest: Some(2) };
         rolled.entry(Entity::Host, "", PSWPIN.id())[1] = Some(seven);
         rolled.entry(Entity::Host, "", MEM_FREE.id())[0] = Some(RollUp::Level { min: 1, max: 3 });
         for key in ["/web", "/db"] {
             let level = RollUp::Level { min: 2, max: 2 };
-            rolled
-                .entry(Entity::Cgroup, key, CGROUP_CURRENT.id())
-                .fill(Some(level));
+            rolled.entry(Entity::Cgroup, key, CGROUP_CURRENT.id()).fill(Some(level));
         }
-        rolled.entry(Entity::Cgroup, "/db", CGROUP_EVENTS_MAX.id())[0] = Some(RollUp::Increase {
-            by: None,
-            fastest: None,
-        });
+        rolled.entry(Entity::Cgroup, "/db", CGROUP_EVENTS_MAX.id())[0] =
+            Some(RollUp::Increase { by: None, fastest: None });
         let swapped = rolled.host(PSWPIN.id()).unwrap();
         assert_eq!(swapped, [None, Some(seven)]);
         assert_eq!(swapped[1].and_then(RollUp::increase), Some(7));
         let free = rolled.host(MEM_FREE.id()).unwrap()[0].unwrap();
-        assert_eq!(
-            (free.min(), free.max(), free.increase()),
-            (Some(1), Some(3), None)
-        );
-        let keys = rolled
-            .entities(Entity::Cgroup)
-            .iter()
-            .map(|entity| entity.key.as_str());
+        assert_eq!((free.min(), free.max(), free.increase()), (Some(1), Some(3), None));
+        let keys = rolled.entities(Entity::Cgroup).iter().map(|entity| entity.key.as_str());
         assert_eq!(keys.collect::<Vec<_>>(), ["/db", "/web"]);
         let db = rolled.entity(Entity::Cgroup, "/db").unwrap();
         assert_eq!(db.signals().count(), 2);
-        assert!(
-            rolled
-                .get(Entity::Cgroup, "/web", CGROUP_EVENTS_MAX.id())
-                .is_none()
-        );
+        assert!(rolled.get(Entity::Cgroup, "/web", CGROUP_EVENTS_MAX.id()).is_none());
         assert!(rolled.entities(Entity::Process).is_empty());
         assert!(rolled.entity(Entity::Cgroup, "/other").is_none());
     }

@@ -105,11 +105,7 @@ impl Row {
     /// The reading of `signal`, if there is one.
     pub fn get<K: Kind>(&self, signal: Signal<K>) -> Option<K::Unit> {
         let id = signal.id();
-        self.0
-            .iter()
-            .rev()
-            .find(|(found, _)| *found == id)
-            .map(|(_, raw)| K::Unit::from_raw(*raw))
+        self.0.iter().rev().find(|(found, _)| *found == id).map(|(_, raw)| K::Unit::from_raw(*raw))
     }
 
     /// All readings, raw.
@@ -199,11 +195,7 @@ impl EntityTable {
         Self {
             rows: Vec::new(),
             used: 0,
-            rows_max: if has_many {
-                Self::ROWS_MAX
-            } else {
-                Self::DEVICES_MAX
-            },
+            rows_max: if has_many { Self::ROWS_MAX } else { Self::DEVICES_MAX },
             surplus: None,
             left_out: 0,
             is_partial: false,
@@ -271,9 +263,7 @@ impl EntityTable {
             .filter(|at| rows.get(*at).is_some_and(|row| row.key == key))
             .or_else(|| {
                 // A text of 100,000 cgroups must not be searched once for each of them.
-                (self.unindexed > 0)
-                    .then(|| rows.iter().position(|row| row.key == key))
-                    .flatten()
+                (self.unindexed > 0).then(|| rows.iter().position(|row| row.key == key)).flatten()
             })
     }
 
@@ -413,13 +403,7 @@ impl Default for Sample {
 impl Sample {
     /// An empty sample taken at `boot` on the boot clock.
     pub fn at(boot: Span) -> Self {
-        Self {
-            stamp: Stamp {
-                boot,
-                ..Stamp::default()
-            },
-            ..Self::default()
-        }
+        Self { stamp: Stamp { boot, ..Stamp::default() }, ..Self::default() }
     }
 
     /// Empties the sample for the next one and keeps its memory.
@@ -474,14 +458,7 @@ mod tests {
         assert!(sample.host.is_empty());
         assert!(sample.table(Entity::Cgroup).rows().is_empty());
         assert_eq!(sample.unknown.iter().count(), 0);
-        assert!(
-            sample
-                .table_mut(Entity::Cgroup)
-                .entry("/db")
-                .row
-                .get(CGROUP_CURRENT)
-                .is_none()
-        );
+        assert!(sample.table_mut(Entity::Cgroup).entry("/db").row.get(CGROUP_CURRENT).is_none());
     }
 
     #[test]
@@ -503,17 +480,9 @@ mod tests {
     #[test]
     fn two_files_of_one_entity_share_its_row() {
         let mut sample = Sample::default();
-        sample
-            .table_mut(Entity::Cgroup)
-            .entry("/web")
-            .row
-            .set(CGROUP_CURRENT, Bytes::new(7));
+        sample.table_mut(Entity::Cgroup).entry("/web").row.set(CGROUP_CURRENT, Bytes::new(7));
         assert_eq!(
-            sample
-                .table_mut(Entity::Cgroup)
-                .entry("/web")
-                .row
-                .get(CGROUP_CURRENT),
+            sample.table_mut(Entity::Cgroup).entry("/web").row.get(CGROUP_CURRENT),
             Some(Bytes::new(7))
         );
         assert_eq!(sample.table(Entity::Cgroup).rows().len(), 1);

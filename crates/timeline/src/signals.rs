@@ -56,7 +56,8 @@ signals! {
         MEM_FREE: Gauge<Bytes> = "mem.free", MEMINFO, "MemFree", 1024, "", "kbmemfree", "mem.util.free", "node_memory_MemFree_bytes",
             "Unused RAM; what can be allocated is mem.available.";
         MEM_AVAILABLE: Gauge<Bytes> = "mem.available", MEMINFO, "MemAvailable", 1024, "3.14", "kbavail", "mem.util.available", "node_memory_MemAvailable_bytes",
-            "The kernel's estimate of what can be allocated without swapping; contains page cache that the workload may need.";
+            "The kernel's estimate of what can be allocated without swapping; contains page cache \
+             that the workload may need.";
         MEM_BUFFERS: Gauge<Bytes> = "mem.buffers", MEMINFO, "Buffers", 1024, "", "kbbuffers", "mem.util.bufmem", "node_memory_Buffers_bytes",
             "Page cache of block devices: file-system metadata.";
         MEM_CACHED: Gauge<Bytes> = "mem.cached", MEMINFO, "Cached", 1024, "", "kbcached", "mem.util.cached", "node_memory_Cached_bytes",
@@ -218,7 +219,8 @@ signals! {
         PGALLOC: Counter<Pages> = "vm.pgalloc", VMSTAT, "pgalloc_*", 1, "", "", "", "",
             "Pages allocated, all zones.";
         PGSKIP: Counter<Pages> = "vm.pgskip", VMSTAT, "pgskip_*", 1, "4.8", "", "", "",
-            "Pages passed over by reclaim because they lie in a zone that would not help, all zones.";
+            "Pages passed over by reclaim because they lie in a zone that would not help, all \
+             zones.";
         PGACTIVATE: Counter<Pages> = "vm.pgactivate", VMSTAT, "pgactivate", 1, "", "", "mem.vmstat.pgactivate", "",
             "Pages moved to an active list.";
         PGDEACTIVATE: Counter<Pages> = "vm.pgdeactivate", VMSTAT, "pgdeactivate", 1, "", "", "mem.vmstat.pgdeactivate", "",
@@ -266,13 +268,15 @@ signals! {
         SLABS_SCANNED: Counter<Count> = "vm.slabs_scanned", VMSTAT, "slabs_scanned", 1, "", "", "mem.vmstat.slabs_scanned", "",
             "Kernel objects scanned by reclaim.";
         REFAULT: Counter<Pages> = "vm.workingset_refault", VMSTAT, "workingset_refault", 1, "3.15 to 5.8", "", "mem.vmstat.workingset_refault", "",
-            "Refaulted file pages on kernels before 5.9, which track no anonymous pages (mm/vmscan.c, __remove_mapping).";
+            "Refaulted file pages on kernels before 5.9, which track no anonymous pages \
+             (mm/vmscan.c, __remove_mapping).";
         REFAULT_ANON: Counter<Pages> = "vm.workingset_refault_anon", VMSTAT, "workingset_refault_anon", 1, "5.9", "", "", "",
             "Refaulted anonymous pages: swapped in again after eviction.";
         REFAULT_FILE: Counter<Pages> = "vm.workingset_refault_file", VMSTAT, "workingset_refault_file", 1, "5.9", "", "", "",
             "Refaulted file pages: read again after eviction.";
         ACTIVATE_ANON: Counter<Pages> = "vm.workingset_activate_anon", VMSTAT, "workingset_activate_anon", 1, "5.9", "", "", "",
-            "Refaulted anonymous pages that belong to the working set and were made active at once.";
+            "Refaulted anonymous pages that belong to the working set and were made active at \
+             once.";
         ACTIVATE_FILE: Counter<Pages> = "vm.workingset_activate_file", VMSTAT, "workingset_activate_file", 1, "5.9", "", "", "",
             "Refaulted file pages that belong to the working set and were made active at once.";
         RESTORE_ANON: Counter<Pages> = "vm.workingset_restore_anon", VMSTAT, "workingset_restore_anon", 1, "5.9", "", "", "",
@@ -280,7 +284,8 @@ signals! {
         RESTORE_FILE: Counter<Pages> = "vm.workingset_restore_file", VMSTAT, "workingset_restore_file", 1, "5.9", "", "", "",
             "Refaulted file pages that had been active before.";
         SHADOW_NODES_DROPPED: Counter<Count> = "vm.workingset_nodereclaim", VMSTAT, "workingset_nodereclaim", 1, "3.15", "", "mem.vmstat.workingset_nodereclaim", "",
-            "Shadow nodes freed: the page cache's record of evicted pages. Where it rises, refaults are undercounted.";
+            "Shadow nodes freed: the page cache's record of evicted pages. Where it rises, \
+             refaults are undercounted.";
         NR_DIRTIED: Counter<Pages> = "vm.nr_dirtied", VMSTAT, "nr_dirtied", 1, "2.6.37", "", "mem.vmstat.nr_dirtied", "",
             "Pages made dirty.";
         NR_WRITTEN: Counter<Pages> = "vm.nr_written", VMSTAT, "nr_written", 1, "2.6.37", "", "mem.vmstat.nr_written", "",
@@ -374,33 +379,45 @@ signals! {
         PSI_MEMORY_FULL: Counter<Micros> = "psi.memory.full", MEMORY_PRESSURE, "full total", 1, "4.20", "%fmem", "kernel.all.pressure.memory.full.total", "node_pressure_memory_stalled_seconds_total",
             "Time for which all running tasks waited for memory.";
         PSI_MEMORY_SOME_AVG10: Gauge<Micros> = "psi.memory.some.avg10", MEMORY_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task waited for memory, averaged by the kernel over the last 10 s.";
+            "Time per second for which at least one task waited for memory, averaged by the kernel \
+             over the last 10 s.";
         PSI_MEMORY_SOME_AVG60: Gauge<Micros> = "psi.memory.some.avg60", MEMORY_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task waited for memory, averaged by the kernel over the last minute.";
+            "Time per second for which at least one task waited for memory, averaged by the kernel \
+             over the last minute.";
         PSI_MEMORY_SOME_AVG300: Gauge<Micros> = "psi.memory.some.avg300", MEMORY_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task waited for memory, averaged by the kernel over the last 5 minutes.";
+            "Time per second for which at least one task waited for memory, averaged by the kernel \
+             over the last 5 minutes.";
         PSI_MEMORY_FULL_AVG10: Gauge<Micros> = "psi.memory.full.avg10", MEMORY_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
-            "Time per second for which all running tasks waited for memory, averaged by the kernel over the last 10 s.";
+            "Time per second for which all running tasks waited for memory, averaged by the kernel \
+             over the last 10 s.";
         PSI_MEMORY_FULL_AVG60: Gauge<Micros> = "psi.memory.full.avg60", MEMORY_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
-            "Time per second for which all running tasks waited for memory, averaged by the kernel over the last minute.";
+            "Time per second for which all running tasks waited for memory, averaged by the kernel \
+             over the last minute.";
         PSI_MEMORY_FULL_AVG300: Gauge<Micros> = "psi.memory.full.avg300", MEMORY_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
-            "Time per second for which all running tasks waited for memory, averaged by the kernel over the last 5 minutes.";
+            "Time per second for which all running tasks waited for memory, averaged by the kernel \
+             over the last 5 minutes.";
         PSI_IO_SOME: Counter<Micros> = "psi.io.some", IO_PRESSURE, "some total", 1, "4.20", "%sio", "kernel.all.pressure.io.some.total", "node_pressure_io_waiting_seconds_total",
             "Time for which at least one task waited for I/O.";
         PSI_IO_FULL: Counter<Micros> = "psi.io.full", IO_PRESSURE, "full total", 1, "4.20", "%fio", "kernel.all.pressure.io.full.total", "node_pressure_io_stalled_seconds_total",
             "Time for which all running tasks waited for I/O.";
         PSI_IO_SOME_AVG10: Gauge<Micros> = "psi.io.some.avg10", IO_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task waited for I/O, averaged by the kernel over the last 10 s.";
+            "Time per second for which at least one task waited for I/O, averaged by the kernel \
+             over the last 10 s.";
         PSI_IO_SOME_AVG60: Gauge<Micros> = "psi.io.some.avg60", IO_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task waited for I/O, averaged by the kernel over the last minute.";
+            "Time per second for which at least one task waited for I/O, averaged by the kernel \
+             over the last minute.";
         PSI_IO_SOME_AVG300: Gauge<Micros> = "psi.io.some.avg300", IO_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task waited for I/O, averaged by the kernel over the last 5 minutes.";
+            "Time per second for which at least one task waited for I/O, averaged by the kernel \
+             over the last 5 minutes.";
         PSI_IO_FULL_AVG10: Gauge<Micros> = "psi.io.full.avg10", IO_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
-            "Time per second for which all running tasks waited for I/O, averaged by the kernel over the last 10 s.";
+            "Time per second for which all running tasks waited for I/O, averaged by the kernel \
+             over the last 10 s.";
         PSI_IO_FULL_AVG60: Gauge<Micros> = "psi.io.full.avg60", IO_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
-            "Time per second for which all running tasks waited for I/O, averaged by the kernel over the last minute.";
+            "Time per second for which all running tasks waited for I/O, averaged by the kernel \
+             over the last minute.";
         PSI_IO_FULL_AVG300: Gauge<Micros> = "psi.io.full.avg300", IO_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
-            "Time per second for which all running tasks waited for I/O, averaged by the kernel over the last 5 minutes.";
+            "Time per second for which all running tasks waited for I/O, averaged by the kernel \
+             over the last 5 minutes.";
         PSI_CPU_SOME: Counter<Micros> = "psi.cpu.some", CPU_PRESSURE, "some total", 1, "4.20", "%scpu", "kernel.all.pressure.cpu.some.total", "node_pressure_cpu_waiting_seconds_total",
             "Time for which at least one task waited for a CPU.";
         PSI_CPU_FULL: Counter<Micros> = "psi.cpu.full", CPU_PRESSURE, "full total", 1, "5.13", "", "", "",
@@ -424,7 +441,8 @@ signals! {
         CPU_GUEST: Counter<Ticks> = "cpu.guest", STAT, "cpu guest", 1, "", "%guest", "kernel.all.cpu.guest", "node_cpu_guest_seconds_total{mode=\"user\"}",
             "CPU time spent on guests that run on this host, all CPUs; a part of user.";
         CPU_GUEST_NICE: Counter<Ticks> = "cpu.guest_nice", STAT, "cpu guest_nice", 1, "", "%gnice", "kernel.all.cpu.guest_nice", "node_cpu_guest_seconds_total{mode=\"nice\"}",
-            "CPU time spent on guests that run on this host at low priority, all CPUs; a part of nice.";
+            "CPU time spent on guests that run on this host at low priority, all CPUs; a part of \
+             nice.";
         FORKS: Counter<Count> = "cpu.forks", STAT, "processes", 1, "", "proc/s", "kernel.all.sysfork", "node_forks_total",
             "Processes and threads started.";
         TASKS_RUNNING: Gauge<Count> = "cpu.tasks_running", STAT, "procs_running", 1, "", "runq-sz", "kernel.all.running", "node_procs_running",
@@ -448,19 +466,23 @@ signals! {
         UDP_MEM: Gauge<Pages> = "sock.udp_mem", SOCKSTAT, "UDP mem", 1, "", "", "network.sockstat.udp.mem", "node_sockstat_UDP_mem",
             "Memory of UDP sockets.";
         TCP_MEMORY_PRESSURES: Counter<Count> = "sock.tcp_memory_pressures", NETSTAT, "TcpExt TCPMemoryPressures", 1, "4.15", "", "network.tcp.memorypressures", "",
-            "Times TCP entered memory pressure: its sockets exceeded the middle limit of net.ipv4.tcp_mem.";
+            "Times TCP entered memory pressure: its sockets exceeded the middle limit of \
+             net.ipv4.tcp_mem.";
         TCP_MEMORY_ABORTS: Counter<Count> = "sock.tcp_memory_aborts", NETSTAT, "TcpExt TCPAbortOnMemory", 1, "", "", "network.tcp.abortonmemory", "",
-            "TCP connections that were reset for lack of socket memory, or because too many had no owner.";
+            "TCP connections that were reset for lack of socket memory, or because too many had no \
+             owner.";
         CGROUPS: Gauge<Count> = "cgroups.descendants", ROOT_CGROUP_STAT, "nr_descendants", 1, "4.14", "", "", "",
             "Cgroups below the root.";
         CGROUPS_DYING: Gauge<Count> = "cgroups.dying", ROOT_CGROUP_STAT, "nr_dying_descendants", 1, "4.14", "", "", "",
-            "Cgroups that were removed and still hold memory; of v1, those that /proc/cgroups counts beyond the directories.";
+            "Cgroups that were removed and still hold memory; of v1, those that /proc/cgroups \
+             counts beyond the directories.";
         KSM_SHARED: Gauge<Pages> = "ksm.pages_shared", "/sys/kernel/mm/ksm/pages_shared", "1", 1, "2.6.32", "", "mem.ksm.pages_shared", "node_ksmd_pages_shared",
             "Merged pages in use by KSM.";
         KSM_SHARING: Gauge<Pages> = "ksm.pages_sharing", "/sys/kernel/mm/ksm/pages_sharing", "1", 1, "2.6.32", "", "mem.ksm.pages_sharing", "node_ksmd_pages_sharing",
             "Pages that KSM saves.";
         ZFS_ARC: Gauge<Bytes> = "mem.zfs_arc", ARCSTATS, "size", 1, "", "", "zfs.arc.size", "node_zfs_arc_size",
-            "The cache of ZFS (ARC). It shrinks when programs want memory, but the kernel counts it as used.";
+            "The cache of ZFS (ARC). It shrinks when programs want memory, but the kernel counts \
+             it as used.";
         ZFS_ARC_MIN: Gauge<Bytes> = "mem.zfs_arc_min", ARCSTATS, "c_min", 1, "", "", "zfs.arc.c_min", "node_zfs_arc_c_min",
             "What the ARC of ZFS keeps when programs want memory.";
         ZFS_ARC_DATA: Gauge<Bytes> = "mem.zfs_arc_data", ARCSTATS, "data_size", 1, "", "", "", "node_zfs_arc_data_size",
@@ -472,8 +494,10 @@ signals! {
         SWAP_USED: Gauge<Bytes> = "swap.used", DERIVED, "SwapTotal − SwapFree", 1, "", "kbswpused", "swap.used", "",
             "Swap in use.";
         RECORDER_LATE: Gauge<Micros> = "recorder.late", DERIVED, "taken − due", 1, "", "", "", "",
-            "How late the sample was taken. A host that delays its recorder delays other tasks too.";
-        RECORDER_CPU: Counter<Micros> = "recorder.cpu", DERIVED, "user + system of memtide record", 1, "", "", "", "",
+            "How late the sample was taken. A host that delays its recorder delays other tasks \
+             too.";
+        RECORDER_CPU: Counter<Micros> = "recorder.cpu", DERIVED, "user + system of memtide \
+                                                            record", 1, "", "", "", "",
             "CPU time of the recorder.";
         RECORDER_RSS: Gauge<Bytes> = "recorder.rss", DERIVED, "RSS of memtide record", 1, "", "", "", "",
             "Resident memory of the recorder.";
@@ -481,14 +505,16 @@ signals! {
             "Samples lost because the disk did not accept them.";
         SWAPIN_ALL: Counter<Pages> = "vm.swapin_all", DERIVED, "pswpin + zswpin + swpin_zero", 1, "", "", "", "",
             "Pages swapped in from anywhere: swap devices, the zswap pool, zero pages.";
-        MEM_FLOOR_HIGH: Gauge<Bytes> = "mem.floor_high", DERIVED, "Σ zones min(managed, high + protection)", 1, "", "", "", "",
+        MEM_FLOOR_HIGH: Gauge<Bytes> = "mem.floor_high", DERIVED, "Σ zones min(managed, high + \
+                                                            protection)", 1, "", "", "", "",
             "Free memory at which kswapd stops; MemAvailable excludes this much.";
         MEM_UNACCOUNTED: Gauge<Bytes> = "mem.unaccounted", DERIVED, "MemTotal − all terms", 1, "", "", "", "",
             "RAM that no counter covers: allocated by drivers, the network, GPUs, guests.";
         HUGETLB_UNUSED: Gauge<Bytes> = "hugepages.unused", DERIVED, "(HugePages_Free − HugePages_Rsvd) × Hugepagesize", 1, "", "", "", "",
             "Reserved huge pages that are neither allocated nor committed.";
         DIRTY_AND_WRITEBACK: Gauge<Bytes> = "mem.dirty_and_writeback", DERIVED, "Dirty + Writeback", 1, "", "", "", "",
-            "Dirty pages and pages under writeback: what the kernel compares with the dirty limits.";
+            "Dirty pages and pages under writeback: what the kernel compares with the dirty \
+             limits.";
     }
     Node {
         NODE_TOTAL: Gauge<Bytes> = "node.total", NODE_MEMINFO, "MemTotal", 1024, "", "", "mem.numa.util.total", "node_memory_numa_MemTotal",
@@ -538,7 +564,8 @@ signals! {
         ZONE_MANAGED: Gauge<Pages> = "zone.managed", ZONEINFO, "managed", 1, "", "", "mem.zoneinfo.managed", "node_zoneinfo_managed_pages",
             "Pages of the zone that the allocator manages.";
         ZONE_PROTECTION: Gauge<Pages> = "zone.protection", ZONEINFO, "protection", 1, "", "", "", "",
-            "The zone's largest lowmem reserve: withheld from allocations that could use a higher zone.";
+            "The zone's largest lowmem reserve: withheld from allocations that could use a higher \
+             zone.";
         ZONE_PCP: Gauge<Pages> = "zone.pcp", ZONEINFO, "pagesets count", 1, "", "", "", "",
             "Free pages of the zone on per-CPU lists; not in its free pages.";
         ZONE_FREE_CMA: Gauge<Pages> = "zone.free_cma", ZONEINFO, "nr_free_cma", 1, "", "", "mem.zoneinfo.nr_free_cma", "",
@@ -696,9 +723,11 @@ signals! {
         CGROUP_REFAULT_FILE: Counter<Pages> = "cgroup.refault_file", CGROUP_STAT, "workingset_refault_file", 1, "5.9", "", "", "",
             "Refaulted file pages of the cgroup: read again after eviction.";
         CGROUP_ACTIVATE_FILE: Counter<Pages> = "cgroup.activate_file", CGROUP_STAT, "workingset_activate_file", 1, "5.9", "", "", "",
-            "Refaulted file pages of the cgroup that belong to its working set and were made active at once.";
+            "Refaulted file pages of the cgroup that belong to its working set and were made \
+             active at once.";
         CGROUP_SHADOW_NODES_DROPPED: Counter<Count> = "cgroup.nodereclaim", CGROUP_STAT, "workingset_nodereclaim", 1, "4.12", "", "cgroup.memory.stat.workingset.nodereclaim", "",
-            "Shadow nodes of the cgroup freed: the record of its evicted pages. Where it rises, its refaults are undercounted.";
+            "Shadow nodes of the cgroup freed: the record of its evicted pages. Where it rises, \
+             its refaults are undercounted.";
         CGROUP_PGSCAN: Counter<Pages> = "cgroup.pgscan", CGROUP_STAT, "pgscan", 1, "4.13", "", "cgroup.memory.stat.pgscan", "",
             "Pages of the cgroup scanned by reclaim.";
         CGROUP_PGSTEAL: Counter<Pages> = "cgroup.pgsteal", CGROUP_STAT, "pgsteal", 1, "4.13", "", "cgroup.memory.stat.pgsteal", "",
@@ -712,17 +741,23 @@ signals! {
         CGROUP_PSI_MEMORY_FULL: Counter<Micros> = "cgroup.psi.memory.full", CGROUP_MEMORY_PRESSURE, "full total", 1, "4.20", "", "cgroup.pressure.memory.full.total", "",
             "Time for which all tasks of the cgroup waited for memory.";
         CGROUP_PSI_MEMORY_SOME_AVG10: Gauge<Micros> = "cgroup.psi.memory.some.avg10", CGROUP_MEMORY_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task of the cgroup waited for memory, averaged by the kernel over the last 10 s.";
+            "Time per second for which at least one task of the cgroup waited for memory, averaged \
+             by the kernel over the last 10 s.";
         CGROUP_PSI_MEMORY_SOME_AVG60: Gauge<Micros> = "cgroup.psi.memory.some.avg60", CGROUP_MEMORY_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task of the cgroup waited for memory, averaged by the kernel over the last minute.";
+            "Time per second for which at least one task of the cgroup waited for memory, averaged \
+             by the kernel over the last minute.";
         CGROUP_PSI_MEMORY_SOME_AVG300: Gauge<Micros> = "cgroup.psi.memory.some.avg300", CGROUP_MEMORY_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
-            "Time per second for which at least one task of the cgroup waited for memory, averaged by the kernel over the last 5 minutes.";
+            "Time per second for which at least one task of the cgroup waited for memory, averaged \
+             by the kernel over the last 5 minutes.";
         CGROUP_PSI_MEMORY_FULL_AVG10: Gauge<Micros> = "cgroup.psi.memory.full.avg10", CGROUP_MEMORY_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
-            "Time per second for which all tasks of the cgroup waited for memory, averaged by the kernel over the last 10 s.";
+            "Time per second for which all tasks of the cgroup waited for memory, averaged by the \
+             kernel over the last 10 s.";
         CGROUP_PSI_MEMORY_FULL_AVG60: Gauge<Micros> = "cgroup.psi.memory.full.avg60", CGROUP_MEMORY_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
-            "Time per second for which all tasks of the cgroup waited for memory, averaged by the kernel over the last minute.";
+            "Time per second for which all tasks of the cgroup waited for memory, averaged by the \
+             kernel over the last minute.";
         CGROUP_PSI_MEMORY_FULL_AVG300: Gauge<Micros> = "cgroup.psi.memory.full.avg300", CGROUP_MEMORY_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
-            "Time per second for which all tasks of the cgroup waited for memory, averaged by the kernel over the last 5 minutes.";
+            "Time per second for which all tasks of the cgroup waited for memory, averaged by the \
+             kernel over the last 5 minutes.";
         CGROUP_PSI_IO_SOME: Counter<Micros> = "cgroup.psi.io.some", CGROUP_IO_PRESSURE, "some total", 1, "4.20", "", "cgroup.pressure.io.some.total", "",
             "Time for which at least one task of the cgroup waited for I/O.";
         CGROUP_PSI_IO_FULL: Counter<Micros> = "cgroup.psi.io.full", CGROUP_IO_PRESSURE, "full total", 1, "4.20", "", "cgroup.pressure.io.full.total", "",
@@ -740,7 +775,8 @@ signals! {
         PROC_STIME: Counter<Ticks> = "proc.stime", PROCESS_STAT, "15 stime", 1, "", "", "proc.psinfo.stime", "",
             "CPU time of the process in the kernel.";
         PROC_CPU: Gauge<Micros> = "proc.cpu", DERIVED, "utime + stime of an interval", 1, "", "", "", "",
-            "CPU time per second, as top prints it of the interval before and ps of the whole life (%CPU); memtide itself reads proc.utime and proc.stime.";
+            "CPU time per second, as top prints it of the interval before and ps of the whole life \
+             (%CPU); memtide itself reads proc.utime and proc.stime.";
         PROC_THREADS: Gauge<Count> = "proc.threads", PROCESS_STAT, "20 num_threads", 1, "", "", "proc.psinfo.threads", "",
             "Threads of the process.";
         PROC_SIZE: Gauge<Bytes> = "proc.size", PROCESS_STAT, "23 vsize", 1, "", "", "proc.psinfo.vsize", "",
@@ -812,15 +848,18 @@ signals! {
         PROC_HEAP_RESIDENT: Gauge<Bytes> = "proc.heap_resident", HEAP, "resident", 1, "", "", "", "",
             "Resident memory of the malloc heap.";
         PROC_HEAP_FREE_RESIDENT: Gauge<Bytes> = "proc.heap_free_resident", HEAP, "free_resident", 1, "", "", "", "",
-            "Free memory of the malloc heap that is still resident, the caches of threads included.";
+            "Free memory of the malloc heap that is still resident, the caches of threads \
+             included.";
         PROC_HEAP_RETURNABLE: Gauge<Bytes> = "proc.heap_returnable", HEAP, "returnable", 1, "", "", "", "",
             "Resident memory that malloc_trim would return to the kernel.";
         PROC_HEAP_UNKNOWN: Gauge<Bytes> = "proc.heap_unknown", HEAP, "unknown", 1, "", "", "", "",
-            "By how much the heap's figures may be wrong: what could not be read or understood, or changed meanwhile.";
+            "By how much the heap's figures may be wrong: what could not be read or understood, or \
+             changed meanwhile.";
         PROC_HEAP_ARENAS: Gauge<Count> = "proc.heap_arenas", HEAP, "arenas", 1, "", "", "", "",
             "Arenas of malloc: glibc gives threads their own.";
         PROC_RUNTIME_HEAP: Gauge<Bytes> = "proc.runtime_heap", HEAP, "runtime", 1, "", "", "", "",
-            "Resident memory of heaps that a runtime or another allocator than glibc's manages: Java's, Go's, V8's, CPython's, Ruby's pages, jemalloc's.";
+            "Resident memory of heaps that a runtime or another allocator than glibc's manages: \
+             Java's, Go's, V8's, CPython's, Ruby's pages, jemalloc's.";
     }
     Service {
         SERVICE_PROCESSES: Gauge<Count> = "service.processes", DERIVED, "number of processes", 1, "", "", "", "",
@@ -830,21 +869,26 @@ signals! {
         SERVICE_RSS_ANON: Gauge<Bytes> = "service.rss_anon", DERIVED, "Σ processes' RssAnon", 1, "", "", "", "",
             "Resident anonymous memory of the service's processes.";
         SERVICE_RSS_FILE: Gauge<Bytes> = "service.rss_file", DERIVED, "Σ processes' RssFile", 1, "", "", "", "",
-            "Resident file pages mapped by the service's processes; shared pages count for each of them.";
+            "Resident file pages mapped by the service's processes; shared pages count for each of \
+             them.";
         SERVICE_RSS_SHMEM: Gauge<Bytes> = "service.rss_shmem", DERIVED, "Σ processes' RssShmem", 1, "", "", "", "",
-            "Resident shared memory of the service's processes; shared pages count for each of them.";
+            "Resident shared memory of the service's processes; shared pages count for each of \
+             them.";
         SERVICE_SWAP: Gauge<Bytes> = "service.swap", DERIVED, "Σ processes' VmSwap", 1, "", "", "", "",
             "Anonymous memory of the service's processes in swap.";
         SERVICE_PSS: Gauge<Bytes> = "service.pss", DERIVED, "Σ processes' last known Pss", 1, "", "", "", "",
             "PSS of the service's processes where it was read, each as old as its last reading.";
-        SERVICE_CPU: Counter<Ticks> = "service.cpu", DERIVED, "Σ increases of processes' utime + stime", 1, "", "", "", "",
-            "CPU time of the service's processes since recording began, those that have ended included.";
+        SERVICE_CPU: Counter<Ticks> = "service.cpu", DERIVED, "Σ increases of processes' utime + \
+                                                            stime", 1, "", "", "", "",
+            "CPU time of the service's processes since recording began, those that have ended \
+             included.";
         SERVICE_MAJFLT: Counter<Count> = "service.majflt", DERIVED, "Σ increases of processes' majflt", 1, "", "", "", "",
             "Page faults of the service's processes that waited for a disk, since recording began.";
         SERVICE_READ_BYTES: Counter<Bytes> = "service.read_bytes", DERIVED, "Σ increases of processes' read_bytes", 1, "", "", "", "",
             "Bytes read from storage for the service's processes, since recording began.";
         SERVICE_WRITE_BYTES: Counter<Bytes> = "service.write_bytes", DERIVED, "Σ increases of processes' write_bytes", 1, "", "", "", "",
-            "Bytes that the service's processes caused to be written to storage, since recording began.";
+            "Bytes that the service's processes caused to be written to storage, since recording \
+             began.";
     }
 }
 
@@ -925,17 +969,9 @@ mod tests {
         let mut meanings = HashSet::new();
         for def in ALL {
             assert!(names.insert(def.name), "{} is declared twice", def.name);
-            assert!(
-                sources.insert((def.file, def.field)),
-                "{} shares its source",
-                def.name
-            );
+            assert!(sources.insert((def.file, def.field)), "{} shares its source", def.name);
             assert!(def.meaning.ends_with('.'), "{}", def.name);
-            assert!(
-                meanings.insert(def.meaning),
-                "{} means what another signal means",
-                def.name
-            );
+            assert!(meanings.insert(def.meaning), "{} means what another signal means", def.name);
             assert!(
                 def.name
                     .chars()

@@ -99,11 +99,7 @@ impl Source {
         Self {
             timeline,
             facts,
-            origin: Origin {
-                kind,
-                name: name.into(),
-                ..Origin::default()
-            },
+            origin: Origin { kind, name: name.into(), ..Origin::default() },
             ..Self::default()
         }
     }

@@ -20,13 +20,7 @@ pub struct Stretch {
 impl Stretch {
     /// The stretch of a source without samples.
     pub const fn empty() -> Self {
-        Self {
-            first: 0,
-            last: 0,
-            from: Span::ZERO,
-            to: Span::ZERO,
-            recorded: Span::ZERO,
-        }
+        Self { first: 0, last: 0, from: Span::ZERO, to: Span::ZERO, recorded: Span::ZERO }
     }
 
     /// The recorded time: without gaps, suspends and reboots.

@@ -132,18 +132,12 @@ impl Timeline {
 
     /// A timeline of a part of a source, which is copied into another one: it may take half the memory.
     pub fn of_a_part() -> Self {
-        Self {
-            budget: MemoryBudget::of_a_part(),
-            ..Self::default()
-        }
+        Self { budget: MemoryBudget::of_a_part(), ..Self::default() }
     }
 
     /// A timeline of a recorder's own samples: entities alone are bounded, as none of its samples may be lost.
     pub fn of_own_samples() -> Self {
-        Self {
-            budget: MemoryBudget::of_own_samples(),
-            ..Self::default()
-        }
+        Self { budget: MemoryBudget::of_own_samples(), ..Self::default() }
     }
 
     /// Appends a sample.
@@ -316,25 +310,18 @@ impl Timeline {
             self.left_out.entity_rows += 1;
             return None;
         }
-        let label = if label.is_empty() {
-            key
-        } else {
-            start_of(label, Self::NAME_LEN_MAX)
-        };
+        let label = if label.is_empty() { key } else { start_of(label, Self::NAME_LEN_MAX) };
         let group = start_of(group, Self::NAME_LEN_MAX);
-        let series = self
-            .entities
-            .entry((entity, key.to_owned()))
-            .or_insert_with(|| {
-                self.budget.take(MemoryBudget::of_entity(key, label, group));
-                EntitySeries {
-                    entity,
-                    key: key.to_owned(),
-                    label: String::new(),
-                    group: String::new(),
-                    columns: Readings::default(),
-                }
-            });
+        let series = self.entities.entry((entity, key.to_owned())).or_insert_with(|| {
+            self.budget.take(MemoryBudget::of_entity(key, label, group));
+            EntitySeries {
+                entity,
+                key: key.to_owned(),
+                label: String::new(),
+                group: String::new(),
+                columns: Readings::default(),
+            }
+        });
         if series.label != label {
             label.clone_into(&mut series.label);
         }
@@ -402,10 +389,9 @@ impl Timeline {
     /// The time from the first sample to the last, without the unknown time between segments.
     pub fn duration(&self) -> Span {
         let first = self.times.first().copied().unwrap_or_default();
-        self.segment_starts()
-            .fold(self.last_time() - first, |duration, at| {
-                duration - (self.times[at] - self.times[at - 1])
-            })
+        self.segment_starts().fold(self.last_time() - first, |duration, at| {
+            duration - (self.times[at] - self.times[at - 1])
+        })
     }
 
     /// The recorded time: without gaps, suspends, reboots and the time between segments.
@@ -415,28 +401,21 @@ impl Timeline {
     }
 
     fn segment_starts(&self) -> impl Iterator<Item = usize> + '_ {
-        self.breaks
-            .iter()
-            .filter(|gap| gap.kind == BreakKind::NewSegment)
-            .map(|gap| gap.before)
+        self.breaks.iter().filter(|gap| gap.kind == BreakKind::NewSegment).map(|gap| gap.before)
     }
 
     /// The median interval between samples; `None` with fewer than two. In a downsampled timeline it is the coarsest
     /// interval, that of the downsampled samples.
     pub fn interval(&self) -> Option<Span> {
         let starts_segment = self.broken(|kind| kind == BreakKind::NewSegment);
-        let steps = (1..self.len())
-            .filter(|at| !starts_segment[*at])
-            .map(|at| (at - 1, at));
+        let steps = (1..self.len()).filter(|at| !starts_segment[*at]).map(|at| (at - 1, at));
         self.median_interval(steps)
     }
 
     /// The median of steps between two samples; where there are steps to downsampled samples, the median of these.
     fn median_interval(&self, steps: impl Iterator<Item = (usize, usize)> + Clone) -> Option<Span> {
         let elapsed = |(from, to): (usize, usize)| self.times[to] - self.times[from];
-        let downsampled = steps
-            .clone()
-            .filter(|(_, to)| self.resolution_at(*to).is_some());
+        let downsampled = steps.clone().filter(|(_, to)| self.resolution_at(*to).is_some());
         median(downsampled.map(elapsed)).or_else(|| median(steps.map(elapsed)))
     }
 
@@ -494,9 +473,7 @@ impl Timeline {
 
     /// Fields that are not in the catalogue: file, name, last value.
     pub fn unknown(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
-        self.unknown
-            .iter()
-            .map(|((file, field), value)| (*file, field.as_str(), *value))
+        self.unknown.iter().map(|((file, field), value)| (*file, field.as_str(), *value))
     }
 
     /// The last reading of a host signal: for a counter, its total since boot.
@@ -569,11 +546,7 @@ impl Timeline {
 
     /// The samples that follow a break of rates, in order.
     fn rate_breaks(&self) -> Vec<usize> {
-        self.breaks
-            .iter()
-            .filter(|gap| gap.kind.breaks_rates())
-            .map(|gap| gap.before)
-            .collect()
+        self.breaks.iter().filter(|gap| gap.kind.breaks_rates()).map(|gap| gap.before).collect()
     }
 
     /// For each sample, whether it follows a break that `by` admits.
@@ -586,8 +559,7 @@ impl Timeline {
     }
 
     fn clock(&self) -> &TimelineClock {
-        self.clock
-            .get_or_init(|| TimelineClock::new(&self.times, &self.rate_breaks()))
+        self.clock.get_or_init(|| TimelineClock::new(&self.times, &self.rate_breaks()))
     }
 }
 

@@ -22,11 +22,8 @@ pub struct Track<Q> {
 /// The value below which this share of sorted values lies (nearest rank); `None` where there are no values.
 pub fn quantile(sorted: &[f64], share: Ratio) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss
-    )] // an index
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    // an index
     let rank = (share.get().clamp(0.0, 1.0) * last as f64).round() as usize;
     sorted.get(rank).copied()
 }
@@ -34,11 +31,7 @@ pub fn quantile(sorted: &[f64], share: Ratio) -> Option<f64> {
 impl<Q: Quantity> Track<Q> {
     pub(crate) fn new(clock: TimelineClock, values: Vec<Option<f64>>) -> Self {
         debug_assert_eq!(clock.len(), values.len());
-        Self {
-            clock,
-            values,
-            quantity: PhantomData,
-        }
+        Self { clock, values, quantity: PhantomData }
     }
 
     /// When each sample was taken.
@@ -68,12 +61,7 @@ impl<Q: Quantity> Track<Q> {
 
     /// The last measured value.
     pub fn last(&self) -> Option<Q> {
-        self.values
-            .iter()
-            .rev()
-            .flatten()
-            .next()
-            .map(|v| Q::from_f64(*v))
+        self.values.iter().rev().flatten().next().map(|v| Q::from_f64(*v))
     }
 
     /// The smallest value and its sample.
@@ -114,11 +102,7 @@ impl<Q: Quantity> Track<Q> {
 
     /// The samples that cover the time of a stretch: all but its first, unless it has only one.
     fn inside(&self, stretch: &Stretch) -> std::ops::Range<usize> {
-        let first = if stretch.first == stretch.last {
-            stretch.first
-        } else {
-            stretch.first + 1
-        };
+        let first = if stretch.first == stretch.last { stretch.first } else { stretch.first + 1 };
         first..(stretch.last + 1).min(self.values.len())
     }
 
@@ -206,11 +190,7 @@ impl<Q: Quantity> Track<Q> {
     pub fn is(&self, test: impl Fn(Q) -> bool) -> Condition {
         Condition {
             clock: self.clock.clone(),
-            holds: self
-                .values
-                .iter()
-                .map(|v| v.map(|value| test(Q::from_f64(value))))
-                .collect(),
+            holds: self.values.iter().map(|v| v.map(|value| test(Q::from_f64(value)))).collect(),
         }
     }
 
@@ -240,11 +220,7 @@ impl<Q: Quantity> Track<Q> {
     pub fn zip(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self::new(
             self.clock.clone(),
-            self.values
-                .iter()
-                .zip(&other.values)
-                .map(|(a, b)| Some(f((*a)?, (*b)?)))
-                .collect(),
+            self.values.iter().zip(&other.values).map(|(a, b)| Some(f((*a)?, (*b)?))).collect(),
         )
     }
 
@@ -267,11 +243,7 @@ impl<Q: Quantity> Track<Q> {
     pub fn or_else(&self, other: &Self) -> Self {
         Self::new(
             self.clock.clone(),
-            self.values
-                .iter()
-                .zip(&other.values)
-                .map(|(a, b)| a.or(*b))
-                .collect(),
+            self.values.iter().zip(&other.values).map(|(a, b)| a.or(*b)).collect(),
         )
     }
 
@@ -308,18 +280,11 @@ impl<Q: Quantity> Track<Q> {
     /// The same numbers as values of another quantity; the caller ensures that they are.
     #[must_use]
     pub fn cast<R: Quantity>(self) -> Track<R> {
-        Track {
-            clock: self.clock,
-            values: self.values,
-            quantity: PhantomData,
-        }
+        Track { clock: self.clock, values: self.values, quantity: PhantomData }
     }
 
     fn mapped<R: Quantity>(&self, f: impl Fn(f64) -> f64) -> Track<R> {
-        Track::new(
-            self.clock.clone(),
-            self.values.iter().map(|v| v.map(&f)).collect(),
-        )
+        Track::new(self.clock.clone(), self.values.iter().map(|v| v.map(&f)).collect())
     }
 
     /// The whole track as a stretch; `None` without samples.
@@ -358,11 +323,7 @@ impl Track<PerSecond<Micros>> {
 impl Track<PerSecond<Ticks>> {
     /// CPU time as a number of busy CPUs.
     pub fn to_cpus(&self, ticks_per_second: u64) -> Track<Ratio> {
-        self.mapped(|ticks| {
-            PerSecond::<Ticks>::new(ticks)
-                .to_cpus(ticks_per_second)
-                .get()
-        })
+        self.mapped(|ticks| PerSecond::<Ticks>::new(ticks).to_cpus(ticks_per_second).get())
     }
 }
 
@@ -374,26 +335,11 @@ mod tests {
     #[test]
     fn the_mean_before_a_sample_levels_bursts_and_is_not_longer_than_asked() {
         let seconds = Span::from_secs(2);
-        let bursts: Track<Bytes> = track(&[
-            None,
-            Some(8.0),
-            Some(0.0),
-            Some(0.0),
-            Some(0.0),
-            None,
-            Some(6.0),
-        ]);
+        let bursts: Track<Bytes> =
+            track(&[None, Some(8.0), Some(0.0), Some(0.0), Some(0.0), None, Some(6.0)]);
         assert_eq!(
             bursts.mean_before(seconds).values(),
-            [
-                None,
-                Some(8.0),
-                Some(4.0),
-                Some(0.0),
-                Some(0.0),
-                None,
-                Some(6.0)
-            ]
+            [None, Some(8.0), Some(4.0), Some(0.0), Some(0.0), None, Some(6.0)]
         );
     }
 
@@ -402,10 +348,7 @@ mod tests {
     }
 
     fn track<Q: Quantity>(values: &[Option<f64>]) -> Track<Q> {
-        Track::new(
-            clock((0..values.len() as u64).map(Span::from_secs), &[]),
-            values.to_vec(),
-        )
+        Track::new(clock((0..values.len() as u64).map(Span::from_secs), &[]), values.to_vec())
     }
 
     #[test]

@@ -15,30 +15,19 @@ type NameOf = fn(&SignalDef) -> &'static str;
 
 #[test]
 fn every_name_in_another_tool_was_looked_up_there() {
-    let tools: [(&str, &str, NameOf); 2] = [
-        ("pcp", PCP, |def| def.pcp),
-        ("node_exporter", NODE_EXPORTER, |def| def.node_exporter),
-    ];
+    let tools: [(&str, &str, NameOf); 2] =
+        [("pcp", PCP, |def| def.pcp), ("node_exporter", NODE_EXPORTER, |def| def.node_exporter)];
     for (tool, list, name_of) in tools {
         let mut lines = list.lines();
         let head = lines.next().unwrap_or_default();
-        assert!(
-            head.starts_with("# ") && head.contains(" looked up 20"),
-            "{tool}: {head}"
-        );
+        assert!(head.starts_with("# ") && head.contains(" looked up 20"), "{tool}: {head}");
         let looked_up: BTreeSet<_> = lines.collect();
-        let used: BTreeSet<_> = ALL
-            .iter()
-            .map(|def| metric(name_of(def)))
-            .filter(|name| !name.is_empty())
-            .collect();
+        let used: BTreeSet<_> =
+            ALL.iter().map(|def| metric(name_of(def))).filter(|name| !name.is_empty()).collect();
         let unknown: Vec<_> = used.difference(&looked_up).collect();
         assert!(unknown.is_empty(), "{tool}: not looked up: {unknown:?}");
         let unused: Vec<_> = looked_up.difference(&used).collect();
-        assert!(
-            unused.is_empty(),
-            "{tool}: in the list for nothing: {unused:?}"
-        );
+        assert!(unused.is_empty(), "{tool}: in the list for nothing: {unused:?}");
     }
 }
 

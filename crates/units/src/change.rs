@@ -49,11 +49,7 @@ impl Factor {
     /// The factor from `before` to `after`; `None` unless both are above zero.
     pub fn between(before: f64, after: f64) -> Option<Self> {
         let is_more = after >= before;
-        let times = if is_more {
-            after / before
-        } else {
-            before / after
-        };
+        let times = if is_more { after / before } else { before / after };
         (before > 0.0 && after > 0.0).then_some(Self { is_more, times })
     }
 }

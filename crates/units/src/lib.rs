@@ -14,11 +14,7 @@
 //! ```
 #![warn(clippy::disallowed_methods)]
 // Conversions between floats and integers are deliberate here; each one saturates or is exact below 2^53.
-#![allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss
-)]
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 
 mod change;
 mod format;

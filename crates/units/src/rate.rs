@@ -18,10 +18,7 @@ pub type BytesPerSecond = PerSecond<Bytes>;
 impl<U: Unit> PerSecond<U> {
     /// `per_second` of the unit each second.
     pub const fn new(per_second: f64) -> Self {
-        Self {
-            per_second,
-            unit: PhantomData,
-        }
+        Self { per_second, unit: PhantomData }
     }
 
     /// `increase` spread over `elapsed`; `None` where no time passed.
@@ -137,18 +134,12 @@ mod tests {
     #[test]
     fn rates_print_in_their_unit_per_second() {
         assert_eq!(BytesPerSecond::from_mib(9.9).to_string(), "9.9 MiB/s");
-        assert_eq!(
-            PerSecond::<Pages>::new(11_900.0).to_string(),
-            "11,900 pages/s"
-        );
+        assert_eq!(PerSecond::<Pages>::new(11_900.0).to_string(), "11,900 pages/s");
     }
 
     #[test]
     fn stall_time_is_a_share() {
-        assert_eq!(
-            PerSecond::<Micros>::new(610_000.0).to_share().to_string(),
-            "61 %"
-        );
+        assert_eq!(PerSecond::<Micros>::new(610_000.0).to_share().to_string(), "61 %");
         assert_eq!(Ratio::from_percent(0.05).to_string(), "0.05 %");
         assert_eq!(Ratio::from_percent(7.14).to_string(), "7.1 %");
     }

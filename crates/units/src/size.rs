@@ -134,16 +134,12 @@ impl Bytes {
     /// The size, rounded up to one that prints exactly: a requirement must not lose its last digits when it is printed
     /// with three.
     pub fn rounded_up(self) -> Self {
-        let prefix = (1..=5_u32)
-            .map(|power| 1_u64 << (10 * power))
-            .take_while(|size| *size <= self.0);
+        let prefix =
+            (1..=5_u32).map(|power| 1_u64 << (10 * power)).take_while(|size| *size <= self.0);
         let prefix = prefix.last().unwrap_or(1);
         // Below ten there is one decimal place.
-        let step = if self.0 / prefix < 10 && prefix > 1 {
-            prefix as f64 / 10.0
-        } else {
-            prefix as f64
-        };
+        let step =
+            if self.0 / prefix < 10 && prefix > 1 { prefix as f64 / 10.0 } else { prefix as f64 };
         Self::from_f64(((self.as_f64() / step).ceil() * step).ceil())
     }
 
@@ -219,11 +215,7 @@ impl PartialOrd for Limit {
 impl Quantity for Limit {
     const NAME: &'static str = "bytes";
     fn from_f64(value: f64) -> Self {
-        if value.is_infinite() {
-            Self::Unlimited
-        } else {
-            Self::Bytes(Bytes::from_f64(value))
-        }
+        if value.is_infinite() { Self::Unlimited } else { Self::Bytes(Bytes::from_f64(value)) }
     }
     fn as_f64(self) -> f64 {
         self.limited().map_or(f64::INFINITY, Bytes::as_f64)
@@ -236,11 +228,7 @@ impl Unit for Limit {
         self.limited().map_or(u64::MAX, Bytes::get)
     }
     fn from_raw(raw: u64) -> Self {
-        if raw == u64::MAX {
-            Self::Unlimited
-        } else {
-            Self::Bytes(Bytes(raw))
-        }
+        if raw == u64::MAX { Self::Unlimited } else { Self::Bytes(Bytes(raw)) }
     }
     fn fmt_rate(per_second: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Bytes::fmt_rate(per_second, f)

@@ -158,11 +158,7 @@ impl Span {
     pub fn as_clock(self) -> String {
         let seconds = (self.as_secs_f64()).round() as u64;
         let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        if h > 0 {
-            format!("{h}:{m:02}:{s:02}")
-        } else {
-            format!("{m}:{s:02}")
-        }
+        if h > 0 { format!("{h}:{m:02}:{s:02}") } else { format!("{m}:{s:02}") }
     }
 }
 
@@ -211,18 +207,12 @@ impl WallClock {
 
     /// The time that is `earlier` before this one.
     pub fn minus(self, earlier: Span) -> Self {
-        Self(
-            self.0
-                .saturating_sub(i64::try_from(earlier.0).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_sub(i64::try_from(earlier.0).unwrap_or(i64::MAX)))
     }
 
     /// The time that is `later` after this one.
     pub fn plus(self, later: Span) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(later.0).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_add(i64::try_from(later.0).unwrap_or(i64::MAX)))
     }
 }
 

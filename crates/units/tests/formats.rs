@@ -39,56 +39,20 @@ const NUMBERS: [f64; 30] = [
     1_234_567.0,
 ];
 
-const PREFIXES: [f64; 6] = [
-    1.0,
-    1_024.0,
-    1_048_576.0,
-    1_073_741_824.0,
-    1_099_511_627_776.0,
-    1_125_899_906_842_624.0,
-];
+const PREFIXES: [f64; 6] =
+    [1.0, 1_024.0, 1_048_576.0, 1_073_741_824.0, 1_099_511_627_776.0, 1_125_899_906_842_624.0];
 
 type Print = fn(f64) -> String;
 
 /// Each unit of charts, how its values print, and whether they have prefixes and may be negative.
 const UNITS: [(&str, Print, bool, bool); 7] = [
     ("bytes", bytes, true, true),
-    (
-        "bytes/s",
-        |value| BytesPerSecond::from_f64(value).to_string(),
-        true,
-        true,
-    ),
-    (
-        "pages/s",
-        |value| PerSecond::<Pages>::from_f64(value).to_string(),
-        false,
-        true,
-    ),
-    (
-        "share",
-        |value| Ratio::from_f64(value).to_string(),
-        false,
-        true,
-    ),
-    (
-        "count",
-        |value| Count::from_f64(value).to_string(),
-        false,
-        false,
-    ),
-    (
-        "count/s",
-        |value| PerSecond::<Count>::from_f64(value).to_string(),
-        false,
-        true,
-    ),
-    (
-        "ms",
-        |value| Span::from_secs_f64(value / 1e3).to_string(),
-        false,
-        false,
-    ),
+    ("bytes/s", |value| BytesPerSecond::from_f64(value).to_string(), true, true),
+    ("pages/s", |value| PerSecond::<Pages>::from_f64(value).to_string(), false, true),
+    ("share", |value| Ratio::from_f64(value).to_string(), false, true),
+    ("count", |value| Count::from_f64(value).to_string(), false, false),
+    ("count/s", |value| PerSecond::<Count>::from_f64(value).to_string(), false, true),
+    ("ms", |value| Span::from_secs_f64(value / 1e3).to_string(), false, false),
 ];
 
 /// A size has no sign; a difference of sizes has.
@@ -125,11 +89,7 @@ fn values(unit: &str, has_prefixes: bool, may_be_negative: bool) -> Vec<f64> {
     };
     if has_prefixes {
         values.push(6_501_171.2);
-        values.extend(
-            PREFIXES
-                .iter()
-                .flat_map(|prefix| NUMBERS.map(|number| number * prefix)),
-        );
+        values.extend(PREFIXES.iter().flat_map(|prefix| NUMBERS.map(|number| number * prefix)));
     }
     if may_be_negative {
         values.extend([-0.000_4, -0.25, -1.5, -11_900.0, -6_501_171.2]);

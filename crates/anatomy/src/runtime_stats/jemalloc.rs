@@ -105,8 +105,7 @@ impl JemallocStats {
     /// Returns what decay would return: free pages as counted, or else `resident − active − metadata`.
     pub fn returnable(&self) -> Bytes {
         let rest = || self.resident.saturating_sub(self.active + self.metadata);
-        self.dirty
-            .map_or_else(rest, |dirty| dirty + self.muzzy.unwrap_or_default())
+        self.dirty.map_or_else(rest, |dirty| dirty + self.muzzy.unwrap_or_default())
     }
 
     /// Returns the bins with free regions, the most free memory first.

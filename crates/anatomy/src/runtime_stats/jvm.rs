@@ -118,9 +118,7 @@ impl JvmStats {
         }
         let sizes = stats.categories.iter().map(|category| &category.size);
         stats.is_difference = text.get(start..).is_some_and(has_change)
-            || sizes
-                .clone()
-                .any(|size| size.committed_change != SignedBytes::default());
+            || sizes.clone().any(|size| size.committed_change != SignedBytes::default());
         Ok(stats)
     }
 
@@ -137,17 +135,11 @@ impl JvmStats {
             probe::text::leading_number(text).map(|(count, _)| Count::new(count))
         };
         match self.categories.last_mut() {
-            None => {
-                self.malloc = self
-                    .malloc
-                    .or_else(|| of_malloc().map(|(size, _)| size.now))
-            }
+            None => self.malloc = self.malloc.or_else(|| of_malloc().map(|(size, _)| size.now)),
             Some(category) => {
                 category.malloc =
                     (category.malloc).or_else(|| of_malloc().map(|(size, _)| size.now));
-                category.threads = category
-                    .threads
-                    .or_else(|| counted([b"threads", b"thread"]));
+                category.threads = category.threads.or_else(|| counted([b"threads", b"thread"]));
                 category.classes = category.classes.or_else(|| counted([b"classes", b"class"]));
             }
         }
@@ -195,11 +187,7 @@ pub(super) fn not_tracked(text: &[u8]) -> Option<RuntimeStatsError> {
     lines.find_map(|(line, found)| {
         let begins = |(answer, _): &&(&[u8], &str)| found.starts_with(answer);
         let (_, help) = ANSWERS.iter().find(begins)?;
-        Some(RuntimeStatsError::NotTracked {
-            line,
-            found: printable(found),
-            help,
-        })
+        Some(RuntimeStatsError::NotTracked { line, found: printable(found), help })
     })
 }
 
@@ -284,8 +272,6 @@ fn has_change(report: &[u8]) -> bool {
     let mut lines = probe::text::lines(report).map(|(_, line)| line);
     let total = lines.find(|line| line.starts_with(b"Total:"));
     total.is_some_and(|line| {
-        [&b" +"[..], b" -"]
-            .iter()
-            .any(|sign| memchr::memmem::find(line, sign).is_some())
+        [&b" +"[..], b" -"].iter().any(|sign| memchr::memmem::find(line, sign).is_some())
     })
 }

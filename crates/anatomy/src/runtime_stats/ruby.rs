@@ -69,8 +69,7 @@ pub struct RubyPool {
 impl RubyPool {
     /// Returns the share of slots that are live.
     pub fn occupancy(&self) -> Option<Ratio> {
-        self.live_slots
-            .and_then(|live| share(live, self.eden_slots))
+        self.live_slots.and_then(|live| share(live, self.eden_slots))
     }
 
     /// Returns the size of its free slots.
@@ -99,18 +98,13 @@ impl RubyStats {
         let heaps = report.heaps.unwrap_or_default();
         let mut pools: Vec<RubyPool> = heaps.values().map(GcPool::read).collect();
         let has_pools = !pools.is_empty();
-        let live_slots = stat
-            .heap_live_slots
-            .ok_or_else(|| missing("`heap_live_slots`"))?;
-        let eden_pages = stat
-            .heap_eden_pages
-            .ok_or_else(|| missing("`heap_eden_pages`"))?;
+        let live_slots = stat.heap_live_slots.ok_or_else(|| missing("`heap_live_slots`"))?;
+        let eden_pages = stat.heap_eden_pages.ok_or_else(|| missing("`heap_eden_pages`"))?;
         if let [only] = pools.as_mut_slice() {
             only.live_slots = Some(Count::new(live_slots));
         }
-        let page_size = constants
-            .page_size()
-            .unwrap_or(Bytes::from_kib(if has_pools { 64 } else { 16 }));
+        let page_size =
+            constants.page_size().unwrap_or(Bytes::from_kib(if has_pools { 64 } else { 16 }));
         Ok(Self {
             version: report.ruby,
             pid: report.pid,
@@ -122,10 +116,7 @@ impl RubyStats {
             slot_size: constants.slot.filter(|_| !has_pools).map(Bytes::new),
             page_size,
             eden_pages: Count::new(eden_pages),
-            empty_pages: stat
-                .heap_tomb_pages
-                .or(stat.heap_empty_pages)
-                .map(Count::new),
+            empty_pages: stat.heap_tomb_pages.or(stat.heap_empty_pages).map(Count::new),
             list_places: stat.heap_sorted_length.map(Count::new),
             allocatable_pages: stat.heap_allocatable_pages.map(Count::new),
             pools,
@@ -162,10 +153,7 @@ impl RubyStats {
 
     /// Returns the size of all pages.
     pub fn size(&self) -> Bytes {
-        times(
-            self.page_size,
-            self.eden_pages + self.empty_pages.unwrap_or_default(),
-        )
+        times(self.page_size, self.eden_pages + self.empty_pages.unwrap_or_default())
     }
 
     /// Returns the size of free slots in pages that have a live object; `None` if a pool's live slots are unknown.
@@ -215,11 +203,7 @@ struct GcConstants {
 impl GcConstants {
     /// The size of a page: named since Ruby 3.1; before, the power of two that its slots fill.
     fn page_size(&self) -> Option<Bytes> {
-        let filled = || {
-            self.objects?
-                .checked_mul(self.slot?)?
-                .checked_next_power_of_two()
-        };
+        let filled = || self.objects?.checked_mul(self.slot?)?.checked_next_power_of_two();
         self.page.or_else(filled).map(Bytes::new)
     }
 }
@@ -236,10 +220,7 @@ struct GcPool {
 
 impl GcPool {
     fn read(&self) -> RubyPool {
-        let counted = || {
-            self.total_allocated_objects?
-                .checked_sub(self.total_freed_objects?)
-        };
+        let counted = || self.total_allocated_objects?.checked_sub(self.total_freed_objects?);
         RubyPool {
             slot_size: Bytes::new(self.slot_size),
             eden_pages: Count::new(self.heap_eden_pages),

@@ -72,7 +72,8 @@ fn what_is_no_report_names_all_three_kinds_and_their_commands() {
     let error = RuntimeStats::parse(b"\n\x1b[2Jhello\nworld").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "expected Ruby's GC.stat as JSON, the JVM's Native Memory Tracking or jemalloc's statistics, found ` [2Jhello`"
+        "expected Ruby's GC.stat as JSON, the JVM's Native Memory Tracking or jemalloc's \
+         statistics, found ` [2Jhello`"
     );
     for command in [ruby::SNIPPET, jvm::COMMAND, jemalloc::COMMAND] {
         assert!(error.help().contains(command));
@@ -116,10 +117,7 @@ fn ruby_up_to_3_1_has_slots_of_one_size() {
 #[test]
 fn the_snippet_runs_in_the_ruby_of_this_host() {
     // Nothing to run where there is no Ruby.
-    let Ok(output) = std::process::Command::new("ruby")
-        .args(["-e", ruby::SNIPPET])
-        .output()
-    else {
+    let Ok(output) = std::process::Command::new("ruby").args(["-e", ruby::SNIPPET]).output() else {
         return;
     };
     let stats = ruby(&output.stdout);
@@ -137,11 +135,7 @@ fn ruby_since_3_2_has_pools_and_their_live_slots_add_up() {
     for text in [RUBY_33, RUBY_34, RUBY_40] {
         let stats = ruby(text);
         assert_eq!(stats.pools.len(), 5);
-        let live: u64 = stats
-            .pools
-            .iter()
-            .map(|pool| pool.live_slots.unwrap().get())
-            .sum();
+        let live: u64 = stats.pools.iter().map(|pool| pool.live_slots.unwrap().get()).sum();
         assert!(live.abs_diff(stats.live_slots.get()) < 20, "{stats:?}");
         assert_eq!(stats.page_size, Bytes::from_kib(64));
         let pages: Count = stats.pools.iter().map(|pool| pool.eden_pages).sum();
@@ -169,49 +163,28 @@ fn a_bare_gc_stat_and_the_last_of_several_reports_are_read() {
         br#"{"count":3,"heap_available_slots":1000,"heap_live_slots":900,"heap_eden_pages":3}"#;
     let stats = ruby(bare);
     assert_eq!(percent(stats.slot_occupancy()), 90.0);
-    let text = [
-        b"Loading {production}\n=> nil\n",
-        RUBY_31_HOLES,
-        RUBY_31,
-        b"irb> exit\n",
-    ]
-    .concat();
+    let text = [b"Loading {production}\n=> nil\n", RUBY_31_HOLES, RUBY_31, b"irb> exit\n"].concat();
     assert_eq!(ruby(&text), ruby(RUBY_31));
 }
 
 #[test]
 fn the_jvms_categories_add_up_to_its_total_in_every_scale() {
-    for (text, scale) in [
-        (NMT_17, 1 << 10),
-        (NMT_17_BYTES, 1),
-        (NMT_17_DETAIL, 1 << 10),
-        (NMT_25_MB, 1 << 20),
-    ] {
+    for (text, scale) in
+        [(NMT_17, 1 << 10), (NMT_17_BYTES, 1), (NMT_17_DETAIL, 1 << 10), (NMT_25_MB, 1 << 20)]
+    {
         let stats = jvm(text);
         assert_eq!(stats.scale, Bytes::new(scale));
         assert!(!stats.is_difference);
         let sum: Bytes = stats.categories.iter().map(|one| one.size.committed).sum();
         let rounding = scale * 30;
-        assert!(
-            sum.get().abs_diff(stats.total.committed.get()) <= rounding,
-            "{stats:?}"
-        );
+        assert!(sum.get().abs_diff(stats.total.committed.get()) <= rounding, "{stats:?}");
         let heap = stats.by_committed()[0];
-        assert_eq!(
-            (heap.name.as_str(), heap.size.committed),
-            ("Java Heap", Bytes::from_mib(128))
-        );
+        assert_eq!((heap.name.as_str(), heap.size.committed), ("Java Heap", Bytes::from_mib(128)));
     }
     let stats = jvm(NMT_17);
     assert_eq!(stats.pid, Some(20_702));
     assert_eq!(stats.malloc, Some(Bytes::from_kib(39_623)));
-    let named = |name: &str| {
-        stats
-            .categories
-            .iter()
-            .find(|one| one.name == name)
-            .unwrap()
-    };
+    let named = |name: &str| stats.categories.iter().find(|one| one.name == name).unwrap();
     assert_eq!(named("Thread").threads, Some(Count::new(20)));
     assert_eq!(named("Class").classes, Some(Count::new(499)));
     assert_eq!(named("Other").malloc, Some(Bytes::from_mib(32)));
@@ -251,10 +224,7 @@ fn jemallocs_text_and_json_give_the_same_figures() {
     assert_eq!(percent(text.active_unused_share()), 64.0);
     let json = jemalloc(JEMALLOC_JSON);
     assert_eq!(json.dirty, Some(Bytes::new(21_576 * 4096)));
-    assert_eq!(
-        (json.arenas, text.arenas),
-        (Some(Count::new(9)), Some(Count::new(9)))
-    );
+    assert_eq!((json.arenas, text.arenas), (Some(Count::new(9)), Some(Count::new(9))));
     for stats in [text, json] {
         assert_eq!(stats.bins.len(), 36);
         // What is free in active pages is free in slabs.
@@ -263,10 +233,7 @@ fn jemallocs_text_and_json_give_the_same_figures() {
         assert!((0.98..1.02).contains(&share), "{share}");
         // Decay returns what resident has beyond active and metadata.
         let rest = stats.resident.saturating_sub(stats.active + stats.metadata);
-        assert!(
-            rest.get().abs_diff(stats.returnable().get()) < 2 << 20,
-            "{stats:?}"
-        );
+        assert!(rest.get().abs_diff(stats.returnable().get()) < 2 << 20, "{stats:?}");
         assert_eq!(stats.by_unused()[0].region_size, Bytes::new(2560));
     }
 }
@@ -284,15 +251,18 @@ fn errors_name_the_line_and_what_was_expected() {
         ),
         (
             "Native Memory Tracking:\n\nTotal: reserved=x, committed=3KB",
-            "Native Memory Tracking line 3: expected `reserved=SIZE, committed=SIZE`, found `Total: reserved=x, committed=3KB`",
+            "Native Memory Tracking line 3: expected `reserved=SIZE, committed=SIZE`, found \
+             `Total: reserved=x, committed=3KB`",
         ),
         (
             "Native Memory Tracking:\n",
-            "Native Memory Tracking report: expected `Total: reserved=SIZE, committed=SIZE`, found none",
+            "Native Memory Tracking report: expected `Total: reserved=SIZE, committed=SIZE`, found \
+             none",
         ),
         (
             "___ Begin jemalloc statistics ___\nAllocated: 3, active: \n",
-            "jemalloc statistics line 2: expected `Allocated: N, active: N, metadata: N, resident: N`, found `Allocated: 3, active: `",
+            "jemalloc statistics line 2: expected `Allocated: N, active: N, metadata: N, resident: \
+             N`, found `Allocated: 3, active: `",
         ),
         (
             "{\"jemalloc\": {\"version\": \"5\"}}",
@@ -326,26 +296,14 @@ fn lists_of_hostile_length_are_cut() {
 fn figures(text: &[u8]) {
     match RuntimeStats::parse(text) {
         Ok(RuntimeStats::Ruby(stats)) => {
-            let _ = (
-                stats.slot_occupancy(),
-                stats.list_occupancy(),
-                stats.freed_places(),
-            );
+            let _ = (stats.slot_occupancy(), stats.list_occupancy(), stats.freed_places());
             let _ = (stats.size(), stats.free());
         }
         Ok(RuntimeStats::Jvm(stats)) => {
-            let _ = (
-                stats.by_committed(),
-                stats.fastest_growing(),
-                stats.malloc_total(),
-            );
+            let _ = (stats.by_committed(), stats.fastest_growing(), stats.malloc_total());
         }
         Ok(RuntimeStats::Jemalloc(stats)) => {
-            let _ = (
-                stats.active_unused_share(),
-                stats.returnable(),
-                stats.by_unused(),
-            );
+            let _ = (stats.active_unused_share(), stats.returnable(), stats.by_unused());
         }
         Err(error) => assert!(!error.to_string().is_empty() && !error.help().is_empty()),
     }

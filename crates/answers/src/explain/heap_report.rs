@@ -12,9 +12,7 @@ pub(crate) const ARENAS_MAX: u64 = 2;
 pub(super) fn heap_report(heap: &Heap, with_rows: bool) -> HeapReport {
     let (chunks, pages) = (heap.chunks(), heap.pages());
     let arenas = heap.arenas.iter().zip(0..);
-    let arenas: Vec<ArenaEntry> = arenas
-        .map(|(arena, number)| of_arena(arena, number))
-        .collect();
+    let arenas: Vec<ArenaEntry> = arenas.map(|(arena, number)| of_arena(arena, number)).collect();
     let mut total = entry(&chunks, &pages);
     total.heaps = arenas.iter().map(|arena| arena.heaps).sum();
     total.system_bytes = arenas.iter().map(|arena| arena.system_bytes).sum();
@@ -79,9 +77,7 @@ fn entry(chunks: &ChunkTotals, pages: &PageTotals) -> ArenaEntry {
         free_resident_bytes: pages.free_resident,
         returnable_bytes: pages.returnable,
         thread_top_bytes: pages.thread_tops,
-        pinned_bytes: pages
-            .free_resident
-            .saturating_sub(pages.returnable + pages.thread_tops),
+        pinned_bytes: pages.free_resident.saturating_sub(pages.returnable + pages.thread_tops),
         ..ArenaEntry::default()
     }
 }
@@ -95,9 +91,7 @@ fn sizes(chunks: &ChunkTotals) -> Vec<ChunkSizes> {
         free_chunks: free.chunks,
         free_bytes: free.bytes,
     });
-    entries
-        .filter(|one| one.live_chunks + one.free_chunks > 0)
-        .collect()
+    entries.filter(|one| one.live_chunks + one.free_chunks > 0).collect()
 }
 
 fn rows(heap: &Heap) -> Vec<HeapRow> {

@@ -147,10 +147,7 @@ pub(super) fn recorded(process: &ProcessIdentity) -> Option<GrowthEntry> {
     let key = format!("{}@{}", process.pid, process.start_ticks?);
     let directory = recording_directory::to_read()?;
     let options = OpenOptions {
-        range: TimeRange {
-            since: Some(TimePoint::BeforeEnd(RECORDED)),
-            until: None,
-        },
+        range: TimeRange { since: Some(TimePoint::BeforeEnd(RECORDED)), until: None },
         ..OpenOptions::default()
     };
     let source = import::open_part(&directory, options, &mut |_| ()).ok()?;

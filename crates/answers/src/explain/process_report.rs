@@ -43,10 +43,7 @@ fn limits(limits: &ProcessLimits) -> Vec<LimitEntry> {
         ("locked", limits.locked),
     ];
     let entry = |(name, limit): (&'static str, Option<SoftHard>)| match limit?.soft {
-        Limit::Bytes(size) => Some(LimitEntry {
-            name,
-            bytes: size.get(),
-        }),
+        Limit::Bytes(size) => Some(LimitEntry { name, bytes: size.get() }),
         Limit::Unlimited => None,
     };
     named.into_iter().filter_map(entry).collect()
@@ -125,10 +122,7 @@ pub(super) fn file(root: &Root, row: &FileRow) -> MappedFileEntry {
         cached_bytes: cached,
         length_bytes: row.length.map(Bytes::get),
         other_users: row.users.as_ref().map(|users| users.count as u64),
-        other_names: row
-            .users
-            .as_ref()
-            .map_or_else(Vec::new, |users| names(root, &users.first)),
+        other_names: row.users.as_ref().map_or_else(Vec::new, |users| names(root, &users.first)),
     }
 }
 

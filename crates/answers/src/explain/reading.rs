@@ -71,12 +71,7 @@ impl ProcessReading {
         if pages.is_gone() {
             return Err(ExplainError::Ended(pid));
         }
-        Ok(Self {
-            heap,
-            ranges,
-            anatomy,
-            stopped: None,
-        })
+        Ok(Self { heap, ranges, anatomy, stopped: None })
     }
 
     /// Reads the mappings alone of a process that gave no answer.

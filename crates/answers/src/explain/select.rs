@@ -18,8 +18,7 @@ pub enum ExplainTarget {
 impl ExplainTarget {
     /// A number is a PID, anything else a name.
     pub fn parse(text: &str) -> Self {
-        text.parse()
-            .map_or_else(|_| Self::Name(text.to_owned()), Self::Pid)
+        text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Pid)
     }
 
     /// Returns the processes that are meant; never none. The first is the largest by anonymous memory, and the owners take
@@ -67,11 +66,7 @@ fn memoryless(root: &Root, one: &ProcessIdentity) -> Option<ExplainError> {
     let pid = one.pid;
     match one.facts.state {
         Some('Z' | 'X') => Some(match one.other_thread(root) {
-            Some(thread) => ExplainError::FirstThreadEnded {
-                pid,
-                name: name(),
-                thread,
-            },
+            Some(thread) => ExplainError::FirstThreadEnded { pid, name: name(), thread },
             None => ExplainError::Zombie { pid, name: name() },
         }),
         _ if one.is_kernel_thread => Some(ExplainError::KernelThread { pid, name: name() }),
@@ -86,10 +81,7 @@ fn no_such(root: &Root, pid: u32) -> ExplainError {
         pids.len() > 1 && pids.last() == Some(&pid)
     };
     let here = ProcessIdentity::find(root, inner).unwrap_or_default();
-    ExplainError::NoPid {
-        pid,
-        here: here.first().map(|one| one.pid),
-    }
+    ExplainError::NoPid { pid, here: here.first().map(|one| one.pid) }
 }
 
 #[cfg(test)]
@@ -100,24 +92,13 @@ mod tests {
     fn what_has_no_memory_is_refused_with_the_reason() {
         let root = Root::default();
         let own = std::process::id();
-        assert_eq!(
-            ExplainTarget::Pid(own).select(&root, &[]).unwrap()[0].pid,
-            own
-        );
-        let gone = ExplainTarget::Pid(0x3fff_ffff)
-            .select(&root, &[])
-            .unwrap_err();
+        assert_eq!(ExplainTarget::Pid(own).select(&root, &[]).unwrap()[0].pid, own);
+        let gone = ExplainTarget::Pid(0x3fff_ffff).select(&root, &[]).unwrap_err();
         assert!(matches!(gone, ExplainError::NoPid { here: None, .. }));
         let mut zombie = ProcessIdentity::default();
         zombie.facts.state = Some('Z');
-        assert!(matches!(
-            memoryless(&root, &zombie),
-            Some(ExplainError::Zombie { .. })
-        ));
+        assert!(matches!(memoryless(&root, &zombie), Some(ExplainError::Zombie { .. })));
         assert_eq!(ExplainTarget::parse("12"), ExplainTarget::Pid(12));
-        assert_eq!(
-            ExplainTarget::parse("ruby"),
-            ExplainTarget::Name("ruby".to_owned())
-        );
+        assert_eq!(ExplainTarget::parse("ruby"), ExplainTarget::Name("ruby".to_owned()));
     }
 }

@@ -41,7 +41,8 @@ fn judge(stats: &JemallocStats) -> Judged {
     if unused >= unpurged {
         let lost = stats.active_unused_share().unwrap_or_default();
         let headline = format!(
-            "{unused}, {lost} of the pages in use, are free between allocations: purging cannot return them."
+            "{unused}, {lost} of the pages in use, are free between allocations: purging cannot \
+             return them."
         );
         return Judged::concern("fragmented", headline);
     }
@@ -69,20 +70,14 @@ fn evidence(stats: &JemallocStats, process: &ProcessBeside) -> Vec<String> {
         None => format!("resident − active − metadata = {rest}: free pages that are not purged."),
     });
     if let Some(caches) = stats.thread_caches {
-        lines.push(format!(
-            "{caches} of what is allocated lie in caches of threads."
-        ));
+        lines.push(format!("{caches} of what is allocated lie in caches of threads."));
     }
     if let Some(retained) = stats.retained {
-        lines.push(format!(
-            "{retained} are retained: address space without memory."
-        ));
+        lines.push(format!("{retained} are retained: address space without memory."));
     }
     if let Some(rss) = process.rss {
         let beyond = rss.saturating_sub(stats.resident);
-        lines.push(format!(
-            "RSS is {rss}: {beyond} or more of it are not jemalloc's."
-        ));
+        lines.push(format!("RSS is {rss}: {beyond} or more of it are not jemalloc's."));
     }
     lines
 }
@@ -92,17 +87,21 @@ fn advice(stats: &JemallocStats, class: &str) -> Vec<String> {
         "fragmented" => {
             let arenas = stats.arenas.map_or_else(String::new, |n| format!(" (now {n})"));
             vec![format!(
-                "Fewer arenas{arenas} keep allocations closer together: MALLOC_CONF=narenas:2, measured on this workload. What frees \
-                 most of a burst and keeps a part leaves its slabs sparse."
+                "Fewer arenas{arenas} keep allocations closer together: MALLOC_CONF=narenas:2, \
+                 measured on this workload. What frees most of a burst and keeps a part leaves its \
+                 slabs sparse."
             )]
         }
         "unpurged" if stats.background_thread == Some(false) => vec![
-            "Pages decay only when the program allocates: MALLOC_CONF=background_thread:true returns them also when it is idle; \
-             dirty_decay_ms:1000 sooner."
+            "Pages decay only when the program allocates: MALLOC_CONF=background_thread:true \
+             returns them also when it is idle; dirty_decay_ms:1000 sooner."
                 .to_owned(),
         ],
         "unpurged" => {
-            vec!["MALLOC_CONF=dirty_decay_ms:1000 returns pages sooner, at the price of page faults.".to_owned()]
+            vec![
+                "MALLOC_CONF=dirty_decay_ms:1000 returns pages sooner, at the price of page faults."
+                    .to_owned(),
+            ]
         }
         _ => Vec::new(),
     }

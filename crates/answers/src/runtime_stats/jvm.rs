@@ -30,26 +30,14 @@ const CATEGORIES: [(&str, &str, &str); 12] = [
         "data of loaded classes",
         "-XX:MaxMetaspaceSize bounds it; classes that only become more are a class loader leak",
     ),
-    (
-        "Thread",
-        "stacks of threads",
-        "fewer threads, or smaller stacks with -Xss",
-    ),
-    (
-        "Code",
-        "compiled methods",
-        "-XX:ReservedCodeCacheSize bounds it",
-    ),
+    ("Thread", "stacks of threads", "fewer threads, or smaller stacks with -Xss"),
+    ("Code", "compiled methods", "-XX:ReservedCodeCacheSize bounds it"),
     (
         "GC",
         "tables of the collector",
         "it grows with the Java heap; Serial and Parallel have the smallest",
     ),
-    (
-        "Compiler",
-        "working memory of compilers",
-        "it is given back after compilation",
-    ),
+    ("Compiler", "working memory of compilers", "it is given back after compilation"),
     (
         "Internal",
         "JVM-internal memory; direct buffers up to JDK 10",
@@ -60,21 +48,9 @@ const CATEGORIES: [(&str, &str, &str); 12] = [
         "direct buffers and Unsafe.allocateMemory",
         "-XX:MaxDirectMemorySize bounds direct buffers, but not libraries that call Unsafe",
     ),
-    (
-        "Symbol",
-        "names and interned strings",
-        "String.intern() of ever new strings",
-    ),
-    (
-        "Native Memory Tracking",
-        "the tracking itself",
-        "it ends with -XX:NativeMemoryTracking=off",
-    ),
-    (
-        "Arena Chunk",
-        "kept chunks of working memory",
-        "it is reused",
-    ),
+    ("Symbol", "names and interned strings", "String.intern() of ever new strings"),
+    ("Native Memory Tracking", "the tracking itself", "it ends with -XX:NativeMemoryTracking=off"),
+    ("Arena Chunk", "kept chunks of working memory", "it is reused"),
 ];
 
 pub(super) fn answer(stats: &JvmStats, process: &ProcessBeside) -> RuntimeStatsReport {
@@ -90,7 +66,9 @@ pub(super) fn answer(stats: &JvmStats, process: &ProcessBeside) -> RuntimeStatsR
     }
     report.evidence = evidence(stats, process);
     report.not_counted = vec![
-        "malloc's own slack and headers, libraries and JNI code outside of the JVM, and mapped files.".to_owned(),
+        "malloc's own slack and headers, libraries and JNI code outside of the JVM, and mapped \
+         files."
+            .to_owned(),
     ];
     report.advice = advice(stats, class);
     report.jvm = Some(entry(stats, process));
@@ -108,7 +86,8 @@ fn judge(stats: &JvmStats, process: &ProcessBeside) -> Judged {
             Some(category) => Judged::concern(
                 "grows",
                 format!(
-                    "Committed memory changed by {change:+} since the baseline, to {committed}; {} alone by {:+}.",
+                    "Committed memory changed by {change:+} since the baseline, to {committed}; {} \
+                     alone by {:+}.",
                     described(category),
                     category.size.committed_change
                 ),
@@ -116,32 +95,24 @@ fn judge(stats: &JvmStats, process: &ProcessBeside) -> Judged {
             None => Judged::fine(
                 "level",
                 format!(
-                    "Committed memory is level since the baseline: {committed}, a change of {change:+}."
+                    "Committed memory is level since the baseline: {committed}, a change of \
+                     {change:+}."
                 ),
             ),
         };
     }
     let Some(rss) = process.rss else {
         let largest = stats.by_committed().first().map(|category| {
-            format!(
-                "; most is in {}, {}",
-                described(category),
-                category.size.committed
-            )
+            format!("; most is in {}, {}", described(category), category.size.committed)
         });
-        let headline = format!(
-            "The JVM has committed {committed}{}.",
-            largest.unwrap_or_default()
-        );
+        let headline = format!("The JVM has committed {committed}{}.", largest.unwrap_or_default());
         return Judged::fine("committed", headline);
     };
     let beyond = rss.saturating_sub(committed);
-    if beyond
-        .ratio_of(rss)
-        .is_some_and(|share| share >= BEYOND_MIN)
-    {
+    if beyond.ratio_of(rss).is_some_and(|share| share >= BEYOND_MIN) {
         let headline = format!(
-            "RSS is {rss}, but the JVM has committed only {committed}: {beyond} or more are not the JVM's own."
+            "RSS is {rss}, but the JVM has committed only {committed}: {beyond} or more are not \
+             the JVM's own."
         );
         return Judged::concern("beyond", headline);
     }
@@ -152,7 +123,8 @@ fn judge(stats: &JvmStats, process: &ProcessBeside) -> Judged {
     } else {
         let idle = committed.saturating_sub(rss);
         format!(
-            "The JVM has committed {committed}, of which {idle} or more are not in RAM: RSS is {rss}."
+            "The JVM has committed {committed}, of which {idle} or more are not in RAM: RSS is \
+             {rss}."
         )
     };
     Judged::fine("within", headline)
@@ -177,30 +149,22 @@ fn evidence(stats: &JvmStats, process: &ProcessBeside) -> Vec<String> {
             lines.push(format!("Growth since the baseline: {}.", grown.join(", ")));
         }
     }
-    let threads = stats
-        .categories
-        .iter()
-        .find_map(|one| Some((one.threads?, one.size)));
+    let threads = stats.categories.iter().find_map(|one| Some((one.threads?, one.size)));
     if let Some((threads, size)) = threads {
         let threads = threads.named("thread has", "threads have");
-        lines.push(format!(
-            "{threads} {} of stacks and their data committed.",
-            size.committed
-        ));
+        lines.push(format!("{threads} {} of stacks and their data committed.", size.committed));
     }
     if let Some(classes) = stats.categories.iter().find_map(|one| one.classes) {
         let classes = classes.named("class is", "classes are");
         lines.push(format!("{classes} loaded."));
     }
     if let Some(slack) = process.malloc_free {
-        lines.push(format!(
-            "malloc has {slack} free in its arenas, which the JVM does not count."
-        ));
+        lines.push(format!("malloc has {slack} free in its arenas, which the JVM does not count."));
     }
     if process.rss.is_some() {
         lines.push(
-            "RSS holds memory that the JVM does not count, and committed memory need not be in RAM: both differences are the \
-             least possible."
+            "RSS holds memory that the JVM does not count, and committed memory need not be in \
+             RAM: both differences are the least possible."
                 .to_owned(),
         );
     }
@@ -212,20 +176,16 @@ fn advice(stats: &JvmStats, class: &str) -> Vec<String> {
         let (_, _, bound) = known(&category.name)?;
         Some(format!("{}: {bound}.", category.name))
     };
-    let grown = stats
-        .fastest_growing()
-        .filter(|_| class == "grows")
-        .and_then(of_category);
-    let pid = stats
-        .pid
-        .map_or_else(|| "PID".to_owned(), |pid| pid.to_string());
+    let grown = stats.fastest_growing().filter(|_| class == "grows").and_then(of_category);
+    let pid = stats.pid.map_or_else(|| "PID".to_owned(), |pid| pid.to_string());
     let more = match class {
         "beyond" => Some(format!(
-            "memtide explain {pid} shows what it is: free memory in malloc's arenas (MALLOC_ARENA_MAX={ARENAS_MAX} makes fewer), libraries, \
-             mapped files."
+            "memtide explain {pid} shows what it is: free memory in malloc's arenas \
+             (MALLOC_ARENA_MAX={ARENAS_MAX} makes fewer), libraries, mapped files."
         )),
         "committed" => Some(format!(
-            "To see growth: jcmd {pid} VM.native_memory baseline, and VM.native_memory summary.diff some hours later."
+            "To see growth: jcmd {pid} VM.native_memory baseline, and VM.native_memory \
+             summary.diff some hours later."
         )),
         _ => None,
     };
@@ -239,10 +199,7 @@ fn known(name: &str) -> Option<(&'static str, &'static str, &'static str)> {
 /// `Other (direct buffers and Unsafe.allocateMemory)`.
 fn described(category: &JvmCategory) -> String {
     let name = &category.name;
-    known(name).map_or_else(
-        || name.clone(),
-        |(_, meaning, _)| format!("{name} ({meaning})"),
-    )
+    known(name).map_or_else(|| name.clone(), |(_, meaning, _)| format!("{name} ({meaning})"))
 }
 
 fn signed(size: Bytes) -> SignedBytes {
@@ -259,11 +216,7 @@ fn entry(stats: &JvmStats, process: &ProcessBeside) -> NativeMemoryEntry {
         meaning: known(&category.name).map(|(_, meaning, _)| meaning),
         reserved_bytes: category.size.reserved.get(),
         committed_bytes: category.size.committed.get(),
-        committed_ratio: category
-            .size
-            .committed
-            .ratio_of(total.committed)
-            .map(Ratio::get),
+        committed_ratio: category.size.committed.ratio_of(total.committed).map(Ratio::get),
         committed_change_bytes: change(category.size.committed_change),
     };
     NativeMemoryEntry {
@@ -274,9 +227,7 @@ fn entry(stats: &JvmStats, process: &ProcessBeside) -> NativeMemoryEntry {
         beyond_committed_bytes: beside(|rss, committed| rss.saturating_sub(committed)),
         not_resident_bytes: beside(|rss, committed| committed.saturating_sub(rss)),
         scale_bytes: stats.scale.get(),
-        fastest_growing: stats
-            .fastest_growing()
-            .map(|category| category.name.clone()),
+        fastest_growing: stats.fastest_growing().map(|category| category.name.clone()),
         categories: stats.by_committed().iter().map(category).collect(),
     }
 }

@@ -28,20 +28,20 @@ pub(super) fn answer(stats: &RubyStats, process: &ProcessBeside) -> RuntimeStats
     if is_sparse {
         // Measured with Ruby 3.1 on the pages of the test's report: 1,157 pages became 588, RSS 39 MiB became 30 MiB.
         report.advice.push(
-            "GC.compact and two GC.start after it (Ruby 2.7 and later) move objects together and return empty pages; at best \
-             once, after the program has started."
+            "GC.compact and two GC.start after it (Ruby 2.7 and later) move objects together and \
+             return empty pages; at best once, after the program has started."
                 .to_owned(),
         );
     } else if is_slack_in_malloc(stats, process) {
         report.advice.push(format!(
-            "Look for the slack in malloc: MALLOC_ARENA_MAX={ARENAS_MAX} or jemalloc, measured on this workload."
+            "Look for the slack in malloc: MALLOC_ARENA_MAX={ARENAS_MAX} or jemalloc, measured on \
+             this workload."
         ));
     } else if process.malloc_free.is_none() {
-        let pid = stats
-            .pid
-            .map_or_else(|| "PID".to_owned(), |pid| pid.to_string());
+        let pid = stats.pid.map_or_else(|| "PID".to_owned(), |pid| pid.to_string());
         report.advice.push(format!(
-            "Most memory of a Ruby process is malloc's: memtide explain {pid} shows what is free there."
+            "Most memory of a Ruby process is malloc's: memtide explain {pid} shows what is free \
+             there."
         ));
     }
     report.ruby = Some(entry(stats));
@@ -69,10 +69,7 @@ fn judge(stats: &RubyStats, process: &ProcessBeside) -> Judged {
             format!("Object space ({size}) is {occupancy} full, as Ruby's collector plans it"),
         )
     } else {
-        (
-            "sparse",
-            format!("Object space ({size}) is only {occupancy} full"),
-        )
+        ("sparse", format!("Object space ({size}) is only {occupancy} full"))
     };
     // The contrast is what the report is for: where is the slack?
     let headline = match (process.malloc_free, free) {
@@ -87,11 +84,7 @@ fn judge(stats: &RubyStats, process: &ProcessBeside) -> Judged {
         (None, None) => format!("{state}."),
     };
     let is_lost = class == "sparse" && free.is_none_or(|free| free >= FREE_MIN);
-    if is_lost {
-        Judged::concern(class, headline)
-    } else {
-        Judged::fine(class, headline)
-    }
+    if is_lost { Judged::concern(class, headline) } else { Judged::fine(class, headline) }
 }
 
 fn evidence(stats: &RubyStats, process: &ProcessBeside) -> Vec<String> {
@@ -109,14 +102,13 @@ fn evidence(stats: &RubyStats, process: &ProcessBeside) -> Vec<String> {
     if let Some(survived) = stats.survived_slots {
         let younger = stats.live_slots.saturating_sub(survived);
         lines.push(format!(
-            "{survived} objects survived the last collection; up to {younger} younger ones may be dead."
+            "{survived} objects survived the last collection; up to {younger} younger ones may be \
+             dead."
         ));
     }
-    if let (Some(places), Some(share), Some(freed)) = (
-        stats.list_places,
-        stats.list_occupancy(),
-        stats.freed_places(),
-    ) {
+    if let (Some(places), Some(share), Some(freed)) =
+        (stats.list_places, stats.list_occupancy(), stats.freed_places())
+    {
         let pages = stats.eden_pages;
         let others = if places > pages {
             let allocatable = stats.allocatable_pages.unwrap_or_default();
@@ -126,21 +118,15 @@ fn evidence(stats: &RubyStats, process: &ProcessBeside) -> Vec<String> {
         } else {
             "no page was given back".to_owned()
         };
-        lines.push(format!(
-            "{pages} pages / {places} places in their list = {share}: {others}."
-        ));
+        lines.push(format!("{pages} pages / {places} places in their list = {share}: {others}."));
     }
     if let Some(empty) = stats.empty_pages.filter(|empty| *empty > Count::ZERO) {
         let pages = empty.named("page has", "pages have");
         lines.push(format!("{pages} no object and can be given back."));
     }
-    if let Some((rss, share)) = process
-        .rss
-        .and_then(|rss| Some((rss, stats.size().ratio_of(rss)?)))
+    if let Some((rss, share)) = process.rss.and_then(|rss| Some((rss, stats.size().ratio_of(rss)?)))
     {
-        lines.push(format!(
-            "Object space is {share} of the process's RSS of {rss}."
-        ));
+        lines.push(format!("Object space is {share} of the process's RSS of {rss}."));
     }
     lines
 }

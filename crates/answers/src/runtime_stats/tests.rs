@@ -28,10 +28,7 @@ fn alone(text: &[u8]) -> RuntimeStatsReport {
 }
 
 fn with_rss(text: &[u8], rss: Bytes) -> RuntimeStatsReport {
-    let process = ProcessBeside {
-        rss: Some(rss),
-        ..ProcessBeside::default()
-    };
+    let process = ProcessBeside { rss: Some(rss), ..ProcessBeside::default() };
     runtime_stats(text, &process).unwrap()
 }
 
@@ -59,10 +56,8 @@ fn the_slack_is_mallocs_and_not_rubys() {
 
 #[test]
 fn a_full_object_space_has_nothing_to_gain() {
-    let process = ProcessBeside {
-        malloc_free: Some(Bytes::from_mib(130)),
-        ..ProcessBeside::default()
-    };
+    let process =
+        ProcessBeside { malloc_free: Some(Bytes::from_mib(130)), ..ProcessBeside::default() };
     let report = runtime_stats(RUBY, &process).unwrap();
     assert_eq!((report.class, report.is_concern), ("full", false));
     assert_eq!(
@@ -104,26 +99,18 @@ fn the_jvm_beside_its_rss() {
     let report = with_rss(NMT, Bytes::from_mib(400));
     assert_eq!((report.class, report.is_concern), ("beyond", true));
     assert_eq!(alone(NMT).class, "committed");
-    let process = ProcessBeside {
-        malloc_free: Some(Bytes::from_mib(60)),
-        ..ProcessBeside::default()
-    };
+    let process =
+        ProcessBeside { malloc_free: Some(Bytes::from_mib(60)), ..ProcessBeside::default() };
     let report = runtime_stats(NMT, &process).unwrap();
     let slack = "malloc has 60 MiB free in its arenas, which the JVM does not count.";
-    assert!(
-        report.evidence.iter().any(|line| line == slack),
-        "{report:?}"
-    );
+    assert!(report.evidence.iter().any(|line| line == slack), "{report:?}");
 }
 
 #[test]
 fn the_jvm_since_its_baseline() {
     let report = alone(NMT_DIFF);
     assert_eq!((report.class, report.is_concern), ("grows", true));
-    assert_eq!(
-        report.jvm.as_ref().unwrap().fastest_growing.as_deref(),
-        Some("Other")
-    );
+    assert_eq!(report.jvm.as_ref().unwrap().fastest_growing.as_deref(), Some("Other"));
     insta::assert_snapshot!(screen(&report, 80));
     insta::assert_snapshot!(screen(&report, 40));
     let level = b"Native Memory Tracking:\nTotal: reserved=9KB +1KB, committed=9KB +1KB\n";
@@ -154,18 +141,12 @@ fn jemalloc_that_has_not_purged_or_is_packed() {
     let unpurged = alone(text(110_000_000, 200_000_000).as_bytes());
     assert_eq!(unpurged.class, "unpurged");
     assert!(unpurged.advice[0].contains("background_thread:true"));
-    assert_eq!(
-        alone(text(110_000_000, 115_000_000).as_bytes()).class,
-        "packed"
-    );
+    assert_eq!(alone(text(110_000_000, 115_000_000).as_bytes()).class, "packed");
 }
 
 #[test]
 fn a_report_of_another_process_is_remarked() {
-    let process = ProcessBeside {
-        pid: Some(7),
-        ..ProcessBeside::default()
-    };
+    let process = ProcessBeside { pid: Some(7), ..ProcessBeside::default() };
     let report = runtime_stats(RUBY, &process).unwrap();
     assert!(report.remarks[0].contains("PID 20292"), "{report:?}");
 }
@@ -184,16 +165,7 @@ fn names_and_versions_cannot_steer_the_terminal() {
 
 #[test]
 fn all_screens_fit_and_have_colour_on_request() {
-    for text in [
-        RUBY,
-        RUBY_HOLES,
-        RUBY_34,
-        NMT,
-        NMT_MB,
-        NMT_DIFF,
-        JEMALLOC,
-        JEMALLOC_JSON,
-    ] {
+    for text in [RUBY, RUBY_HOLES, RUBY_34, NMT, NMT_MB, NMT_DIFF, JEMALLOC, JEMALLOC_JSON] {
         let report = alone(text);
         for columns in [40, 59, 60, 80, 120] {
             screen(&report, columns);

@@ -150,10 +150,9 @@ impl ChartBuilder {
 
     /// Adds a limit at one value.
     pub(super) fn limit(mut self, label: &str, value: f64) -> Self {
-        self.chart.limits.push(ChartLimit {
-            label: label.to_owned(),
-            value: LimitValue::Fixed(value),
-        });
+        self.chart
+            .limits
+            .push(ChartLimit { label: label.to_owned(), value: LimitValue::Fixed(value) });
         self
     }
 
@@ -168,19 +167,12 @@ impl ChartBuilder {
             let curves = lines.iter().map(|line| line(part).unwrap_or_default());
             curves.collect()
         };
-        Chart {
-            draw: Box::new(draw),
-            ..self.chart
-        }
+        Chart { draw: Box::new(draw), ..self.chart }
     }
 
     /// Returns the chart, with series that one function computes together.
     pub(super) fn together(self, series: Vec<ChartSeries>, draw: JointCurves) -> Chart {
-        Chart {
-            series,
-            draw,
-            ..self.chart
-        }
+        Chart { series, draw, ..self.chart }
     }
 
     /// Returns a chart that cannot be drawn, and why.
@@ -258,10 +250,7 @@ pub(super) fn rate(
     colour: Colour,
     signals: Vec<SignalId>,
 ) -> ChartSeries {
-    ChartSeries {
-        is_steps: true,
-        ..level(id, label, colour, signals)
-    }
+    ChartSeries { is_steps: true, ..level(id, label, colour, signals) }
 }
 
 impl ChartSeries {
@@ -277,10 +266,7 @@ impl ChartSeries {
 
     /// Makes it drawn downwards in a mirrored chart.
     pub(super) fn mirrored(self) -> Self {
-        Self {
-            is_negative: true,
-            ..self
-        }
+        Self { is_negative: true, ..self }
     }
 }
 

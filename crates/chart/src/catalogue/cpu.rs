@@ -13,16 +13,8 @@ use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 type Cpu = Signal<Counter<Ticks>>;
 
 /// All kinds. Guests are included in user and nice.
-const ALL: [Cpu; 8] = [
-    CPU_USER,
-    CPU_NICE,
-    CPU_SYSTEM,
-    CPU_IRQ,
-    CPU_SOFTIRQ,
-    CPU_STEAL,
-    CPU_IOWAIT,
-    CPU_IDLE,
-];
+const ALL: [Cpu; 8] =
+    [CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL, CPU_IOWAIT, CPU_IDLE];
 
 /// An area: id, label, colour, kinds.
 type Area = (&'static str, &'static str, Colour, &'static [Cpu]);
@@ -32,18 +24,8 @@ const AREAS: [Area; 5] = [
     ("system", "kernel", Colour::Nth(0), &[CPU_SYSTEM]),
     ("irq", "interrupts", Colour::Nth(1), &[CPU_IRQ, CPU_SOFTIRQ]),
     ("user", "programs", Colour::Nth(2), &[CPU_USER, CPU_NICE]),
-    (
-        "steal",
-        "stolen by the hypervisor",
-        Colour::Nth(3),
-        &[CPU_STEAL],
-    ),
-    (
-        "iowait",
-        "idle, waiting for I/O",
-        Colour::Nth(4),
-        &[CPU_IOWAIT],
-    ),
+    ("steal", "stolen by the hypervisor", Colour::Nth(3), &[CPU_STEAL]),
+    ("iowait", "idle, waiting for I/O", Colour::Nth(4), &[CPU_IOWAIT]),
 ];
 
 /// Shares of the time of all CPUs.

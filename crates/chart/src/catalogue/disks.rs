@@ -64,16 +64,12 @@ pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
 /// Without rows of disks: draws the kernel's counters for all disks together.
 fn whole_host(cx: &Evidence<'_>, builder: ChartBuilder) -> Chart {
     builder
-        .line(
-            cx,
-            rate("read", "read", Colour::Read, signals![PGPGIN]),
-            |cx| cx.rate(PGPGIN).map(|track| curve(&track)),
-        )
-        .line(
-            cx,
-            rate("write", "written", Colour::Write, signals![PGPGOUT]).mirrored(),
-            |cx| cx.rate(PGPGOUT).map(|track| curve(&track)),
-        )
+        .line(cx, rate("read", "read", Colour::Read, signals![PGPGIN]), |cx| {
+            cx.rate(PGPGIN).map(|track| curve(&track))
+        })
+        .line(cx, rate("write", "written", Colour::Write, signals![PGPGOUT]).mirrored(), |cx| {
+            cx.rate(PGPGOUT).map(|track| curve(&track))
+        })
         .done()
 }
 
@@ -82,8 +78,8 @@ pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
     let builder = ChartBuilder::new(
         "disk_busy",
         "Disks busy",
-        "Share of time with at least one request under way. At 100 % a spinning disk is full; \
-         a fast one may take more.",
+        "Share of time with at least one request under way. At 100 % a spinning disk is full; a \
+         fast one may take more.",
         ChartKind::Lines,
         ChartUnit::Share,
     )
@@ -97,12 +93,8 @@ pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
     let numbered = disks.into_iter().enumerate();
     numbered
         .fold(builder, |builder, (n, disk)| {
-            let series = rate(
-                format!("disk-{n}"),
-                disk.clone(),
-                Colour::Nth(n),
-                signals![DISK_IO_TIME],
-            );
+            let series =
+                rate(format!("disk-{n}"), disk.clone(), Colour::Nth(n), signals![DISK_IO_TIME]);
             builder.line(cx, series, move |cx| {
                 let busy = cx.rate_of(known(cx, &disk)?, DISK_IO_TIME)?;
                 let shares = scaled(&busy, SECONDS).into_iter();

@@ -32,24 +32,15 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Option<Chart> {
         return None;
     }
     let limited = near_a_limit(cx, &known);
-    if limited.is_empty() {
-        stack(cx, &known)
-    } else {
-        Some(lines(cx, &limited))
-    }
+    if limited.is_empty() { stack(cx, &known) } else { Some(lines(cx, &limited)) }
 }
 
 /// Chart of the memory of cgroups without children. A cgroup's figure includes its descendants, so only these can be
 /// added up.
 fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
-    let above: HashSet<&str> = known
-        .iter()
-        .flat_map(|group| cgroup::ancestors(&group.key).skip(1))
-        .collect();
-    let leaves = known
-        .iter()
-        .map(|group| group.key.as_str())
-        .filter(|key| !above.contains(key));
+    let above: HashSet<&str> =
+        known.iter().flat_map(|group| cgroup::ancestors(&group.key).skip(1)).collect();
+    let leaves = known.iter().map(|group| group.key.as_str()).filter(|key| !above.contains(key));
     let sums = EntitySums {
         entity: Entity::Cgroup,
         signals: vec![(CGROUP_CURRENT.id(), 1)],
@@ -65,8 +56,8 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
     let series: Vec<_> = labels.map(|(n, label)| held(n, label)).collect();
     let count = series.len();
     let chart = builder(
-        "Memory charged to groups, page cache included. A group that has others below it is \
-         left out: it is their sum.",
+        "Memory charged to groups, page cache included. A group that has others below it is left \
+         out: it is their sum.",
         ChartKind::Stack,
     )
     .together(
@@ -94,9 +85,7 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
         builder.line(cx, series, move |cx| {
             let group = cx.timeline.entity(Entity::Cgroup, &key);
             let track = group.map(|group| cx.gauge_of(group, CGROUP_CURRENT));
-            track
-                .unwrap_or_else(|| Err(lacking()))
-                .map(|track| curve(&track))
+            track.unwrap_or_else(|| Err(lacking())).map(|track| curve(&track))
         })
     });
     let near = limited.iter().take(LIMITS_MAX).enumerate();
@@ -150,12 +139,7 @@ fn near_a_limit(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Vec<Limited> {
     let nearest = |group: &EntitySeries| {
         let of = |(limit, knob)| {
             let used = used(cx, group, limit)?;
-            Some(Limited {
-                key: group.key.clone(),
-                limit,
-                knob,
-                used,
-            })
+            Some(Limited { key: group.key.clone(), limit, knob, used })
         };
         knobs
             .into_iter()
@@ -191,12 +175,8 @@ fn moving(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) 
 
 /// Whether it hit its limit between samples, whatever its size at the samples.
 fn was_held_back(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
-    [
-        CGROUP_EVENTS_HIGH,
-        CGROUP_EVENTS_MAX,
-        CGROUP_EVENTS_OOM_KILL,
-    ]
-    .into_iter()
-    .filter_map(|signal| cx.timeline.rate_of(group, signal)?.max())
-    .any(|(peak, _)| peak.get() > 0.0)
+    [CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL]
+        .into_iter()
+        .filter_map(|signal| cx.timeline.rate_of(group, signal)?.max())
+        .any(|(peak, _)| peak.get() > 0.0)
 }

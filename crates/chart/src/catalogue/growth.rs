@@ -38,8 +38,8 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     let builder = ChartBuilder::new(
         "growth",
         "What grew",
-        "Change since the first sample of what grew most. A part of memory, a service and a \
-         slab cache may count the same pages.",
+        "Change since the first sample of what grew most. A part of memory, a service and a slab \
+         cache may count the same pages.",
         ChartKind::Lines,
         ChartUnit::Bytes,
     )
@@ -57,38 +57,26 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     grown.extend(held.map(owners).unwrap_or_default());
     grown.extend(caches(cx));
     grown.retain(|grown| grown.by > 0.0);
-    grown.sort_by(|a, b| {
-        b.by.total_cmp(&a.by)
-            .then_with(|| a.series.id.cmp(&b.series.id))
-    });
+    grown.sort_by(|a, b| b.by.total_cmp(&a.by).then_with(|| a.series.id.cmp(&b.series.id)));
     grown.truncate(CACHES_MAX);
     if grown.is_empty() {
         return builder.absent("nothing is larger than at the first sample".to_owned());
     }
     let series = grown.iter().map(|grown| grown.series.clone()).collect();
     let owners = held.map(|held| held.owners.clone());
-    builder.together(
-        series,
-        Box::new(move |part| curves(part, &grown, owners.as_ref())),
-    )
+    builder.together(series, Box::new(move |part| curves(part, &grown, owners.as_ref())))
 }
 
 fn curves(cx: &Evidence<'_>, grown: &[GrownOwner], owners: Option<&MemoryOwners>) -> Vec<Curve> {
     let is_term = |grown: &GrownOwner| matches!(grown.what, What::Term(_));
-    let samples = if grown.iter().any(is_term) {
-        0..cx.timeline.len()
-    } else {
-        0..0
-    };
+    let samples = if grown.iter().any(is_term) { 0..cx.timeline.len() } else { 0..0 };
     let accounts: Vec<_> = samples.map(|index| account(cx, index).ok()).collect();
     let names = grown.iter().filter_map(|grown| match &grown.what {
         What::Owner(name) => Some(name.clone()),
         _ => None,
     });
     let names: Vec<String> = names.collect();
-    let owned = owners
-        .filter(|_| !names.is_empty())
-        .map(|owners| owners.sums.curves(cx, &names));
+    let owned = owners.filter(|_| !names.is_empty()).map(|owners| owners.sums.curves(cx, &names));
     let mut owned = owned.unwrap_or_default().into_iter();
     let curves = grown.iter().map(|grown| match &grown.what {
         What::Owner(_) => grown.change(owned.next().unwrap_or_default()),
@@ -123,9 +111,7 @@ impl GrownOwner {
 
 /// Returns the parts of memory, except free memory.
 fn terms(cx: &Evidence<'_>) -> Vec<GrownOwner> {
-    let ends = account(cx, 0)
-        .ok()
-        .zip(account(cx, cx.timeline.len().saturating_sub(1)).ok());
+    let ends = account(cx, 0).ok().zip(account(cx, cx.timeline.len().saturating_sub(1)).ok());
     let Some((first, last)) = ends else {
         return Vec::new();
     };

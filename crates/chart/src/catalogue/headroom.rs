@@ -14,45 +14,26 @@ pub(super) fn free(cx: &Evidence<'_>) -> Chart {
     ChartBuilder::new(
         "free",
         "Free and its floor",
-        "Logarithmic. Reclaim holds free memory between the two edges of the floor; what \
-         counts is available.",
+        "Logarithmic. Reclaim holds free memory between the two edges of the floor; what counts is \
+         available.",
         ChartKind::Lines,
         ChartUnit::Bytes,
     )
     .log()
-    .line(
-        cx,
-        level(
-            "available",
-            "available",
-            Colour::FileCache,
-            signals![MEM_AVAILABLE],
-        ),
-        |cx| cx.gauge(MEM_AVAILABLE).map(|track| curve(&track)),
-    )
-    .line(
-        cx,
-        level("free", "free", Colour::Nth(0), signals![MEM_FREE]),
-        |cx| cx.gauge(MEM_FREE).map(|track| curve(&track)),
-    )
+    .line(cx, level("available", "available", Colour::FileCache, signals![MEM_AVAILABLE]), |cx| {
+        cx.gauge(MEM_AVAILABLE).map(|track| curve(&track))
+    })
+    .line(cx, level("free", "free", Colour::Nth(0), signals![MEM_FREE]), |cx| {
+        cx.gauge(MEM_FREE).map(|track| curve(&track))
+    })
     .moving_limit(
         cx,
-        level(
-            "floor-low",
-            "floor, where kswapd starts",
-            Colour::Limit,
-            signals![ZONE_LOW],
-        ),
+        level("floor-low", "floor, where kswapd starts", Colour::Limit, signals![ZONE_LOW]),
         |cx| cx.floor().map(|floor| curve(&floor.low)),
     )
     .moving_limit(
         cx,
-        level(
-            "floor-high",
-            "floor, where kswapd stops",
-            Colour::Limit,
-            signals![MEM_FLOOR_HIGH],
-        ),
+        level("floor-high", "floor, where kswapd stops", Colour::Limit, signals![MEM_FLOOR_HIGH]),
         |cx| cx.floor().map(|floor| curve(&floor.high)),
     )
     .band("floor-low", "floor-high")
@@ -76,10 +57,7 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
     let Some(course) = needs.course(cx) else {
         return builder.lacks(cx, lacking(cx));
     };
-    let kept: Vec<_> = courses()
-        .into_iter()
-        .filter(|(_, pick)| pick(&course).is_some())
-        .collect();
+    let kept: Vec<_> = courses().into_iter().filter(|(_, pick)| pick(&course).is_some()).collect();
     let picks: Vec<Pick> = kept.iter().map(|(_, pick)| *pick).collect();
     let series = kept.into_iter().map(|(series, _)| series).collect();
     builder.limit("nothing left", 0.0).together(
@@ -87,10 +65,7 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
         Box::new(move |part| {
             let course = needs.course(part);
             let curve = |pick: &Pick| pick(course.as_ref()?).cloned();
-            picks
-                .iter()
-                .map(|pick| curve(pick).unwrap_or_default())
-                .collect()
+            picks.iter().map(|pick| curve(pick).unwrap_or_default()).collect()
         }),
     )
 }
@@ -101,24 +76,12 @@ type Pick = fn(&Course) -> Option<&Curve>;
 fn courses() -> [(ChartSeries, Pick); 4] {
     let room = |id, label, number| level(id, label, Colour::Nth(number), Vec::new());
     [
-        (
-            level(
-                "available",
-                "available",
-                Colour::FileCache,
-                signals![MEM_AVAILABLE],
-            ),
-            |course| Some(&course.available),
-        ),
-        (room("likely", "headroom, likely", 0), |course| {
-            course.likely.as_ref()
+        (level("available", "available", Colour::FileCache, signals![MEM_AVAILABLE]), |course| {
+            Some(&course.available)
         }),
-        (room("lower", "headroom, at least", 1), |course| {
-            course.lower.as_ref()
-        }),
-        (room("upper", "headroom, at most", 2), |course| {
-            course.upper.as_ref()
-        }),
+        (room("likely", "headroom, likely", 0), |course| course.likely.as_ref()),
+        (room("lower", "headroom, at least", 1), |course| course.lower.as_ref()),
+        (room("upper", "headroom, at most", 2), |course| course.upper.as_ref()),
     ]
 }
 

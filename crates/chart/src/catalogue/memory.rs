@@ -28,20 +28,15 @@ pub(super) struct StackPart {
     is_rare: bool,
 }
 
-const HELP: &str = "Every page of RAM once; adds up to MemTotal. What lies above the process memory can mostly be taken \
-                    back, what lies below cannot.";
+const HELP: &str = "Every page of RAM once; adds up to MemTotal. What lies above the process \
+                    memory can mostly be taken back, what lies below cannot.";
 
 /// The chart of all of RAM.
 pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
-    let builder = ChartBuilder::new(
-        "where",
-        "Where memory went",
-        HELP,
-        ChartKind::Stack,
-        ChartUnit::Bytes,
-    )
-    .overview()
-    .of_entities();
+    let builder =
+        ChartBuilder::new("where", "Where memory went", HELP, ChartKind::Stack, ChartUnit::Bytes)
+            .overview()
+            .of_entities();
     let first = match account(cx, 0) {
         Ok(first) => first,
         Err(missing) => return builder.lacks(cx, missing),
@@ -57,9 +52,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         .map(|(part, _)| part.named(&first))
         .collect();
     let series = kept.iter().map(StackPart::series).collect();
-    builder
-        .top(top(&drawn))
-        .together(series, Box::new(move |part| stacks(part, &kept)))
+    builder.top(top(&drawn)).together(series, Box::new(move |part| stacks(part, &kept)))
 }
 
 /// Returns the parts from the bottom of the stack to its top.
@@ -104,21 +97,14 @@ fn signals_of(kind: TermKind) -> Vec<SignalId> {
         TermKind::Shmem => signals![MEM_SHMEM],
         TermKind::Anon => signals![MEM_ANON, MEM_ANON_HUGE, MEM_INACTIVE_ANON, MEM_ACTIVE_ANON],
         TermKind::SwapCache => signals![MEM_SWAP_CACHED],
-        TermKind::SlabReclaimable => signals![
-            MEM_SLAB_RECLAIMABLE,
-            MEM_SLAB,
-            SLAB_PAGES,
-            DENTRIES_NEGATIVE
-        ],
+        TermKind::SlabReclaimable => {
+            signals![MEM_SLAB_RECLAIMABLE, MEM_SLAB, SLAB_PAGES, DENTRIES_NEGATIVE]
+        }
         TermKind::KernelReclaimable => signals![MEM_KRECLAIMABLE],
         TermKind::Buffers => signals![MEM_BUFFERS],
-        TermKind::FileCache => signals![
-            PAGE_CACHE,
-            MEM_CACHED,
-            MEM_MAPPED,
-            MEM_ACTIVE_FILE,
-            MEM_INACTIVE_FILE
-        ],
+        TermKind::FileCache => {
+            signals![PAGE_CACHE, MEM_CACHED, MEM_MAPPED, MEM_ACTIVE_FILE, MEM_INACTIVE_FILE]
+        }
         TermKind::Pcp => signals![ZONE_PCP],
         TermKind::Free => signals![MEM_FREE],
     }
@@ -129,10 +115,7 @@ impl StackPart {
     fn series(&self) -> ChartSeries {
         let (shown, related) = self.signals.split_at(self.signals.len().min(1));
         let series = level(self.kind.id(), self.label, self.colour, shown.to_vec());
-        ChartSeries {
-            standing: Some(self.kind.standing()),
-            ..series.related(related.to_vec())
-        }
+        ChartSeries { standing: Some(self.kind.standing()), ..series.related(related.to_vec()) }
     }
 
     /// Takes the accounting's name for it, which may merge two kinds.
@@ -144,11 +127,7 @@ impl StackPart {
 
     fn is_drawn(&self, curve: &Curve) -> bool {
         let mut known = curve.iter().flatten();
-        if self.is_rare {
-            known.any(|bytes| *bytes > 0.0)
-        } else {
-            known.next().is_some()
-        }
+        if self.is_rare { known.any(|bytes| *bytes > 0.0) } else { known.next().is_some() }
     }
 }
 
@@ -187,11 +166,7 @@ fn top(curves: &[Curve]) -> Option<f64> {
 }
 
 fn mismatch(accounting: &Accounting) -> String {
-    let terms = accounting
-        .terms
-        .iter()
-        .map(|term| term.bytes)
-        .sum::<Bytes>();
+    let terms = accounting.terms.iter().map(|term| term.bytes).sum::<Bytes>();
     format!(
         "does not add up: MemTotal {}, its parts {terms}; the figures belong to different things",
         accounting.total

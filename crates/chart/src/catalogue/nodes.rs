@@ -17,9 +17,8 @@ const HELP: &str = "Memory of one NUMA node; all nodes have one scale.";
 /// Returns a chart for each node, if there are several.
 pub(super) fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
     let numbered = cx.timeline.entities(Entity::Node);
-    let mut nodes: Vec<(u32, &EntitySeries)> = numbered
-        .filter_map(|node| Some((node.key.parse().ok()?, node)))
-        .collect();
+    let mut nodes: Vec<(u32, &EntitySeries)> =
+        numbered.filter_map(|node| Some((node.key.parse().ok()?, node))).collect();
     if nodes.len() < 2 {
         return Vec::new();
     }
@@ -30,9 +29,7 @@ pub(super) fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
     });
     let top = sizes.reduce(f64::max);
     let charts = nodes.into_iter();
-    charts
-        .map(|(number, node)| chart(cx, number, &node.key, top))
-        .collect()
+    charts.map(|(number, node)| chart(cx, number, &node.key, top)).collect()
 }
 
 fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
@@ -74,19 +71,9 @@ fn series() -> Vec<ChartSeries> {
     use Colour as C;
     let area = |id, label, colour, signals| level(id, label, colour, Vec::new()).related(signals);
     vec![
-        area(
-            "rest",
-            "kernel and unaccounted",
-            C::Unaccounted,
-            signals![NODE_TOTAL],
-        ),
+        area("rest", "kernel and unaccounted", C::Unaccounted, signals![NODE_TOTAL]),
         area("slab", "slab", C::SlabUnreclaimable, signals![NODE_SLAB]),
-        area(
-            "shared",
-            TermKind::Shmem.label(),
-            C::Shared,
-            signals![NODE_SHMEM],
-        ),
+        area("shared", TermKind::Shmem.label(), C::Shared, signals![NODE_SHMEM]),
         area("anon", TermKind::Anon.label(), C::Anon, signals![NODE_ANON]),
         area(
             "file",
@@ -94,32 +81,16 @@ fn series() -> Vec<ChartSeries> {
             C::FileCache,
             signals![NODE_FILE, NODE_ACTIVE_FILE, NODE_INACTIVE_FILE],
         ),
-        area(
-            "free",
-            TermKind::Free.label(),
-            C::Free,
-            signals![NODE_FREE, NODE_FOREIGN],
-        ),
+        area("free", TermKind::Free.label(), C::Free, signals![NODE_FREE, NODE_FOREIGN]),
     ]
 }
 
 /// Returns the areas of a node in the order of [`series`]; empty if unknown.
 fn areas(cx: &Evidence<'_>, key: &str) -> Vec<Curve> {
     let node = of_node(cx, key);
-    let areas = [
-        node.rest,
-        node.slab,
-        node.shared,
-        node.anon,
-        node.file,
-        node.free,
-    ];
+    let areas = [node.rest, node.slab, node.shared, node.anon, node.file, node.free];
     let known = |area: Curve| {
-        if area.iter().all(Option::is_none) {
-            Curve::new()
-        } else {
-            area
-        }
+        if area.iter().all(Option::is_none) { Curve::new() } else { area }
     };
     areas.map(known).to_vec()
 }

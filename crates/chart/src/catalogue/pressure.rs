@@ -11,15 +11,9 @@ use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Waiting for memory.
 pub(super) fn memory(cx: &Evidence<'_>) -> Chart {
-    waiting(
-        cx,
-        "pressure",
-        "Waiting for memory",
-        PSI_MEMORY_SOME,
-        PSI_MEMORY_FULL,
-    )
-    .quiet_up_to(baselines::WAITING_FOR_MEMORY)
-    .done()
+    waiting(cx, "pressure", "Waiting for memory", PSI_MEMORY_SOME, PSI_MEMORY_FULL)
+        .quiet_up_to(baselines::WAITING_FOR_MEMORY)
+        .done()
 }
 
 /// Waiting for disks.
@@ -45,14 +39,6 @@ fn waiting(
         ChartUnit::Share,
     )
     .top(Some(1.0))
-    .line(
-        cx,
-        rate("some", "some task", Colour::PsiSome, signals![some]),
-        share(some),
-    )
-    .line(
-        cx,
-        rate("full", "all tasks", Colour::PsiFull, signals![full]),
-        share(full),
-    )
+    .line(cx, rate("some", "some task", Colour::PsiSome, signals![some]), share(some))
+    .line(cx, rate("full", "all tasks", Colour::PsiFull, signals![full]), share(full))
 }

@@ -21,22 +21,12 @@ pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
     .quiet_up_to(baselines::REFAULTS)
     .line(
         cx,
-        rate(
-            "file",
-            "file pages read again",
-            Colour::FileCache,
-            signals![REFAULT_FILE, REFAULT],
-        ),
+        rate("file", "file pages read again", Colour::FileCache, signals![REFAULT_FILE, REFAULT]),
         |cx| cx.refaults_file().map(|track| curve(&track)),
     )
     .line(
         cx,
-        rate(
-            "anon",
-            "process pages swapped in again",
-            Colour::Anon,
-            signals![REFAULT_ANON],
-        ),
+        rate("anon", "process pages swapped in again", Colour::Anon, signals![REFAULT_ANON]),
         |cx| cx.refaults_anon().map(|track| curve(&track)),
     )
     .done()
@@ -47,32 +37,22 @@ pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
     ChartBuilder::new(
         "reclaim",
         "Reclaim",
-        "Pages looked at. Direct: by the very task that waits for memory (an allocation \
-         stall); kswapd works in the background.",
+        "Pages looked at. Direct: by the very task that waits for memory (an allocation stall); \
+         kswapd works in the background.",
         ChartKind::Lines,
         ChartUnit::PagesPerSecond,
     )
     .quiet_up_to(baselines::SCANNED)
     .line(
         cx,
-        rate(
-            "kswapd",
-            "in the background (kswapd)",
-            Colour::Kswapd,
-            signals![PGSCAN_KSWAPD],
-        ),
+        rate("kswapd", "in the background (kswapd)", Colour::Kswapd, signals![PGSCAN_KSWAPD]),
         |cx| cx.rate(PGSCAN_KSWAPD).map(|track| curve(&track)),
     )
     .line(
         cx,
         // An allocation stall is one task that entered direct reclaim.
-        rate(
-            "direct",
-            "by allocating tasks (direct)",
-            Colour::Direct,
-            signals![PGSCAN_DIRECT],
-        )
-        .related(signals![ALLOCSTALL]),
+        rate("direct", "by allocating tasks (direct)", Colour::Direct, signals![PGSCAN_DIRECT])
+            .related(signals![ALLOCSTALL]),
         |cx| cx.rate(PGSCAN_DIRECT).map(|track| curve(&track)),
     )
     .done()

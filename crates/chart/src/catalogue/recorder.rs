@@ -15,8 +15,8 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
     let builder = ChartBuilder::new(
         "recorder",
         "The recorder itself",
-        "How late samples were, and the CPU time that recording took in each second. Late \
-         samples mean that nothing could run.",
+        "How late samples were, and the CPU time that recording took in each second. Late samples \
+         mean that nothing could run.",
         ChartKind::Lines,
         ChartUnit::Millis,
     )
@@ -25,14 +25,9 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         return builder.absent("not recorded: only memtide record measures itself".to_owned());
     }
     builder
-        .line(
-            cx,
-            level("late", "late by", Colour::Nth(0), signals![RECORDER_LATE]),
-            |cx| {
-                cx.gauge(RECORDER_LATE)
-                    .map(|track| scaled(&track, MILLISECONDS))
-            },
-        )
+        .line(cx, level("late", "late by", Colour::Nth(0), signals![RECORDER_LATE]), |cx| {
+            cx.gauge(RECORDER_LATE).map(|track| scaled(&track, MILLISECONDS))
+        })
         .line(
             cx,
             super::builder::rate(
@@ -41,10 +36,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
                 Colour::Nth(1),
                 signals![RECORDER_CPU],
             ),
-            |cx| {
-                cx.rate(RECORDER_CPU)
-                    .map(|track| scaled(&track, MILLISECONDS))
-            },
+            |cx| cx.rate(RECORDER_CPU).map(|track| scaled(&track, MILLISECONDS)),
         )
         .done()
 }

@@ -16,10 +16,11 @@ const SERVICES_MAX: usize = 12;
 /// If all of it is less than this share of RAM, MemTotal is not drawn: its line would flatten the stack.
 const WORTH_A_LIMIT: f64 = 0.5;
 
-const ANONYMOUS: &str = "Anonymous memory in RAM and in swap. Pages shared after a fork count for each process; files and \
-                         shared memory do not count.";
-const RESIDENT: &str = "Resident memory and swap. This source has no anonymous memory of processes, so files and shared \
-                        pages count for each process that maps them.";
+const ANONYMOUS: &str = "Anonymous memory in RAM and in swap. Pages shared after a fork count for \
+                         each process; files and shared memory do not count.";
+const RESIDENT: &str = "Resident memory and swap. This source has no anonymous memory of \
+                        processes, so files and shared pages count for each process that maps \
+                        them.";
 
 /// The owners of memory in a source, and how their memory is measured.
 #[derive(Debug, Clone)]
@@ -66,23 +67,11 @@ const KINDS: [OwnerKind; 4] = [
 ];
 
 const fn anonymous(entity: Entity, held: SignalId, swapped: SignalId) -> OwnerKind {
-    OwnerKind {
-        entity,
-        held,
-        is_in_pages: false,
-        swapped,
-        help: ANONYMOUS,
-    }
+    OwnerKind { entity, held, is_in_pages: false, swapped, help: ANONYMOUS }
 }
 
 const fn resident(entity: Entity, held: SignalId, swapped: SignalId) -> OwnerKind {
-    OwnerKind {
-        entity,
-        held,
-        is_in_pages: true,
-        swapped,
-        help: RESIDENT,
-    }
+    OwnerKind { entity, held, is_in_pages: true, swapped, help: RESIDENT }
 }
 
 impl MemoryOwners {
@@ -124,11 +113,7 @@ impl MemoryOwners {
 }
 
 fn name(series: &EntitySeries) -> &str {
-    if series.label.is_empty() {
-        &series.key
-    } else {
-        &series.label
-    }
+    if series.label.is_empty() { &series.key } else { &series.label }
 }
 
 /// Chart of the largest owners of memory, as a stack.
@@ -171,10 +156,7 @@ fn series(owners: &MemoryOwners, names: &[String], others: usize) -> Vec<ChartSe
     let area = |n: usize, label: String, colour| {
         level(format!("owner-{n}"), label, colour, owners.signals.clone())
     };
-    let named = names
-        .iter()
-        .enumerate()
-        .map(|(n, name)| area(n, name.clone(), Colour::Nth(n)));
+    let named = names.iter().enumerate().map(|(n, name)| area(n, name.clone(), Colour::Nth(n)));
     let rest =
         (others > 0).then(|| area(names.len(), format!("others ({others})"), Colour::Others));
     named.chain(rest).collect()

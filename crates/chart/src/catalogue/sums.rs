@@ -54,11 +54,8 @@ impl EntitySums {
 
     /// Returns the curves of these names, followed by that of all others.
     pub(super) fn curves(&self, cx: &Evidence<'_>, names: &[String]) -> Vec<Curve> {
-        let places: HashMap<&str, usize> = names
-            .iter()
-            .enumerate()
-            .map(|(place, name)| (name.as_str(), place))
-            .collect();
+        let places: HashMap<&str, usize> =
+            names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
         let speakers = self.speakers(cx);
         if speakers.iter().all(Option::is_none) {
             return vec![Curve::new(); names.len() + 1];
@@ -110,10 +107,8 @@ impl EntitySums {
     /// are rare in long sources, and a later reading does not show what was there before it.
     fn speakers(&self, cx: &Evidence<'_>) -> Vec<Option<usize>> {
         let breaks = cx.timeline.breaks().iter();
-        let breaks: Vec<usize> = breaks
-            .filter(|gap| gap.kind.breaks_rates())
-            .map(|gap| gap.before)
-            .collect();
+        let breaks: Vec<usize> =
+            breaks.filter(|gap| gap.kind.breaks_rates()).map(|gap| gap.before).collect();
         let breaks_until = |at: usize| breaks.partition_point(|gap| *gap <= at);
         let mut speakers = vec![None; cx.timeline.len()];
         let (mut before, mut usual) = (None::<usize>, 1);
@@ -149,11 +144,7 @@ impl ChangeLedger {
     const SPARSE: usize = 16;
 
     fn of(samples: usize) -> Self {
-        Self {
-            few: Vec::new(),
-            many: Vec::new(),
-            places: samples + 1,
-        }
+        Self { few: Vec::new(), many: Vec::new(), places: samples + 1 }
     }
 
     fn take(&mut self, (at, by): SumChange) {

@@ -31,13 +31,8 @@ pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
     builder
         .line(
             cx,
-            rate(
-                "in",
-                "swapped in",
-                Colour::SwapIn,
-                signals![PSWPIN, SWAPIN_ALL],
-            )
-            .inputs(signals![ZSWPIN, SWPIN_ZERO]),
+            rate("in", "swapped in", Colour::SwapIn, signals![PSWPIN, SWAPIN_ALL])
+                .inputs(signals![ZSWPIN, SWPIN_ZERO]),
             |cx| moved(cx, cx.swapped_in()),
         )
         .line(
@@ -65,9 +60,7 @@ fn moved(
 /// Chart of used swap.
 pub(super) fn used(cx: &Evidence<'_>) -> Chart {
     let size = cx.gauge(SWAP_TOTAL).ok();
-    let most = size
-        .and_then(|size| size.max())
-        .map(|(size, _)| size.as_f64());
+    let most = size.and_then(|size| size.max()).map(|(size, _)| size.as_f64());
     let builder = ChartBuilder::new(
         "swap_used",
         "Swap used",

@@ -96,11 +96,7 @@ fn a_source_without_anything_has_every_chart_and_each_says_why_it_is_empty() {
     );
     for chart in &charts {
         let why = chart.absent.as_deref().unwrap();
-        assert!(
-            !why.is_empty() && chart.series.is_empty(),
-            "{}: {why}",
-            chart.id
-        );
+        assert!(!why.is_empty() && chart.series.is_empty(), "{}: {why}", chart.id);
     }
     let pressure = charts[4].absent.as_deref().unwrap();
     assert!(pressure.contains("/proc/pressure/memory"), "{pressure}");
@@ -128,22 +124,9 @@ fn the_stack_is_in_order_from_what_stays_to_what_is_free_and_adds_up() {
     });
     let (chart, curves) = chart(&host, "where");
     let ids: Vec<&str> = chart.series.iter().map(|s| s.id.as_str()).collect();
-    assert_eq!(
-        ids,
-        [
-            "page_tables",
-            "unaccounted",
-            "shmem",
-            "anon",
-            "file_cache",
-            "free"
-        ]
-    );
+    assert_eq!(ids, ["page_tables", "unaccounted", "shmem", "anon", "file_cache", "free"]);
     assert_eq!(sums(&curves), [1000.0 * M; 3]);
-    assert_eq!(
-        curves[1].1[2],
-        Some((1000 - 102 - 400 - 300 - 7) as f64 * M)
-    );
+    assert_eq!(curves[1].1[2], Some((1000 - 102 - 400 - 300 - 7) as f64 * M));
     assert_eq!(chart.top, Some(1000.0 * M));
 }
 
@@ -166,10 +149,7 @@ fn drift_is_cut_from_the_largest_part_and_free_memory_stays_true() {
 fn parts_that_exceed_memtotal_by_far_are_not_drawn() {
     let host = source(&[0], |_, s| s.host.set(MEM_ANON, MIB(1500)));
     let why = chart(&host, "where").0.absent.unwrap();
-    assert!(
-        why.starts_with("does not add up: MemTotal 1,000 MiB"),
-        "{why}"
-    );
+    assert!(why.starts_with("does not add up: MemTotal 1,000 MiB"), "{why}");
 }
 
 #[test]
@@ -185,10 +165,7 @@ fn rates_are_over_the_real_interval_and_a_gap_is_none_and_not_0() {
         s.host.set(PSI_MEMORY_SOME, Micros::new(n * 500_000));
     });
     let mib = |n: f64| Some(n * M);
-    assert_eq!(
-        curve(&host, "swap", "in"),
-        [None, mib(1.0), mib(1.0), mib(1.0), None, mib(0.0)]
-    );
+    assert_eq!(curve(&host, "swap", "in"), [None, mib(1.0), mib(1.0), mib(1.0), None, mib(0.0)]);
     let pressure = curve(&host, "pressure", "some");
     assert_eq!((pressure[1], pressure[4]), (Some(0.5), None));
     let swap = chart(&host, "swap").0;
@@ -201,13 +178,7 @@ fn a_host_without_swap_says_so() {
         s.host.set(SWAP_TOTAL, Bytes::ZERO);
         s.host.set(SWAP_FREE, Bytes::ZERO);
     });
-    assert!(
-        chart(&host, "swap_used")
-            .0
-            .absent
-            .unwrap()
-            .contains("no swap")
-    );
+    assert!(chart(&host, "swap_used").0.absent.unwrap().contains("no swap"));
 }
 
 #[test]
@@ -227,10 +198,7 @@ fn processes_that_come_and_go_are_added_up_by_program() {
     let mib = |all: [u64; 4]| all.map(|n| Some(MIB(n).as_f64())).to_vec();
     assert_eq!(
         curves,
-        [
-            ("db".to_owned(), mib([110, 111, 112, 113])),
-            ("hog".to_owned(), mib([50, 70, 20, 20])),
-        ]
+        [("db".to_owned(), mib([110, 111, 112, 113])), ("hog".to_owned(), mib([50, 70, 20, 20])),]
     );
 }
 
@@ -282,12 +250,8 @@ fn nodes_have_one_scale_and_add_up() {
         assert_eq!(sums(&curves), [total * M; 2]);
         assert_eq!(curves.len(), 3);
     }
-    let one = source(&[0], |_, s| {
-        row(s, Entity::Node, "0").set(NODE_TOTAL, MIB(600))
-    });
-    let ids = charts(&Evidence::new(&one.0, &one.1))
-        .into_iter()
-        .map(|c| c.id);
+    let one = source(&[0], |_, s| row(s, Entity::Node, "0").set(NODE_TOTAL, MIB(600)));
+    let ids = charts(&Evidence::new(&one.0, &one.1)).into_iter().map(|c| c.id);
     assert!(!ids.collect::<Vec<_>>().contains(&"node-0".to_owned()));
 }
 
@@ -312,10 +276,7 @@ fn groups_are_a_stack_of_those_without_others_below_until_one_nears_its_limit() 
     let (chart, near) = chart(&host(90), "cgroups");
     let names: Vec<&str> = near.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["/app", "memory.max of /app"]);
-    assert_eq!(
-        chart.limits[0].value,
-        LimitValue::Moving("limit-0".to_owned())
-    );
+    assert_eq!(chart.limits[0].value, LimitValue::Moving("limit-0".to_owned()));
     assert_eq!(near[1].1, [Some(100.0 * M); 2]);
 }
 
@@ -331,10 +292,7 @@ fn disks_that_move_most_come_first_and_keep_their_colour() {
     });
     let (disks, curves) = chart(&host, "disks");
     let (busy, shares) = chart(&host, "disk_busy");
-    assert_eq!(
-        curves[0],
-        ("sdb: read".to_owned(), vec![None, Some(9.0 * M)])
-    );
+    assert_eq!(curves[0], ("sdb: read".to_owned(), vec![None, Some(9.0 * M)]));
     assert_eq!(shares[0], ("sdb".to_owned(), vec![None, Some(0.9)]));
     assert_eq!(disks.series[2].colour, busy.series[1].colour);
 }
@@ -354,15 +312,9 @@ fn growth_is_the_change_since_the_first_sample_of_what_grew() {
     assert!(short.contains("a minute"), "{short}");
     let (chart, curves) = chart(&growing(&[0, 60, 120]), "growth");
     let mib = |all: [u64; 3]| all.map(|n| Some(MIB(n).as_f64())).to_vec();
-    let expected = [
-        ("anonymous", mib([0, 10, 20])),
-        ("db", mib([0, 5, 10])),
-        ("slab dentry", mib([0, 1, 2])),
-    ];
-    assert_eq!(
-        curves,
-        expected.map(|(name, curve)| (name.to_owned(), curve))
-    );
+    let expected =
+        [("anonymous", mib([0, 10, 20])), ("db", mib([0, 5, 10])), ("slab dentry", mib([0, 1, 2]))];
+    assert_eq!(curves, expected.map(|(name, curve)| (name.to_owned(), curve)));
     assert!(chart.series.iter().all(|series| !series.signals.is_empty()));
 }
 

@@ -30,10 +30,7 @@ impl<'a> SourceClock<'a> {
     pub(super) fn of(whole: &'a Timeline) -> Self {
         let times = whole.times().iter().enumerate();
         let known = times.filter_map(|(at, time)| Some((key(whole.stamp(at)?), *time)));
-        Self {
-            whole,
-            known: known.collect(),
-        }
+        Self { whole, known: known.collect() }
     }
 
     /// Places a part's samples; `None` if their time on the source's clock is unknown.
@@ -45,16 +42,11 @@ impl<'a> SourceClock<'a> {
         starts.dedup();
         let mut behind: Option<i128> = None;
         let (begin, end) = self.ends()?;
-        let mut placed = PlacedSamples {
-            times: Vec::with_capacity(part.len()),
-            within: part.len()..0,
-        };
+        let mut placed =
+            PlacedSamples { times: Vec::with_capacity(part.len()), within: part.len()..0 };
         for ends in starts.windows(2) {
             let samples = ends[0]..ends[1];
-            behind = samples
-                .clone()
-                .find_map(|at| self.behind(part, at))
-                .or(behind);
+            behind = samples.clone().find_map(|at| self.behind(part, at)).or(behind);
             let behind = match behind {
                 Some(behind) => behind,
                 None => self.by_wall(part, ends[0])?,
@@ -67,9 +59,7 @@ impl<'a> SourceClock<'a> {
                 let nanos = nanos.clamp(begin, end.max(begin));
                 let time = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
                 // Two clocks read one after the other must not make time run backwards.
-                placed
-                    .times
-                    .push(placed.times.last().map_or(time, |last| time.max(*last)));
+                placed.times.push(placed.times.last().map_or(time, |last| time.max(*last)));
             }
         }
         Some(placed)
@@ -100,8 +90,5 @@ impl<'a> SourceClock<'a> {
 }
 
 fn key(stamp: Stamp) -> (u64, Option<i64>) {
-    (
-        stamp.boot.as_nanos(),
-        stamp.wall.map(|wall| wall.unix_nanos()),
-    )
+    (stamp.boot.as_nanos(), stamp.wall.map(|wall| wall.unix_nanos()))
 }

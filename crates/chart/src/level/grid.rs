@@ -27,15 +27,8 @@ impl ColumnGrid {
     /// Creates columns of this width over all of a timeline.
     pub(super) fn of_step(timeline: &Timeline, step: Span) -> Self {
         let (from, to) = ends(timeline);
-        let columns = (to - from)
-            .as_nanos()
-            .div_ceil(step.as_nanos().max(1))
-            .max(1);
-        Self {
-            from,
-            step,
-            columns: usize::try_from(columns).unwrap_or(usize::MAX),
-        }
+        let columns = (to - from).as_nanos().div_ceil(step.as_nanos().max(1)).max(1);
+        Self { from, step, columns: usize::try_from(columns).unwrap_or(usize::MAX) }
     }
 
     pub(super) fn columns(&self) -> usize {
@@ -50,9 +43,7 @@ impl ColumnGrid {
     fn column(&self, at: Span) -> usize {
         let nanos = (at - self.from).as_nanos();
         let column = nanos.saturating_sub(1) / self.step.as_nanos().max(1);
-        usize::try_from(column)
-            .unwrap_or(usize::MAX)
-            .min(self.columns - 1)
+        usize::try_from(column).unwrap_or(usize::MAX).min(self.columns - 1)
     }
 
     /// Returns the end of each column.
@@ -140,11 +131,7 @@ impl Slots {
     }
 
     fn put(&mut self, sample: usize, column: usize, time: Span) {
-        self.0.push(SampleSlot {
-            sample,
-            column,
-            seconds: time.as_secs_f64(),
-        });
+        self.0.push(SampleSlot { sample, column, seconds: time.as_secs_f64() });
     }
 
     fn spread(&mut self, sample: usize, from: Span, to: Span, grid: &ColumnGrid) {
@@ -172,12 +159,8 @@ struct ColumnSum {
 }
 
 impl ColumnSum {
-    const NOTHING: Self = Self {
-        sum: 0.0,
-        seconds: 0.0,
-        least: f64::INFINITY,
-        most: f64::NEG_INFINITY,
-    };
+    const NOTHING: Self =
+        Self { sum: 0.0, seconds: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
 
     fn take(&mut self, value: f64, seconds: f64) {
         self.sum += value * seconds;
@@ -279,9 +262,7 @@ mod tests {
     fn watched(at: &[u64]) -> Timeline {
         let mut timeline = Timeline::default();
         for second in at {
-            timeline
-                .push(&Sample::at(Span::from_secs(*second)))
-                .unwrap();
+            timeline.push(&Sample::at(Span::from_secs(*second))).unwrap();
         }
         timeline
     }
@@ -340,9 +321,8 @@ mod tests {
     #[test]
     fn merged_columns_are_those_of_a_wider_grid() {
         let timeline = watched(&(0..1_000).collect::<Vec<_>>());
-        let curve: Vec<_> = (0..1_000)
-            .map(|i| (i % 7 > 1).then(|| f64::from(i * i % 101)))
-            .collect();
+        let curve: Vec<_> =
+            (0..1_000).map(|i| (i % 7 > 1).then(|| f64::from(i * i % 101))).collect();
         let fine = ColumnGrid::of_step(&timeline, second(5));
         let of = |grid: &ColumnGrid| {
             let mut sums = ColumnSums::new(grid);

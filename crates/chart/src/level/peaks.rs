@@ -11,12 +11,7 @@ use units::{Quantity, Span, Unit};
 pub(super) fn among(asked: &[(Span, Span)], cx: &Evidence<'_>) -> Vec<(Span, Span)> {
     let memory = [peak_of(cx, PSI_MEMORY_SOME), tightest(cx)];
     let moved = cx.refaults_file().ok().and_then(|track| peak(&track));
-    let others = [
-        peak_of(cx, PSWPIN),
-        moved,
-        peak_of(cx, PSI_IO_SOME),
-        most_unwritten(cx),
-    ];
+    let others = [peak_of(cx, PSWPIN), moved, peak_of(cx, PSI_IO_SOME), most_unwritten(cx)];
     let (first, rest) = asked.split_at(asked.len().min(1));
     let moments = |at: [Option<Span>; 2]| at.into_iter().flatten().map(|at| (at, at));
     let mut all = first.to_vec();

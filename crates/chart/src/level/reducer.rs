@@ -79,8 +79,7 @@ impl<'a> Reducer<'a> {
             }
         }
         let gaps = gaps::at(part.timeline, &times).into_iter();
-        self.gaps
-            .extend(gaps.filter(|(_, to)| self.until.is_none_or(|until| *to > until)));
+        self.gaps.extend(gaps.filter(|(_, to)| self.until.is_none_or(|until| *to > until)));
         self.until = Some(times[new.end - 1]);
         let interval = part.timeline.interval();
         self.interval = self.interval.into_iter().chain(interval).min();
@@ -100,10 +99,7 @@ impl<'a> Reducer<'a> {
         let coarsest = self.grid.columns().div_ceil(COLUMNS_MAX);
         let finest = stored.div_ceil(self.grid.step().as_nanos().max(1)).max(1);
         let mut finest = usize::try_from(finest).unwrap_or(usize::MAX).min(coarsest);
-        let mut drawing = Drawing {
-            gaps: self.gaps(),
-            ..Drawing::default()
-        };
+        let mut drawing = Drawing { gaps: self.gaps(), ..Drawing::default() };
         drawing.push(self.charts, level(coarsest));
         while finest < coarsest {
             let fine = level(finest);
@@ -126,11 +122,7 @@ impl<'a> Reducer<'a> {
             });
             cells.collect()
         });
-        CurveLevel {
-            cells: cells.collect(),
-            times: self.grid.merged(by).ends(),
-            is_reduced: true,
-        }
+        CurveLevel { cells: cells.collect(), times: self.grid.merged(by).ends(), is_reduced: true }
     }
 
     /// Returns the sums of the samples, completed by minutes in columns without a sample.

@@ -118,9 +118,7 @@ mod tests {
     fn none_is_longer_than_an_hour_and_all_are_no_longer_than_two() {
         let around = [0, 100, 200, 300].map(|at| (minute(at), minute(at + 90)));
         let found = worth_sharpening(&around, &whole(), SECOND);
-        let lasts: Span = found
-            .iter()
-            .fold(Span::ZERO, |sum, (from, to)| sum.plus(*to - *from));
+        let lasts: Span = found.iter().fold(Span::ZERO, |sum, (from, to)| sum.plus(*to - *from));
         assert!(found.iter().all(|(from, to)| *to - *from <= minute(60)));
         assert_eq!(lasts, minute(120));
         // Twelve hours at one sample in ten seconds have as many rows.
@@ -134,14 +132,8 @@ mod tests {
     #[test]
     fn what_overlaps_is_drawn_once() {
         let around = [(minute(100), minute(110)), (minute(105), minute(125))];
-        assert_eq!(
-            worth_sharpening(&around, &whole(), SECOND),
-            [(minute(90), minute(135))]
-        );
+        assert_eq!(worth_sharpening(&around, &whole(), SECOND), [(minute(90), minute(135))]);
         let within = [(minute(100), minute(110)), (minute(104), minute(104))];
-        assert_eq!(
-            worth_sharpening(&within, &whole(), SECOND),
-            [(minute(90), minute(120))]
-        );
+        assert_eq!(worth_sharpening(&within, &whole(), SECOND), [(minute(90), minute(120))]);
     }
 }

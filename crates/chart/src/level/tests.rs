@@ -16,11 +16,7 @@ fn sample(second: u64) -> Sample {
     let mut sample = Sample::at(Span::from_secs(5_000 + second));
     let wall = (1_700_000_000 + second) * 1_000_000_000;
     sample.stamp.wall = Some(WallClock::from_unix_nanos(wall.cast_signed()));
-    let free = if second == WORST {
-        1
-    } else {
-        500 + second % 50
-    };
+    let free = if second == WORST { 1 } else { 500 + second % 50 };
     sample.host.set(MEM_FREE, Bytes::new(free * MIB));
     let pages = second * 3 + if second >= WORST { 9_000 } else { 0 };
     sample.host.set(PSWPIN, Pages::new(pages));
@@ -103,11 +99,7 @@ fn reduced(charts: &[Chart], whole: &Timeline, facts: &Facts) -> Drawing {
 
 fn least(cells: &ColumnCells) -> f64 {
     let (least, _) = cells.extremes.as_ref().unwrap();
-    least
-        .iter()
-        .flatten()
-        .copied()
-        .fold(f64::INFINITY, f64::min)
+    least.iter().flatten().copied().fold(f64::INFINITY, f64::min)
 }
 
 fn most(cells: &ColumnCells) -> f64 {
@@ -128,9 +120,7 @@ fn the_peak_of_a_second_is_seen_in_every_level_of_a_long_recording() {
     for level in [coarse, fine] {
         assert_eq!(least(&level.cells[0][0]), MIB as f64);
         assert_eq!(most(&level.cells[1][0]), 9_003.0);
-        let column = level
-            .times
-            .partition_point(|time| *time < Span::from_secs(WORST - 59));
+        let column = level.times.partition_point(|time| *time < Span::from_secs(WORST - 59));
         let (found, _) = level.cells[0][0].extremes.as_ref().unwrap();
         assert_eq!(found[column], Some(MIB as f64), "at its place");
         assert_eq!(level.cells[2][0].extremes, None, "stacks have no band");
@@ -172,11 +162,7 @@ fn a_gap_that_minutes_hardly_show_is_one_and_has_no_values() {
     let second = |n: u64| Span::from_secs(n - 59);
     assert_eq!(drawing.gaps, [(second(14_999), second(15_300))]);
     let fine = &drawing.levels[1];
-    let within = fine
-        .times
-        .iter()
-        .position(|time| *time > second(15_150))
-        .unwrap();
+    let within = fine.times.iter().position(|time| *time > second(15_150)).unwrap();
     assert_eq!(fine.cells[0][0].mean[within], None);
 }
 
@@ -214,18 +200,13 @@ fn a_short_source_is_drawn_sample_by_sample_and_a_longer_one_in_columns_too() {
         let worst = Span::from_secs(samples / 2);
         let drawing = Drawing::new(&charts, &cx, &[(worst, worst)]);
         let levels = drawing.levels.iter();
-        levels
-            .map(|level| (level.times.len(), level.is_reduced))
-            .collect::<Vec<_>>()
+        levels.map(|level| (level.times.len(), level.is_reduced)).collect::<Vec<_>>()
     };
     assert_eq!(levels(1_500), [(1_500, false)]);
     assert_eq!(levels(5_000), [(1_500, true), (5_000, false)]);
     // Too long to be drawn sample by sample: a finer level, ten minutes on each side of the worst second, and a sample
     // beside each end; and ten minutes from the first second in which the swap-in rate was at its highest.
-    assert_eq!(
-        levels(20_000),
-        [(1_500, true), (10_080, true), (1_203, false), (603, false)]
-    );
+    assert_eq!(levels(20_000), [(1_500, true), (10_080, true), (1_203, false), (603, false)]);
 }
 
 #[test]
@@ -266,9 +247,7 @@ fn what_is_no_number_was_not_measured() {
     let cx = Evidence::new(&timeline, &facts);
     let charts = [
         chart("none", ChartKind::Lines, |_| Some(vec![Some(f64::NAN); 3])),
-        chart("some", ChartKind::Lines, |_| {
-            Some(vec![Some(f64::INFINITY), Some(1.0), None])
-        }),
+        chart("some", ChartKind::Lines, |_| Some(vec![Some(f64::INFINITY), Some(1.0), None])),
     ];
     let drawing = Drawing::new(&charts, &cx, &[]);
     assert!(!drawing.has(0));

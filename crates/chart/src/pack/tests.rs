@@ -56,10 +56,7 @@ fn level(times: &[u64], cells: Vec<Vec<ColumnCells>>) -> CurveLevel {
 }
 
 fn means(mean: Column) -> ColumnCells {
-    ColumnCells {
-        mean,
-        extremes: None,
-    }
+    ColumnCells { mean, extremes: None }
 }
 
 fn drawing(levels: Vec<CurveLevel>) -> Drawing {
@@ -78,9 +75,7 @@ impl Unpack {
         let mut bytes = Vec::new();
         let mut inflate = DeflateDecoder::new(packed.bytes.as_slice());
         inflate.read_to_end(&mut bytes).unwrap();
-        Self {
-            bytes: bytes.into_iter(),
-        }
+        Self { bytes: bytes.into_iter() }
     }
 
     fn number(&mut self) -> u64 {
@@ -120,10 +115,7 @@ impl Unpack {
         let flag = self.bytes.next().unwrap();
         let mut columns = (0..flag).map(|_| self.column(rows, scale));
         let mean = columns.next()?;
-        Some(ColumnCells {
-            mean,
-            extremes: columns.next().zip(columns.next()),
-        })
+        Some(ColumnCells { mean, extremes: columns.next().zip(columns.next()) })
     }
 
     fn level(
@@ -179,11 +171,7 @@ fn is_near(sent: Option<f64>, got: Option<f64>, scale: f64) -> bool {
         (None, None) => true,
         // Only 0 is drawn as 0.
         (Some(sent), Some(got)) if sent.abs() < scale / 2.0 => {
-            got == if sent == 0.0 {
-                0.0
-            } else {
-                scale * sent.signum()
-            }
+            got == if sent == 0.0 { 0.0 } else { scale * sent.signum() }
         }
         (Some(sent), Some(got)) => (sent - got).abs() <= scale / 2.0,
         _ => false,
@@ -228,9 +216,7 @@ proptest! {
 
 #[test]
 fn rounding_is_invisible_and_sizes_of_pages_are_exact() {
-    let values: Column = (0..200)
-        .map(|page| Some(f64::from(page) * 4096.0))
-        .collect();
+    let values: Column = (0..200).map(|page| Some(f64::from(page) * 4096.0)).collect();
     let times: Vec<u64> = (0..200).map(|second| second * 1000).collect();
     let drawing = drawing(vec![level(&times, vec![vec![means(values.clone())]])]);
     let (_, got) = unpacked(&[chart(1)], &drawing);
@@ -256,24 +242,15 @@ fn a_chart_that_shows_nothing_takes_no_byte() {
     assert!(!one.has(0) && one.has(1));
     let bad = drawing(vec![level(&[0, 1], vec![vec![nothing()]])]);
     let (_, got) = unpacked(&charts[..1], &bad);
-    assert_eq!(
-        got[0].first().map(Vec::len),
-        Some(if bad.has(0) { 1 } else { 0 })
-    );
+    assert_eq!(got[0].first().map(Vec::len), Some(if bad.has(0) { 1 } else { 0 }));
 }
 
 #[test]
 fn more_levels_never_shift_what_was_not_told() {
     let charts = [chart(2)];
-    let whole = vec![
-        means(vec![Some(5.0), None]),
-        means(vec![Some(-2.0), Some(0.0)]),
-    ];
+    let whole = vec![means(vec![Some(5.0), None]), means(vec![Some(-2.0), Some(0.0)])];
     let part = vec![ColumnCells::default(), means(vec![Some(7.0)])];
-    let drawing = drawing(vec![
-        level(&[0, 60_000], vec![whole]),
-        level(&[1_500], vec![part]),
-    ]);
+    let drawing = drawing(vec![level(&[0, 60_000], vec![whole]), level(&[1_500], vec![part])]);
     let (_, got) = unpacked(&charts, &drawing);
     assert_eq!(got[1][0][0], None);
     assert_eq!(got[1][0][1].as_ref().unwrap().mean, [Some(7.0)]);
@@ -281,13 +258,7 @@ fn more_levels_never_shift_what_was_not_told() {
 
 /// The data that `web` tests unpack: all kinds of columns, numbers of one to eight bytes, an absent series, two levels.
 fn fixture() -> (Vec<Chart>, Drawing) {
-    let sizes = vec![
-        Some(0.0),
-        Some(4096.0),
-        None,
-        Some(17_179_869_184.0),
-        Some(1.0),
-    ];
+    let sizes = vec![Some(0.0), Some(4096.0), None, Some(17_179_869_184.0), Some(1.0)];
     let rates = ColumnCells {
         mean: vec![Some(0.5), Some(12.25), Some(-3.0), None, Some(1e-3)],
         extremes: Some((
@@ -302,16 +273,9 @@ fn fixture() -> (Vec<Chart>, Drawing) {
         Some(1.0),
         None,
     ]);
-    let whole = vec![
-        vec![means(sizes), ColumnCells::default()],
-        vec![rates],
-        vec![wide],
-    ];
+    let whole = vec![vec![means(sizes), ColumnCells::default()], vec![rates], vec![wide]];
     let sharp = vec![
-        vec![
-            means(vec![Some(8192.0), None]),
-            means(vec![Some(3.0), Some(4.0)]),
-        ],
+        vec![means(vec![Some(8192.0), None]), means(vec![Some(3.0), Some(4.0)])],
         vec![means(vec![None, Some(-1.5)])],
         vec![ColumnCells::default()],
     ];
@@ -345,14 +309,10 @@ fn fixture_text() -> String {
     let mut heads = Vec::new();
     for level in &drawing.levels {
         let seconds = |time: &Span| time.as_secs_f64();
-        let (from, to) = (
-            level.times.first().map_or(0.0, seconds),
-            level.times.last().map_or(0.0, seconds),
-        );
+        let (from, to) =
+            (level.times.first().map_or(0.0, seconds), level.times.last().map_or(0.0, seconds));
         let rows = level.times.len();
-        heads.push(format!(
-            r#"{{"from_s":{from},"to_s":{to},"rows":{rows},"is_reduced":false}}"#
-        ));
+        heads.push(format!(r#"{{"from_s":{from},"to_s":{to},"rows":{rows},"is_reduced":false}}"#));
     }
     let scales = packed.scales.iter().map(|scales| {
         let series = scales.iter().map(|scale| format!(r#"{{"scale":{scale}}}"#));
@@ -362,22 +322,15 @@ fn fixture_text() -> String {
     write!(text, "{}],\n\"charts\":[{scales}]}},\n", heads.join(",")).unwrap();
     writeln!(text, "\"base64\":\"{}\",", base64(&packed.bytes)).unwrap();
     let levels = got.iter().zip(&drawing.levels).map(|(charts, level)| {
-        let times: Vec<String> = level
-            .times
-            .iter()
-            .map(|time| time.as_secs_f64().to_string())
-            .collect();
+        let times: Vec<String> =
+            level.times.iter().map(|time| time.as_secs_f64().to_string()).collect();
         let charts = charts.iter().map(|series| {
-            let series = series
-                .iter()
-                .map(|cells| cells.as_ref().map_or("null".to_owned(), cells_text));
+            let series =
+                series.iter().map(|cells| cells.as_ref().map_or("null".to_owned(), cells_text));
             format!("[{}]", series.collect::<Vec<_>>().join(","))
         });
         let charts = charts.collect::<Vec<_>>().join(",\n  ");
-        format!(
-            "{{\"times\":[{}],\"charts\":[\n  {charts}]}}",
-            times.join(",")
-        )
+        format!("{{\"times\":[{}],\"charts\":[\n  {charts}]}}", times.join(","))
     });
     let levels = levels.collect::<Vec<_>>().join(",\n");
     write!(text, "\"expected\":[\n{levels}]\n}}\n").unwrap();
@@ -386,22 +339,15 @@ fn fixture_text() -> String {
 
 fn cells_text(cells: &ColumnCells) -> String {
     let column = |values: &[Option<f64>]| {
-        let values = values
-            .iter()
-            .map(|value| value.map_or("null".to_owned(), |it| it.to_string()));
+        let values =
+            values.iter().map(|value| value.map_or("null".to_owned(), |it| it.to_string()));
         format!("[{}]", values.collect::<Vec<_>>().join(","))
     };
     let optional = |which: fn(&(Column, Column)) -> &Column| {
-        cells
-            .extremes
-            .as_ref()
-            .map_or("null".to_owned(), |it| column(which(it)))
+        cells.extremes.as_ref().map_or("null".to_owned(), |it| column(which(it)))
     };
     let (least, most) = (optional(|it| &it.0), optional(|it| &it.1));
-    format!(
-        r#"{{"mean":{},"min":{least},"max":{most}}}"#,
-        column(&cells.mean)
-    )
+    format!(r#"{{"mean":{},"min":{least},"max":{most}}}"#, column(&cells.mean))
 }
 
 fn base64(bytes: &[u8]) -> String {

@@ -157,9 +157,7 @@ pub fn by_owner(
             cgroups::owners(cx, index, by)
         }
     };
-    Ok(found
-        .map_err(NoTable::NoOwners)?
-        .table(cx, index, by, total))
+    Ok(found.map_err(NoTable::NoOwners)?.table(cx, index, by, total))
 }
 
 impl OwnersFound {
@@ -173,8 +171,7 @@ impl OwnersFound {
             row.is_new = row.growth.is_none();
         }
         self.rows.retain(|row| row.bytes > Bytes::ZERO);
-        self.rows
-            .sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.key.cmp(&b.key)));
+        self.rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.key.cmp(&b.key)));
         let free = cx.timeline.at(MEM_FREE, index);
         let used = total.saturating_sub(free.unwrap_or_default());
         let owned: Bytes = self.rows.iter().map(|row| row.bytes).sum();
@@ -185,14 +182,8 @@ impl OwnersFound {
             left = left.saturating_sub(others.bytes);
             rest.push(others);
         }
-        rest.push(RestRow {
-            label: self.rest,
-            bytes: left,
-        });
-        rest.extend(free.map(|bytes| RestRow {
-            label: "free",
-            bytes,
-        }));
+        rest.push(RestRow { label: self.rest, bytes: left });
+        rest.extend(free.map(|bytes| RestRow { label: "free", bytes }));
         rest.retain(|row| row.bytes > Bytes::ZERO);
         if free.is_none() {
             self.unknown
@@ -200,8 +191,7 @@ impl OwnersFound {
         }
         if at(self.at) < at(index) {
             let before = at(index) - at(self.at);
-            self.unknown
-                .push(format!("The owners were read {before} before the rest."));
+            self.unknown.push(format!("The owners were read {before} before the rest."));
         }
         OwnerTable {
             by,

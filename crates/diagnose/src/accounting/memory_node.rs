@@ -41,11 +41,7 @@ impl MemoryNode {
     const DRIFT_PARTS: u64 = 100;
 
     pub(super) fn new(label: impl Into<String>, bytes: Bytes) -> Self {
-        Self {
-            label: label.into(),
-            bytes,
-            ..Self::default()
-        }
+        Self { label: label.into(), bytes, ..Self::default() }
     }
 
     pub(super) fn noted(mut self, note: impl Into<String>) -> Self {
@@ -79,11 +75,7 @@ impl MemoryNode {
         }
         let left = self.lacks();
         if left > Bytes::ZERO {
-            self.children.push(Self {
-                bytes: left,
-                kind: SizeKind::Remainder,
-                ..rest
-            });
+            self.children.push(Self { bytes: left, kind: SizeKind::Remainder, ..rest });
         }
     }
 
@@ -101,10 +93,7 @@ impl MemoryNode {
             return None;
         }
         let is_drift = excess.get().saturating_mul(Self::DRIFT_PARTS) <= self.bytes.get();
-        match self
-            .largest()
-            .filter(|part| is_drift && part.bytes > excess)
-        {
+        match self.largest().filter(|part| is_drift && part.bytes > excess) {
             Some(largest) => {
                 largest.shrink(largest.bytes.saturating_sub(excess));
                 None
@@ -198,10 +187,7 @@ mod tests {
     fn what_the_parts_lack_is_the_remainder() {
         use SizeKind::{Measured, Remainder};
         let whole = completed(node(100, &[60, 30]));
-        assert_eq!(
-            sizes(&whole),
-            [(60, Measured), (30, Measured), (10, Remainder)]
-        );
+        assert_eq!(sizes(&whole), [(60, Measured), (30, Measured), (10, Remainder)]);
         assert_eq!(completed(node(90, &[60, 30])).children.len(), 2);
         assert_eq!(sizes(&completed(node(90, &[]))), []);
     }

@@ -42,14 +42,8 @@ pub fn of_node(cx: &Evidence<'_>, key: &str) -> OfNode {
     for (file, shared) in file.iter_mut().zip(&shared) {
         *file = file.map(|file| (file - shared.unwrap_or_default()).max(0.0));
     }
-    let mut parts = [
-        vec![None; samples],
-        gauge(NODE_SLAB),
-        shared,
-        gauge(NODE_ANON),
-        file,
-        gauge(NODE_FREE),
-    ];
+    let mut parts =
+        [vec![None; samples], gauge(NODE_SLAB), shared, gauge(NODE_ANON), file, gauge(NODE_FREE)];
     for (index, total) in gauge(NODE_TOTAL).into_iter().enumerate() {
         let Some(total) = total else {
             continue;
@@ -61,12 +55,5 @@ pub fn of_node(cx: &Evidence<'_>, key: &str) -> OfNode {
         }
     }
     let [rest, slab, shared, anon, file, free] = parts;
-    OfNode {
-        rest,
-        slab,
-        shared,
-        anon,
-        file,
-        free,
-    }
+    OfNode { rest, slab, shared, anon, file, free }
 }

@@ -89,12 +89,8 @@ pub(crate) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
         };
         OwnerSizes([pss, part, rss()])
     };
-    let (measure, owners, unread) = grouped(
-        &by_service(cx, index),
-        sizes,
-        PSS_OF_ANON_MIN,
-        |sum, one| sum + one,
-    )?;
+    let (measure, owners, unread) =
+        grouped(&by_service(cx, index), sizes, PSS_OF_ANON_MIN, |sum, one| sum + one)?;
     Some(Owners {
         owners,
         measured: match measure {
@@ -125,11 +121,7 @@ pub(super) fn of_shared(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
     let is_by_pss = measure == OwnerMeasure::Pss;
     Some(Owners {
         owners,
-        measured: if is_by_pss {
-            "mapped, by PSS"
-        } else {
-            "mapped, the largest process of each"
-        },
+        measured: if is_by_pss { "mapped, by PSS" } else { "mapped, the largest process of each" },
         is_estimate: !is_by_pss,
         unread,
     })
@@ -168,18 +160,12 @@ pub(super) fn of_processes<'a>(
 
 /// Returns the service of a process, or its name where services are not known.
 fn service(process: &EntitySeries) -> &str {
-    if process.group.is_empty() {
-        &process.label
-    } else {
-        &process.group
-    }
+    if process.group.is_empty() { &process.label } else { &process.group }
 }
 
 /// Returns the living processes with their services.
 fn by_service<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a EntitySeries, &'a str)> {
-    living(cx, index)
-        .map(|process| (process, service(process)))
-        .collect()
+    living(cx, index).map(|process| (process, service(process))).collect()
 }
 
 /// Returns the processes that existed at that sample.
@@ -200,10 +186,8 @@ fn grouped(
     pss_min: Ratio,
     join: impl Fn(Bytes, Bytes) -> Bytes,
 ) -> Option<Grouped> {
-    let processes: Vec<(&str, OwnerSizes)> = named
-        .iter()
-        .map(|(process, name)| (*name, sizes(process)))
-        .collect();
+    let processes: Vec<(&str, OwnerSizes)> =
+        named.iter().map(|(process, name)| (*name, sizes(process))).collect();
     let measure = measure_of(&processes, pss_min)?;
     let mut groups: BTreeMap<&str, (u64, Bytes)> = BTreeMap::new();
     let mut unread = UnreadOwners::default();
@@ -220,11 +204,7 @@ fn grouped(
     }
     let mut owners: Vec<Owner> = groups
         .into_iter()
-        .map(|(name, (processes, bytes))| Owner {
-            name: name.to_owned(),
-            processes,
-            bytes,
-        })
+        .map(|(name, (processes, bytes))| Owner { name: name.to_owned(), processes, bytes })
         .collect();
     owners.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
     Some((measure, owners, unread))
@@ -251,16 +231,8 @@ impl UnreadOwners {
             return;
         }
         self.processes += 1;
-        if self
-            .largest
-            .as_ref()
-            .is_none_or(|known| known.bytes < bytes)
-        {
-            self.largest = Some(Owner {
-                name: name.to_owned(),
-                processes: 1,
-                bytes,
-            });
+        if self.largest.as_ref().is_none_or(|known| known.bytes < bytes) {
+            self.largest = Some(Owner { name: name.to_owned(), processes: 1, bytes });
         }
     }
 }
@@ -291,9 +263,7 @@ mod tests {
 
     fn sizes(owners: &Owners) -> Vec<(&str, Bytes)> {
         let listed = owners.owners.iter();
-        listed
-            .map(|owner| (owner.name.as_str(), owner.bytes))
-            .collect()
+        listed.map(|owner| (owner.name.as_str(), owner.bytes)).collect()
     }
 
     #[test]

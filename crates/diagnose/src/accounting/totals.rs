@@ -49,9 +49,7 @@ impl Checks {
             }
         };
         let nodes = |index: usize| {
-            sum_of(cx, Entity::Node, |node| {
-                cx.timeline.latest_of(node, NODE_TOTAL, index)
-            })
+            sum_of(cx, Entity::Node, |node| cx.timeline.latest_of(node, NODE_TOTAL, index))
         };
         let over = middle(cx, |index| {
             let accounting = account(cx, index).ok()?;
@@ -107,9 +105,8 @@ fn difference(
 
 /// Returns the measurement at the sample with the median value.
 fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> Option<(f64, T)> {
-    let mut measured: Vec<(f64, T)> = spread(cx.timeline.len(), SAMPLES)
-        .filter_map(measure)
-        .collect();
+    let mut measured: Vec<(f64, T)> =
+        spread(cx.timeline.len(), SAMPLES).filter_map(measure).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
     let at = measured.len() / 2;
     measured.into_iter().nth(at)

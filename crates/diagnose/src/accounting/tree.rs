@@ -55,11 +55,8 @@ impl Accounting {
             self.leaf(TermKind::Balloon),
             broken.map(|leaf| leaf.noted("taken out of use after memory errors")),
         ];
-        root.children = branches
-            .into_iter()
-            .flatten()
-            .filter(|node| node.bytes > Bytes::ZERO)
-            .collect();
+        root.children =
+            branches.into_iter().flatten().filter(|node| node.bytes > Bytes::ZERO).collect();
         let mut rest = self.unaccounted(cx, inventory);
         if let Some(sum) = root.reduce_parts() {
             rest.note = format!("the counters add up to {sum}, so all sizes are scaled down");
@@ -86,10 +83,7 @@ impl Accounting {
 
     /// Returns the sum of those of these terms that are known; `None` if none is.
     fn known(&self, kinds: &[TermKind]) -> Option<Bytes> {
-        kinds
-            .iter()
-            .any(|kind| self.term(*kind).is_some())
-            .then(|| self.sum(kinds))
+        kinds.iter().any(|kind| self.term(*kind).is_some()).then(|| self.sum(kinds))
     }
 
     fn free(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
@@ -135,8 +129,7 @@ impl Accounting {
             .unwrap_or_else(|| "processes that were not read, and drift of counters".to_owned());
         self.own(cx, &mut node, owners);
         node.children.extend(
-            self.leaf(TermKind::SwapCache)
-                .map(|leaf| leaf.noted("in swap too, not mapped")),
+            self.leaf(TermKind::SwapCache).map(|leaf| leaf.noted("in swap too, not mapped")),
         );
         node.complete(MemoryNode::new(REST, Bytes::ZERO).noted(unread));
         Some(node)
@@ -225,7 +218,8 @@ impl Accounting {
             && shmem > Bytes::ZERO
         {
             texts.push(format!(
-                "Cached ({cached}) contains {shmem} of shared memory and tmpfs, which cannot be dropped."
+                "Cached ({cached}) contains {shmem} of shared memory and tmpfs, which cannot be \
+                 dropped."
             ));
         }
         if let (Some(mapped), Some(cached)) = (at(MEM_MAPPED), at(MEM_CACHED)) {
@@ -234,13 +228,12 @@ impl Accounting {
             ));
         }
         if let (Some(huge), Some(anon)) = (at(MEM_ANON_HUGE), self.term(TermKind::Anon)) {
-            texts.push(format!(
-                "AnonHugePages ({huge}) is a part of AnonPages ({anon})."
-            ));
+            texts.push(format!("AnonHugePages ({huge}) is a part of AnonPages ({anon})."));
         }
         if let (Some(cached), Some(alone)) = (at(MEM_SWAP_CACHED), self.term(TermKind::SwapCache)) {
             texts.push(format!(
-                "SwapCached ({cached}) is in RAM and in swap at once; {alone} of it is not in AnonPages already."
+                "SwapCached ({cached}) is in RAM and in swap at once; {alone} of it is not in \
+                 AnonPages already."
             ));
         }
         let much = self.total.share(LOCKED_MUCH).min(LOCKED_LARGE);
@@ -257,7 +250,8 @@ impl Accounting {
         let dying = cx.level(CGROUPS_DYING, self.index)?;
         (dying >= DYING_MANY).then(|| {
             format!(
-                "{dying} removed cgroups are still in the kernel: memory of any kind above, such as files in the page cache or in a tmpfs, is charged to them."
+                "{dying} removed cgroups are still in the kernel: memory of any kind above, such \
+                 as files in the page cache or in a tmpfs, is charged to them."
             )
         })
     }
@@ -267,16 +261,13 @@ impl Accounting {
         let page = cx.facts.page_size?;
         let at = cx.rows_at(Entity::Process, self.index)?;
         let rss = |p: &EntitySeries| cx.timeline.at_of(p, PROC_RSS, at);
-        let sets: Vec<Pages> = cx
-            .timeline
-            .entities(Entity::Process)
-            .filter_map(rss)
-            .collect();
+        let sets: Vec<Pages> = cx.timeline.entities(Entity::Process).filter_map(rss).collect();
         let sum = sets.iter().copied().sum::<Pages>().to_bytes(page);
         let n = Count::new(sets.len() as u64);
         (sets.len() > 1 && sum > Bytes::ZERO).then(|| {
             format!(
-                "RSS of the {n} processes seen adds up to {sum}: a page that several map is in it several times; PSS divides it."
+                "RSS of the {n} processes seen adds up to {sum}: a page that several map is in it \
+                 several times; PSS divides it."
             )
         })
     }

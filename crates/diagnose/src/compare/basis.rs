@@ -32,7 +32,10 @@ fn sizes(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
     let ram = |cx: &Evidence<'_>| cx.timeline.last(MEM_TOTAL);
     let (old, new): (Bytes, Bytes) = (ram(before)?, ram(after)?);
     (!same_ram(before, after)).then(|| {
-        format!("The hosts are of different size, {old} and {new} of RAM: amounts are compared as shares of it.")
+        format!(
+            "The hosts are of different size, {old} and {new} of RAM: amounts are compared as \
+             shares of it."
+        )
     })
 }
 
@@ -43,7 +46,8 @@ fn lengths(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
         _ => ("before", "after"),
     };
     Some(format!(
-        "Watched for {old} before and {new} after: {longer} there was more time for what is rare to show, and {than} less."
+        "Watched for {old} before and {new} after: {longer} there was more time for what is rare \
+         to show, and {than} less."
     ))
 }
 
@@ -52,18 +56,20 @@ fn intervals(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
     let times = new.as_secs_f64() / old.as_secs_f64().max(f64::MIN_POSITIVE);
     let coarser = if times > 1.0 { "after" } else { "before" };
     (times >= OTHER_INTERVAL || times <= 1.0 / OTHER_INTERVAL).then(|| {
-        format!("A sample every {old} before and every {new} after: short peaks are smoothed out {coarser}.")
+        format!(
+            "A sample every {old} before and every {new} after: short peaks are smoothed out \
+             {coarser}."
+        )
     })
 }
 
 fn samples(name: &str, cx: &Evidence<'_>) -> Option<String> {
     let intervals = cx.timeline.len().saturating_sub(1);
     match intervals {
-        0 => Some(format!(
-            "There is one sample only {name}: levels, and no rates."
-        )),
+        0 => Some(format!("There is one sample only {name}: levels, and no rates.")),
         n if n < FEWEST => Some(format!(
-            "There are {} intervals only {name}: too few to distinguish a change of a rate from noise, which takes {}.",
+            "There are {} intervals only {name}: too few to distinguish a change of a rate from \
+             noise, which takes {}.",
             Count::new(n as u64),
             Count::new(FEWEST as u64)
         )),
@@ -79,10 +85,7 @@ fn breaks(name: &str, cx: &Evidence<'_>) -> Option<String> {
         (count(|k| k == BreakKind::Reboot), "reboot"),
         (count(|k| matches!(k, BreakKind::Suspend(_))), "suspend"),
         (count(|k| matches!(k, BreakKind::Gap(_))), "gap"),
-        (
-            count(|k| k == BreakKind::NewSegment),
-            "cut between unrelated samples",
-        ),
+        (count(|k| k == BreakKind::NewSegment), "cut between unrelated samples"),
     ]
     .into_iter()
     .filter(|(n, _)| *n > 0)
@@ -92,12 +95,8 @@ fn breaks(name: &str, cx: &Evidence<'_>) -> Option<String> {
         (n, Some((head, tail))) => format!("{} {head}s {tail}", Count::new(n)),
     })
     .collect();
-    (!parts.is_empty()).then(|| {
-        format!(
-            "There is {} {name}; no rate is computed across.",
-            parts.join(" and ")
-        )
-    })
+    (!parts.is_empty())
+        .then(|| format!("There is {} {name}; no rate is computed across.", parts.join(" and ")))
 }
 
 fn changes(name: &str, cx: &Evidence<'_>) -> Option<String> {

@@ -65,10 +65,7 @@ fn of_signals() -> [Moves; 6] {
                 COMPACT_STALL.def(),
             ]),
         ),
-        (
-            &[ZONE_RECLAIM_MODE],
-            names(&[ZONE_RECLAIM_FAILED.def(), REFAULT_FILE.def()]),
-        ),
+        (&[ZONE_RECLAIM_MODE], names(&[ZONE_RECLAIM_FAILED.def(), REFAULT_FILE.def()])),
         (&[SWAPPINESS], names(&[PSWPIN.def(), PSWPOUT.def()])),
         (&[NR_HUGEPAGES], vec!["hugetlb_used", "hugetlb_unused"]),
         (&[VFS_CACHE_PRESSURE], names(&[MEM_SLAB_RECLAIMABLE.def()])),
@@ -99,10 +96,7 @@ pub(super) fn find(it: &Differences<'_>, decision: &Decision<'_>) -> Option<Caus
     };
     deciding.or_else(|| {
         let is_decided = !matches!(decision.by, By::Nothing);
-        beside().map(|cause| Cause {
-            is_beside: is_decided,
-            ..cause
-        })
+        beside().map(|cause| Cause { is_beside: is_decided, ..cause })
     })
 }
 
@@ -115,11 +109,7 @@ impl Differences<'_> {
 
     /// The finding on the side where it is worse.
     pub(super) fn worse(&self, change: &FindingChange) -> Option<&Finding> {
-        let side = if change.is_worse_after().unwrap_or(true) {
-            self.after
-        } else {
-            self.before
-        };
+        let side = if change.is_worse_after().unwrap_or(true) { self.after } else { self.before };
         let title = &change.found(std::ptr::eq(side, self.after))?.title;
         let mut findings = side.findings.iter();
         findings.find(|finding| finding.id == change.id && finding.title == *title)
@@ -134,13 +124,11 @@ impl Differences<'_> {
     fn bears_on(&self, change: &FindingChange, strength: CauseStrength) -> Option<Cause> {
         let rule = rules::by_id(change.id);
         let explained_by = rule.map_or(&[][..], |rule| rule.explained_by);
-        let bearing = explained_by
-            .iter()
-            .filter_map(|explains| match (explains, strength) {
-                (Explains::Surely(fact), CauseStrength::Explains)
-                | (Explains::Maybe(fact), CauseStrength::May) => Some(fact.name),
-                _ => None,
-            });
+        let bearing = explained_by.iter().filter_map(|explains| match (explains, strength) {
+            (Explains::Surely(fact), CauseStrength::Explains)
+            | (Explains::Maybe(fact), CauseStrength::May) => Some(fact.name),
+            _ => None,
+        });
         let mut names: Vec<&str> = bearing.collect();
         if strength == CauseStrength::May {
             names.extend(self.shortage(change));
@@ -251,10 +239,7 @@ impl Differences<'_> {
     /// Settings that a finding shows as evidence.
     pub(super) fn settings_of(&self, change: &FindingChange) -> Vec<&'static str> {
         let evidence = self.worse(change).map(|finding| finding.evidence.iter());
-        let measured = evidence
-            .into_iter()
-            .flatten()
-            .filter_map(|line| line.measured.as_ref());
+        let measured = evidence.into_iter().flatten().filter_map(|line| line.measured.as_ref());
         let settings = measured.filter(|measured| measured.unit == Finding::SETTING);
         settings.map(|measured| measured.signal).collect()
     }
@@ -265,11 +250,6 @@ impl Differences<'_> {
         strength: CauseStrength,
         finding: Option<&'static str>,
     ) -> Option<Cause> {
-        (!facts.is_empty()).then_some(Cause {
-            facts,
-            strength,
-            finding,
-            is_beside: false,
-        })
+        (!facts.is_empty()).then_some(Cause { facts, strength, finding, is_beside: false })
     }
 }

@@ -46,10 +46,8 @@ impl<'a> Decision<'a> {
         let Some((before, after)) = levels else {
             return Self::new(Direction::Unknown, By::Nothing);
         };
-        let (worse, better) = (
-            turned(it, [Turn::New, Turn::Worse]),
-            turned(it, [Turn::Gone, Turn::Better]),
-        );
+        let (worse, better) =
+            (turned(it, [Turn::New, Turn::Worse]), turned(it, [Turn::Gone, Turn::Better]));
         let severity =
             |found: &[&FindingChange]| found.first().and_then(|change| change.severity());
         if let Some(doubtful) = doubtful(it) {
@@ -61,11 +59,7 @@ impl<'a> Decision<'a> {
             };
         }
         let by = |findings: Vec<&'a FindingChange>| {
-            if findings.is_empty() {
-                By::Nothing
-            } else {
-                By::Findings(findings)
-            }
+            if findings.is_empty() { By::Nothing } else { By::Findings(findings) }
         };
         let waits = waits_more(it);
         if after > before || after == before && !worse.is_empty() {
@@ -122,10 +116,8 @@ fn doubtful(it: &Differences<'_>) -> Option<Severity> {
 /// For two sides with the same findings: the largest change of stalls, swapping and refaults, and whether it rose;
 /// only where all that moved agree.
 fn by_cost(rates: &[RateChange]) -> Option<(&RateChange, bool)> {
-    let mut costs = rates
-        .iter()
-        .filter(|rate| rate.is_cost && rate.is_clear())
-        .filter_map(|rate| {
+    let mut costs =
+        rates.iter().filter(|rate| rate.is_cost && rate.is_clear()).filter_map(|rate| {
             let (before, after) = rate.means()?;
             Some((rate, after > before))
         });

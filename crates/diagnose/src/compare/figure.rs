@@ -30,10 +30,7 @@ impl Measure {
 
     /// The number as it is printed.
     pub const fn figure(self, value: f64) -> Figure {
-        Figure {
-            measure: self,
-            value,
-        }
+        Figure { measure: self, value }
     }
 }
 
@@ -73,12 +70,9 @@ mod tests {
 
     #[test]
     fn what_begins_or_ends_has_no_factor() {
-        for (before, after, text) in [
-            (0.0, 5.0, "from 0"),
-            (5.0, 0.0, "to 0"),
-            (0.0, 0.0, "none"),
-            (2.0, 24.0, "× 12"),
-        ] {
+        for (before, after, text) in
+            [(0.0, 5.0, "from 0"), (5.0, 0.0, "to 0"), (0.0, 0.0, "none"), (2.0, 24.0, "× 12")]
+        {
             assert_eq!(ratio(before, after), text);
         }
     }

@@ -71,10 +71,7 @@ const KILLS_MIN: f64 = 2.0;
 
 impl FindingCost {
     fn sum(findings: &[&Finding], watched: Span) -> Self {
-        let mut it = Self {
-            watched,
-            ..Self::default()
-        };
+        let mut it = Self { watched, ..Self::default() };
         let add = |sum: Option<Span>, more: Option<Span>| match (sum, more) {
             (Some(sum), Some(more)) => Some(sum.plus(more)),
             (sum, more) => sum.or(more),
@@ -124,11 +121,7 @@ impl FindingCost {
         let more = |one: f64, two: f64, least: f64| {
             let (one, two) = (one * shorter / mine, two * shorter / others);
             let is_clear = one.max(two) >= MORE * one.min(two) && (one - two).abs() >= least;
-            if is_clear {
-                one.total_cmp(&two)
-            } else {
-                Ordering::Equal
-            }
+            if is_clear { one.total_cmp(&two) } else { Ordering::Equal }
         };
         #[allow(clippy::cast_precision_loss)] // a number of processes
         let kills = more(self.killed as f64, other.killed as f64, KILLS_MIN);
@@ -221,11 +214,7 @@ impl Found {
 /// Sorts by severity, and roots before what follows from them.
 pub(super) fn order(changes: &mut [FindingChange]) {
     changes.sort_by_key(|change| {
-        (
-            change.turn() == Turn::Same,
-            Reverse(change.severity()),
-            !change.is_root(),
-        )
+        (change.turn() == Turn::Same, Reverse(change.severity()), !change.is_root())
     });
 }
 
@@ -235,10 +224,7 @@ pub(super) fn both(before: Compared<'_>, after: Compared<'_>) -> Vec<FindingChan
     for side in [before, after] {
         for finding in &side.diagnosis.findings {
             let (id, place) = (finding.id, place(finding, side.timeline));
-            if changes
-                .iter()
-                .any(|known| known.id == id && known.place == place)
-            {
+            if changes.iter().any(|known| known.id == id && known.place == place) {
                 continue;
             }
             let is_blind = |side: Compared<'_>| {
@@ -276,10 +262,7 @@ pub(super) fn of_place<'a>(
 impl Found {
     /// Takes the most severe as representative of all.
     fn from_findings(findings: &[&Finding], side: Compared<'_>) -> Option<Self> {
-        let worst = findings
-            .iter()
-            .rev()
-            .max_by_key(|finding| finding.severity)?;
+        let worst = findings.iter().rev().max_by_key(|finding| finding.severity)?;
         let root = findings.iter().find(|finding| finding.caused_by.is_none());
         Some(Self {
             severity: worst.severity,
@@ -296,9 +279,7 @@ fn place(finding: &Finding, timeline: &Timeline) -> Option<String> {
     if *entity == Entity::Host {
         return None;
     }
-    let label = timeline
-        .entity(*entity, key)
-        .map_or(key.as_str(), |entity| entity.label.as_str());
+    let label = timeline.entity(*entity, key).map_or(key.as_str(), |entity| entity.label.as_str());
     Some(match entity {
         Entity::Node => format!("node {label}"),
         _ => without_ids(label),
@@ -340,11 +321,7 @@ mod tests {
     fn costs_are_compared_in_the_same_time() {
         for (one, two, order) in [
             (cost(100, 50, 30, 0), cost(100, 50, 20, 0), Ordering::Equal),
-            (
-                cost(100, 50, 30, 0),
-                cost(100, 50, 12, 0),
-                Ordering::Greater,
-            ),
+            (cost(100, 50, 30, 0), cost(100, 50, 12, 0), Ordering::Greater),
             (cost(100, 9, 4, 0), cost(100, 9, 1, 0), Ordering::Equal),
             (cost(7200, 60, 60, 0), cost(60, 60, 60, 0), Ordering::Less),
             (cost(100, 1, 0, 3), cost(100, 90, 80, 1), Ordering::Greater),
@@ -368,10 +345,7 @@ mod tests {
     #[test]
     fn a_container_that_was_started_anew_is_the_same_place() {
         for (name, shown) in [
-            (
-                "/system.slice/docker-0a1b2c3d4e5f.scope",
-                "/system.slice/docker-….scope",
-            ),
+            ("/system.slice/docker-0a1b2c3d4e5f.scope", "/system.slice/docker-….scope"),
             ("/system.slice/nginx.service", "/system.slice/nginx.service"),
             ("/deadbeef", "/deadbeef"),
             ("", ""),

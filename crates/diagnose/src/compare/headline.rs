@@ -74,9 +74,7 @@ impl Sentences<'_> {
             is_quiet.then(|| "Neither better nor worse.".to_owned()),
             self.by_amount(),
             self.asked.clone(),
-            self.turned
-                .filter(|_| own.is_none() && self.is_finding_first())
-                .map(in_words),
+            self.turned.filter(|_| own.is_none() && self.is_finding_first()).map(in_words),
             // Where no finding changed, the rates and amounts that moved come first.
             self.most().filter(|_| self.is_most_first()),
         ];
@@ -89,11 +87,7 @@ impl Sentences<'_> {
             By::Rate(rate) => {
                 let moved = moved(rate)?;
                 let is_mixed = self.decision.direction == Direction::Different;
-                let but = if is_mixed {
-                    "Less was found, and more waits: "
-                } else {
-                    ""
-                };
+                let but = if is_mixed { "Less was found, and more waits: " } else { "" };
                 Some(capital(&format!("{but}{moved}.")))
             }
             By::Use(used) => Some(used.in_words(self.it)),
@@ -176,9 +170,7 @@ impl Sentences<'_> {
             return all;
         };
         let others = self.it.turned().filter(|change| {
-            let is_told = self
-                .turned
-                .is_some_and(|turned| std::ptr::eq(turned, *change));
+            let is_told = self.turned.is_some_and(|turned| std::ptr::eq(turned, *change));
             !is_told && change.is_of_weight() && !self.it.is_finding_of_cause(cause, change)
         });
         all.extend(others.map(|change| apart(&in_words(change))));
@@ -282,11 +274,7 @@ fn explains(cause: &Cause, facts: &[FactChange], what: &str) -> String {
         _ => "These settings".to_owned(),
     };
     let is_one = named.len() == 1;
-    let of = if what == "it" {
-        String::new()
-    } else {
-        format!(" of {what}")
-    };
+    let of = if what == "it" { String::new() } else { format!(" of {what}") };
     let verb = match (cause.strength, is_one) {
         (CauseStrength::Is, true) => format!("is the cause{of}"),
         (CauseStrength::Is, false) => format!("are the cause{of}"),
@@ -296,23 +284,14 @@ fn explains(cause: &Cause, facts: &[FactChange], what: &str) -> String {
     };
     let value = |text: &Option<String>| text.clone().unwrap_or_default();
     let values = match named.as_slice() {
-        [fact] => format!(
-            "{} before, {} after",
-            value(&fact.before),
-            value(&fact.after)
-        ),
+        [fact] => format!("{} before, {} after", value(&fact.before), value(&fact.after)),
         _ => {
             // Of two forms of one limit, the one that is not in use is 0.
             let side = |of: fn(&FactChange) -> &Option<String>| {
                 let set = named.iter().filter(|fact| of(fact).as_deref() != Some("0"));
-                let set: Vec<String> = set
-                    .map(|fact| format!("{} {}", label(fact), value(of(fact))))
-                    .collect();
-                if set.is_empty() {
-                    "all 0".to_owned()
-                } else {
-                    set.join(", ")
-                }
+                let set: Vec<String> =
+                    set.map(|fact| format!("{} {}", label(fact), value(of(fact)))).collect();
+                if set.is_empty() { "all 0".to_owned() } else { set.join(", ") }
             };
             let (before, after) = (side(|fact| &fact.before), side(|fact| &fact.after));
             format!("before {before}; after {after}")
@@ -343,10 +322,12 @@ fn nothing(it: &Differences<'_>) -> String {
     match others.iter().find_map(|change| change.doubt) {
         _ if others.is_empty() => format!("Nothing changed: the same findings, {rest}."),
         Some(NotComparable::TooShort) => format!(
-            "Neither better nor worse: the same roots. Of {ids}, sources of such different length cannot show a change; {rest}."
+            "Neither better nor worse: the same roots. Of {ids}, sources of such different length \
+             cannot show a change; {rest}."
         ),
         _ => format!(
-            "Neither better nor worse: the same roots, and {ids} beside them on one side only; {rest}."
+            "Neither better nor worse: the same roots, and {ids} beside them on one side only; \
+             {rest}."
         ),
     }
 }
@@ -363,10 +344,7 @@ fn unknown(it: &Differences<'_>) -> String {
     let is_told = |it: &&FindingChange| it.turn() == Turn::Unknown && it.is_root();
     let mut unseen = it.findings.iter().filter(is_told);
     why.extend(unseen.next().map(|change| in_doubt(it, change)));
-    format!(
-        "Whether it is better or worse is unknown: {}.",
-        why.join("; ")
-    )
+    format!("Whether it is better or worse is unknown: {}.", why.join("; "))
 }
 
 /// Why a finding on one side does not apply to the other.
@@ -392,7 +370,8 @@ fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
                 None => "came".to_owned(),
             };
             format!(
-                "{id} {lasted} of the {there} {found}, and the {elsewhere} {other} may have missed it"
+                "{id} {lasted} of the {there} {found}, and the {elsewhere} {other} may have missed \
+                 it"
             )
         }
         _ => format!("{found} shows {id}, which could not be checked {other}"),
@@ -429,16 +408,12 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     // The amount of programs of one name is known at one sample only.
     let is_shown = owner.significance != Some(Significance::Noise) && moved(owner) >= least(ram);
     is_shown.then(|| match (owner.before, owner.after) {
-        (None, Some(after)) => format!(
-            "{} with {}, after only",
-            owner.label,
-            SignedBytes::new(after)
-        ),
-        (Some(before), None) => format!(
-            "{} with {}, before only",
-            owner.label,
-            SignedBytes::new(before)
-        ),
+        (None, Some(after)) => {
+            format!("{} with {}, after only", owner.label, SignedBytes::new(after))
+        }
+        (Some(before), None) => {
+            format!("{} with {}, before only", owner.label, SignedBytes::new(before))
+        }
         _ => sized(owner, it),
     })
 }
@@ -466,12 +441,7 @@ fn sized(amount: &AmountChange, it: &Differences<'_>) -> String {
 fn moved(rate: &RateChange) -> Option<String> {
     let (before, after) = rate.means()?;
     let of = |value| figure::Measure::figure(rate.measure, value);
-    Some(format!(
-        "{}, {} before and {} after",
-        rate.label,
-        of(before),
-        of(after)
-    ))
+    Some(format!("{}, {} before and {} after", rate.label, of(before), of(after)))
 }
 
 /// Whether there are more huge pages after; `None` where they did not change, or only with the memory that they back.
@@ -482,9 +452,7 @@ fn huge_pages_moved(it: &Differences<'_>) -> Option<bool> {
     let name = MEM_ANON_HUGE.def().name;
     let huge = it.amounts.iter().find(|a| a.name == name && a.is_clear());
     let huge = huge.and_then(moved).filter(|m| m.abs() > 2.0 * anonymous);
-    let given = it
-        .top_rate()
-        .filter(|r| r.name == THP_FAULT_ALLOC.def().name);
+    let given = it.top_rate().filter(|r| r.name == THP_FAULT_ALLOC.def().name);
     let given = given.and_then(RateChange::means).map(|(b, a)| a - b);
     huge.or(given).map(|more| more > 0.0)
 }
@@ -492,22 +460,18 @@ fn huge_pages_moved(it: &Differences<'_>) -> Option<bool> {
 /// Where huge pages changed although the setting is the same, the programs themselves chose them.
 fn asked_for(it: &Differences<'_>) -> Option<String> {
     let more = huge_pages_moved(it)?;
-    let (before, after) = (
-        it.sides.0.choice(THP_ENABLED).ok()?,
-        it.sides.1.choice(THP_ENABLED).ok()?,
-    );
-    let (with, without) = if more {
-        ("after", "before")
-    } else {
-        ("before", "after")
-    };
+    let (before, after) =
+        (it.sides.0.choice(THP_ENABLED).ok()?, it.sides.1.choice(THP_ENABLED).ok()?);
+    let (with, without) = if more { ("after", "before") } else { ("before", "after") };
     (before == after).then(|| match before {
         "madvise" => format!(
-            "Huge pages are the difference, and the programs' own choice: {} is madvise on both sides, so they asked for them {with} and not, or less, {without}.",
+            "Huge pages are the difference, and the programs' own choice: {} is madvise on both \
+             sides, so they asked for them {with} and not, or less, {without}.",
             THP_ENABLED.name
         ),
         setting => format!(
-            "Huge pages are the difference, and the programs' own choice or chance: {} is {setting} on both sides.",
+            "Huge pages are the difference, and the programs' own choice or chance: {} is \
+             {setting} on both sides.",
             THP_ENABLED.name
         ),
     })

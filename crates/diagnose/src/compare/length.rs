@@ -40,11 +40,7 @@ pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [Fi
         return;
     };
     let is_after = order == Ordering::Greater;
-    let (long, short) = if is_after {
-        (after, old)
-    } else {
-        (before, new)
-    };
+    let (long, short) = if is_after { (after, old) } else { (before, new) };
     for change in changes.iter_mut().filter(|change| change.doubt.is_none()) {
         let severity = |is_after: bool| change.found(is_after).map(|found| found.severity);
         let (longer, shorter) = (severity(is_after), severity(!is_after));
@@ -72,10 +68,7 @@ fn chance_to_miss(
     short: Span,
 ) -> Ratio {
     let mut times: Vec<Stretch> = Vec::new();
-    for finding in findings
-        .iter()
-        .filter(|finding| Some(finding.severity) == severity)
-    {
+    for finding in findings.iter().filter(|finding| Some(finding.severity) == severity) {
         // A state without a beginning shows at any time.
         if finding.when.is_none() {
             return Ratio::new(0.0);
@@ -84,11 +77,7 @@ fn chance_to_miss(
         let severe = occasions.filter(|one| Some(one.severity) == severity);
         let severe: Vec<Stretch> = severe.map(|one| one.stretch).collect();
         // Empty where a root has its severity from a finding that follows from it.
-        times.extend(if severe.is_empty() {
-            finding.stretches()
-        } else {
-            severe
-        });
+        times.extend(if severe.is_empty() { finding.stretches() } else { severe });
     }
     let all = long.timeline.times();
     let (first, last) = (all.first().copied(), all.last().copied());
@@ -96,12 +85,7 @@ fn chance_to_miss(
         return Ratio::new(1.0);
     };
     let times = times.iter().map(|one| (one.from, one.to));
-    missed(
-        times.collect(),
-        (first, last),
-        long.timeline.recorded(),
-        short,
-    )
+    missed(times.collect(), (first, last), long.timeline.recorded(), short)
 }
 
 /// The share of possible starting points in a range, of which `recorded` was recorded, from which a source of length
@@ -113,11 +97,7 @@ fn missed(
     short: Span,
 ) -> Ratio {
     let seconds = Span::as_secs_f64;
-    let (begin, end, short) = (
-        seconds(first),
-        seconds(last) - seconds(short),
-        seconds(short),
-    );
+    let (begin, end, short) = (seconds(first), seconds(last) - seconds(short), seconds(short));
     let possible = (end - begin).min(seconds(recorded) - short);
     if possible <= 0.0 {
         return Ratio::new(0.0);

@@ -75,9 +75,9 @@ impl AmountChange {
     /// Whether it is memory in use: not free memory, nor a promise.
     pub(super) fn holds_memory(&self) -> bool {
         match self.kind {
-            AmountKind::Term => ![TermKind::Free, TermKind::Pcp]
-                .map(TermKind::id)
-                .contains(&self.name.as_str()),
+            AmountKind::Term => {
+                ![TermKind::Free, TermKind::Pcp].map(TermKind::id).contains(&self.name.as_str())
+            }
             AmountKind::Level => [MEM_ANON_HUGE.def(), SWAP_USED.def(), MEM_DIRTY.def()]
                 .iter()
                 .any(|def| def.name == self.name),
@@ -103,9 +103,7 @@ const SIZE_MIN: Bytes = Bytes::from_mib(100);
 
 /// The share of RAM from which a change matters.
 pub(super) fn least(ram: Bytes) -> f64 {
-    let size = SIZE_MIN
-        .ratio_of(ram)
-        .map_or(CHANGE_SHARE_MIN.get(), Ratio::get);
+    let size = SIZE_MIN.ratio_of(ram).map_or(CHANGE_SHARE_MIN.get(), Ratio::get);
     CHANGE_SHARE_MIN.get().min(size)
 }
 
@@ -148,11 +146,7 @@ impl Memory {
             let by_size = b.size().total_cmp(&a.size());
             by_size.then_with(|| (a.kind, &a.name).cmp(&(b.kind, &b.name)))
         });
-        Self {
-            typical_before: at(&before),
-            typical_after: at(&after),
-            amounts,
-        }
+        Self { typical_before: at(&before), typical_after: at(&after), amounts }
     }
 }
 
@@ -191,9 +185,7 @@ fn accounted_samples(cx: &Evidence<'_>) -> Vec<Accounting> {
     let samples = cx.timeline.len();
     let step = samples.div_ceil(SAMPLES_MAX).max(1);
     let indices = (0..samples).step_by(step);
-    indices
-        .filter_map(|index| account(cx, index).ok())
-        .collect()
+    indices.filter_map(|index| account(cx, index).ok()).collect()
 }
 
 fn signed(bytes: Bytes) -> i64 {
@@ -203,11 +195,11 @@ fn signed(bytes: Bytes) -> i64 {
 /// All terms with their names and sizes, the remainder included.
 fn terms_of(accounting: &Accounting) -> impl Iterator<Item = (TermKind, &'static str, i64)> + '_ {
     let remainder = TermKind::Unaccounted;
-    accounting
-        .terms
-        .iter()
-        .map(|term| (term.kind, term.label, signed(term.bytes)))
-        .chain([(remainder, remainder.label(), accounting.unaccounted_bytes)])
+    accounting.terms.iter().map(|term| (term.kind, term.label, signed(term.bytes))).chain([(
+        remainder,
+        remainder.label(),
+        accounting.unaccounted_bytes,
+    )])
 }
 
 #[allow(clippy::cast_precision_loss)] // compared to three digits
@@ -220,11 +212,8 @@ fn size_of(accounting: &Accounting, kind: TermKind) -> Option<f64> {
 
 /// The sample that is nearest to the median of every term.
 fn typical(samples: &[Accounting]) -> Option<&Accounting> {
-    let kinds: BTreeSet<TermKind> = samples
-        .iter()
-        .flat_map(terms_of)
-        .map(|(kind, ..)| kind)
-        .collect();
+    let kinds: BTreeSet<TermKind> =
+        samples.iter().flat_map(terms_of).map(|(kind, ..)| kind).collect();
     let mut medians = Vec::new();
     for kind in kinds {
         let values = samples.iter().filter_map(|sample| size_of(sample, kind));
@@ -236,9 +225,7 @@ fn typical(samples: &[Accounting]) -> Option<&Accounting> {
             .filter_map(|(kind, median)| Some((size_of(sample, *kind)? - median).abs()))
             .sum()
     };
-    samples
-        .iter()
-        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    samples.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
 /// Levels that are not terms, by name, over all samples.
@@ -279,12 +266,8 @@ fn level_tracks(cx: &Evidence<'_>) -> BTreeMap<String, (String, Spread)> {
 }
 
 fn terms(before: &SideMemory, after: &SideMemory, amounts: &mut Vec<AmountChange>) {
-    let kinds: BTreeSet<TermKind> = before
-        .terms
-        .keys()
-        .chain(after.terms.keys())
-        .copied()
-        .collect();
+    let kinds: BTreeSet<TermKind> =
+        before.terms.keys().chain(after.terms.keys()).copied().collect();
     for kind in kinds {
         let (old, new) = (before.terms.get(&kind), after.terms.get(&kind));
         let label = old.or(new).map_or(kind.label(), |(label, _, _)| label);
@@ -443,10 +426,7 @@ mod tests {
     #[test]
     fn single_looks_are_told_and_called_too_few() {
         let memory = compared(&host(&[100]), &host(&[400]));
-        assert_eq!(
-            named(&memory, "anon").significance,
-            Some(Significance::TooFew)
-        );
+        assert_eq!(named(&memory, "anon").significance, Some(Significance::TooFew));
     }
 
     #[test]

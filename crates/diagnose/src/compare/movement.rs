@@ -53,11 +53,9 @@ impl<'a> Use<'a> {
                     .map(|(amount, _)| amount),
                 is_more: share < 0.0,
             }),
-            (None, Some((anonymous, share))) => Some(Self {
-                amount: anonymous,
-                anonymous: None,
-                is_more: share > 0.0,
-            }),
+            (None, Some((anonymous, share))) => {
+                Some(Self { amount: anonymous, anonymous: None, is_more: share > 0.0 })
+            }
             (None, None) => None,
         }
     }

@@ -41,8 +41,7 @@ pub struct RateChange {
 impl RateChange {
     /// Whether the difference is more than noise, and large enough to matter.
     pub fn is_clear(&self) -> bool {
-        self.contrast
-            .is_some_and(|contrast| contrast.significance == Significance::Clear)
+        self.contrast.is_some_and(|contrast| contrast.significance == Significance::Clear)
     }
 
     /// The means, where both sides have the rate.
@@ -80,14 +79,7 @@ const fn cost(
     floor: f64,
     read: Read,
 ) -> Spec {
-    Spec {
-        name: signal,
-        label,
-        measure,
-        is_cost: true,
-        floor,
-        read,
-    }
+    Spec { name: signal, label, measure, is_cost: true, floor, read }
 }
 
 const fn work(
@@ -97,10 +89,7 @@ const fn work(
     floor: f64,
     read: Read,
 ) -> Spec {
-    Spec {
-        is_cost: false,
-        ..cost(signal, label, measure, floor, read)
-    }
+    Spec { is_cost: false, ..cost(signal, label, measure, floor, read) }
 }
 
 #[rustfmt::skip]
@@ -187,10 +176,8 @@ impl Spec {
     fn compare(&self, before: &Evidence<'_>, after: &Evidence<'_>) -> RateChange {
         let read = |cx| (self.read)(cx).ok().flatten();
         let (before, after) = (read(before), read(after));
-        let contrast = before
-            .as_ref()
-            .zip(after.as_ref())
-            .map(|(before, after)| self.contrast(before, after));
+        let contrast =
+            before.as_ref().zip(after.as_ref()).map(|(before, after)| self.contrast(before, after));
         let effect = match (&before, &after, contrast) {
             (Some(before), Some(after), Some(it)) => {
                 let factor = ((after.mean + self.floor) / (before.mean + self.floor)).ln();

@@ -84,12 +84,7 @@ fn changed(
     before: Option<String>,
     after: Option<String>,
 ) -> Option<FactChange> {
-    (before != after).then_some(FactChange {
-        name,
-        before,
-        after,
-        explains: false,
-    })
+    (before != after).then_some(FactChange { name, before, after, explains: false })
 }
 
 /// Whether the hosts have the same amount of RAM, as far as is known.
@@ -162,11 +157,7 @@ fn cmdline(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<FactChange> {
         let theirs: BTreeSet<&str> = other.iter().flat_map(|t| t.split_whitespace()).collect();
         let own = mine.split_whitespace().filter(|w| !theirs.contains(w));
         let own = own.collect::<Vec<_>>().join(" ");
-        Some(if other.is_some() && own.is_empty() {
-            "-".to_owned()
-        } else {
-            own
-        })
+        Some(if other.is_some() && own.is_empty() { "-".to_owned() } else { own })
     };
     changed(KERNEL_CMDLINE.name, own(&old, &new), own(&new, &old))
 }
@@ -182,10 +173,7 @@ mod tests {
         after: &Case,
     ) -> Vec<(&'static str, Option<String>, Option<String>)> {
         let changes = before.with(|before| after.with(|after| compare(before, after)));
-        changes
-            .into_iter()
-            .map(|c| (c.name, c.before, c.after))
-            .collect()
+        changes.into_iter().map(|c| (c.name, c.before, c.after)).collect()
     }
 
     fn some(text: &str) -> Option<String> {

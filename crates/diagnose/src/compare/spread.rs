@@ -39,10 +39,7 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         #[allow(clippy::cast_precision_loss)] // a number of samples
         let plain = sorted.iter().sum::<f64>() / sorted.len() as f64;
-        Some(Self {
-            mean: mean.unwrap_or(plain),
-            sorted,
-        })
+        Some(Self { mean: mean.unwrap_or(plain), sorted })
     }
 
     /// The number of values.
@@ -130,11 +127,7 @@ fn ranked(before: &[f64], after: &[f64]) -> (f64, f64) {
     let all = m + n;
     let variance = pairs / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)).max(1.0));
     let away = (wins - pairs / 2.0).abs() - 0.5;
-    let deviations = if variance > 0.0 {
-        away / variance.sqrt()
-    } else {
-        0.0
-    };
+    let deviations = if variance > 0.0 { away / variance.sqrt() } else { 0.0 };
     (2.0 * wins / pairs - 1.0, deviations.max(0.0))
 }
 
@@ -149,19 +142,13 @@ mod tests {
 
     #[test]
     fn what_lies_wholly_above_is_clear() {
-        let it = against(
-            &[1.0, 2.0, 3.0, 1.5, 2.5, 3.5],
-            &[4.0, 5.0, 6.0, 4.5, 5.5, 6.5],
-        );
+        let it = against(&[1.0, 2.0, 3.0, 1.5, 2.5, 3.5], &[4.0, 5.0, 6.0, 4.5, 5.5, 6.5]);
         assert_eq!((it.lead, it.significance), (1.0, Significance::Clear));
     }
 
     #[test]
     fn the_same_values_in_another_order_are_noise() {
-        let it = against(
-            &[1.0, 9.0, 2.0, 8.0, 3.0, 7.0],
-            &[7.0, 3.0, 8.0, 2.0, 9.0, 1.0],
-        );
+        let it = against(&[1.0, 9.0, 2.0, 8.0, 3.0, 7.0], &[7.0, 3.0, 8.0, 2.0, 9.0, 1.0]);
         assert_eq!((it.lead, it.significance), (0.0, Significance::Noise));
     }
 
@@ -189,10 +176,8 @@ mod tests {
     fn the_test_agrees_with_published_tables() {
         // Two-sided critical value of U for 6 and 6 at 1 %: 2; so U = 2 is significant and U = 3 is not by the exact
         // table.
-        let (lead, deviations) = ranked(
-            &[1.0, 2.0, 3.0, 4.0, 5.0, 7.5],
-            &[6.0, 7.0, 8.0, 9.0, 10.0, 11.0],
-        );
+        let (lead, deviations) =
+            ranked(&[1.0, 2.0, 3.0, 4.0, 5.0, 7.5], &[6.0, 7.0, 8.0, 9.0, 10.0, 11.0]);
         assert!((lead - (1.0 - 2.0 * 2.0 / 36.0)).abs() < 1e-9, "{lead}");
         assert!((2.3..2.6).contains(&deviations), "{deviations}");
     }
@@ -200,10 +185,7 @@ mod tests {
     #[test]
     fn a_spread_knows_its_middle_and_ends() {
         let spread = Spread::from_values([3.0, 1.0, f64::NAN, 2.0], Some(9.0)).unwrap();
-        assert_eq!(
-            (spread.count(), spread.median(), spread.mean),
-            (3, 2.0, 9.0)
-        );
+        assert_eq!((spread.count(), spread.median(), spread.mean), (3, 2.0, 9.0));
         assert_eq!(spread.quantile(Ratio::new(1.0)), 3.0);
         assert_eq!(Spread::from_values([f64::NAN], None), None);
     }

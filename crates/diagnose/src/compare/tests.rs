@@ -33,11 +33,7 @@ fn host(pages: u64) -> Case {
 }
 
 fn host_for(seconds: u64, pages: u64) -> Case {
-    let (stall, anon, free) = if pages > 0 {
-        (600_000, 900, 20)
-    } else {
-        (0, 200, 500)
-    };
+    let (stall, anon, free) = if pages > 0 { (600_000, 900, 20) } else { (0, 200, 500) };
     Case::over(seconds)
         .gauge(MEM_TOTAL, mib(1000))
         .gauge(MEM_FREE, mib(free))
@@ -63,16 +59,8 @@ fn compared(before: &Case, after: &Case) -> Comparison {
             let judged = |cx: &Evidence<'_>| crate::diagnose(cx.timeline, cx.facts);
             let (old, new) = (judged(before), judged(after));
             compare(
-                Compared {
-                    timeline: before.timeline,
-                    facts: before.facts,
-                    diagnosis: &old,
-                },
-                Compared {
-                    timeline: after.timeline,
-                    facts: after.facts,
-                    diagnosis: &new,
-                },
+                Compared { timeline: before.timeline, facts: before.facts, diagnosis: &old },
+                Compared { timeline: after.timeline, facts: after.facts, diagnosis: &new },
             )
         })
     })
@@ -82,11 +70,7 @@ fn compared(before: &Case, after: &Case) -> Comparison {
 fn a_source_against_itself_shows_nothing() {
     let it = compared(&healthy(), &healthy());
     assert_eq!(it.direction, Direction::Same);
-    assert!(
-        it.headline.starts_with("Nothing changed"),
-        "{}",
-        it.headline
-    );
+    assert!(it.headline.starts_with("Nothing changed"), "{}", it.headline);
     assert!(it.rates.iter().all(|rate| !rate.is_clear()));
     assert_eq!(it.facts, []);
     assert_eq!(it.basis, [""; 0]);
@@ -100,26 +84,18 @@ fn a_new_disease_is_worse_and_its_end_better() {
     assert_eq!(worse.more[0], "No fact that was recorded explains it.");
     let better = compared(&host(5000), &healthy());
     assert_eq!(better.direction, Direction::Better, "{}", better.headline);
-    assert!(
-        better.headline.contains("Gone after: "),
-        "{}",
-        better.headline
-    );
+    assert!(better.headline.contains("Gone after: "), "{}", better.headline);
 }
 
 /// Hours of calm, with half a minute of swapping from the hundredth second on.
 fn burst_in(seconds: u64) -> Case {
     let steps = |height: u64| -> Vec<u64> {
         let is_burst = |at: &u64| (100..130).contains(at);
-        (0..seconds)
-            .map(|at| if is_burst(&at) { height } else { 0 })
-            .collect()
+        (0..seconds).map(|at| if is_burst(&at) { height } else { 0 }).collect()
     };
     let levels = |ill: u64, well: u64| -> Vec<Bytes> {
         let is_burst = |at: u64| (100..130).contains(&at);
-        (0..seconds)
-            .map(|at| mib(if is_burst(at) { ill } else { well }))
-            .collect()
+        (0..seconds).map(|at| mib(if is_burst(at) { ill } else { well })).collect()
     };
     Case::over(seconds)
         .gauge(MEM_TOTAL, mib(1000))
@@ -221,10 +197,7 @@ fn more_memory_in_use_is_told_with_its_direction_and_is_neither_better_nor_worse
     assert!(more.headline.starts_with(expected), "{}", more.headline);
     let less = compared(&using(400, 0), &using(100, 0));
     assert_eq!(less.direction, Direction::Different, "{}", less.headline);
-    assert!(
-        less.headline
-            .starts_with("Uses 300 MiB less, and nothing waited")
-    );
+    assert!(less.headline.starts_with("Uses 300 MiB less, and nothing waited"));
     // Huge pages that replace small ones take no more memory, so their setting does not explain it.
     let small = using(100, 0).gauge(MEM_ANON_HUGE, mib(0));
     let huge = using(100, 0).gauge(MEM_ANON_HUGE, mib(100));
@@ -233,11 +206,7 @@ fn more_memory_in_use_is_told_with_its_direction_and_is_neither_better_nor_worse
         &small.fact(THP_ENABLED, "always madvise [never]"),
         &full.fact(THP_ENABLED, "[always] madvise never"),
     );
-    assert!(
-        it.headline.starts_with("Uses 140 MiB more"),
-        "{}",
-        it.headline
-    );
+    assert!(it.headline.starts_with("Uses 140 MiB more"), "{}", it.headline);
     let alike = compared(&using(100, 0), &using(110, 0));
     assert_eq!(alike.direction, Direction::Same, "{}", alike.headline);
 }
@@ -272,14 +241,8 @@ fn a_setting_gets_no_word_for_what_it_does_not_bear_on() {
     // Huge pages changed with the setting; the swapping has nothing to do with it.
     let setting = |it: Case, word: &str| it.fact(THP_ENABLED, word);
     let it = compared(
-        &setting(
-            healthy().gauge(MEM_ANON_HUGE, mib(180)),
-            "[always] madvise never",
-        ),
-        &setting(
-            host(5000).gauge(MEM_ANON_HUGE, mib(0)),
-            "always madvise [never]",
-        ),
+        &setting(healthy().gauge(MEM_ANON_HUGE, mib(180)), "[always] madvise never"),
+        &setting(host(5000).gauge(MEM_ANON_HUGE, mib(0)), "always madvise [never]"),
     );
     assert_eq!(it.direction, Direction::Worse, "{}", it.headline);
     assert!(it.headline.starts_with("New after"), "{}", it.headline);
@@ -289,19 +252,11 @@ fn a_setting_gets_no_word_for_what_it_does_not_bear_on() {
 #[test]
 fn what_a_setting_does_not_explain_is_told_apart() {
     let it = compared(
-        &using(100, 0)
-            .gauge(MEM_ANON_HUGE, mib(0))
-            .fact(THP_ENABLED, "always madvise [never]"),
-        &using(400, 0)
-            .gauge(MEM_ANON_HUGE, mib(40))
-            .fact(THP_ENABLED, "[always] madvise never"),
+        &using(100, 0).gauge(MEM_ANON_HUGE, mib(0)).fact(THP_ENABLED, "always madvise [never]"),
+        &using(400, 0).gauge(MEM_ANON_HUGE, mib(40)).fact(THP_ENABLED, "[always] madvise never"),
     );
     assert_eq!(it.direction, Direction::Different, "{}", it.headline);
-    assert!(
-        it.headline.starts_with("Uses 300 MiB more"),
-        "{}",
-        it.headline
-    );
+    assert!(it.headline.starts_with("Uses 300 MiB more"), "{}", it.headline);
     assert!(it.cause.is_none_or(|cause| cause.is_beside));
 }
 
@@ -322,10 +277,7 @@ fn a_headline_is_a_line_or_two() {
 fn of_two_sides_that_are_ill_alike_what_it_costs_decides() {
     let it = compared(&host(5000), &host(20_000));
     assert_eq!(it.direction, Direction::Worse, "{}", it.headline);
-    assert_eq!(
-        compared(&host(5000), &host(5000)).direction,
-        Direction::Same
-    );
+    assert_eq!(compared(&host(5000), &host(5000)).direction, Direction::Same);
 }
 
 #[test]
@@ -349,8 +301,7 @@ fn a_setting_that_bears_on_the_finding_may_explain_it() {
         (&["vm.swappiness"][..], CauseStrength::May)
     );
     assert!(
-        it.headline
-            .starts_with("vm.swappiness may explain it: 10 before, 200 after."),
+        it.headline.starts_with("vm.swappiness may explain it: 10 before, 200 after."),
         "{}",
         it.headline
     );
@@ -374,8 +325,7 @@ fn huge_pages_under_another_setting_are_explained_by_it() {
     );
     assert_eq!(it.direction, Direction::Same);
     assert!(
-        it.headline
-            .starts_with("thp.enabled explains it: never before, always after."),
+        it.headline.starts_with("thp.enabled explains it: never before, always after."),
         "{}",
         it.headline
     );
@@ -385,16 +335,11 @@ fn huge_pages_under_another_setting_are_explained_by_it() {
 #[test]
 fn huge_pages_under_the_same_setting_are_the_programs_choice() {
     let setting = "always [madvise] never";
-    let with = healthy()
-        .gauge(MEM_ANON_HUGE, mib(180))
-        .fact(THP_ENABLED, setting);
-    let without = healthy()
-        .gauge(MEM_ANON_HUGE, mib(0))
-        .fact(THP_ENABLED, setting);
+    let with = healthy().gauge(MEM_ANON_HUGE, mib(180)).fact(THP_ENABLED, setting);
+    let without = healthy().gauge(MEM_ANON_HUGE, mib(0)).fact(THP_ENABLED, setting);
     let it = compared(&without, &with);
     assert!(
-        it.headline
-            .contains("the programs' own choice: thp.enabled is madvise on both sides"),
+        it.headline.contains("the programs' own choice: thp.enabled is madvise on both sides"),
         "{}",
         it.headline
     );
@@ -411,11 +356,7 @@ fn what_one_side_could_not_look_for_is_neither_new_nor_gone() {
     let swap = it.findings.iter().find(|f| f.id == "swap-thrash").unwrap();
     assert_eq!(swap.turn(), Turn::Unknown);
     assert!(!it.headline.contains("Gone after"), "{}", it.headline);
-    let rate = it
-        .rates
-        .iter()
-        .find(|rate| rate.name == "vm.pswpin")
-        .unwrap();
+    let rate = it.rates.iter().find(|rate| rate.name == "vm.pswpin").unwrap();
     assert_eq!((rate.change(), rate.contrast), (None, None));
 }
 
@@ -428,9 +369,7 @@ fn reading(boots: &[u64]) -> Timeline {
         sample.stamp = Stamp {
             boot: Span::from_secs(*second),
             awake: None,
-            wall: Some(units::WallClock::from_unix_nanos(
-                1_795_000_000_000_000_000 + wall,
-            )),
+            wall: Some(units::WallClock::from_unix_nanos(1_795_000_000_000_000_000 + wall)),
             ..Stamp::default()
         };
         sample.host.set(MEM_TOTAL, mib(1000));
@@ -443,15 +382,8 @@ fn reading(boots: &[u64]) -> Timeline {
 
 fn alone(before: &Timeline, after: &Timeline) -> Comparison {
     let facts = Facts::default();
-    let (old, new) = (
-        crate::diagnose(before, &facts),
-        crate::diagnose(after, &facts),
-    );
-    let side = |timeline, diagnosis| Compared {
-        timeline,
-        facts: &facts,
-        diagnosis,
-    };
+    let (old, new) = (crate::diagnose(before, &facts), crate::diagnose(after, &facts));
+    let side = |timeline, diagnosis| Compared { timeline, facts: &facts, diagnosis };
     let (before, after) = (side(before, &old), side(after, &new));
     compare(before, after)
 }
@@ -460,21 +392,10 @@ fn alone(before: &Timeline, after: &Timeline) -> Comparison {
 fn a_reboot_or_a_gap_within_a_side_is_no_change_of_rates() {
     let steady: Vec<u64> = (1..=20).map(|n| n * 60).collect();
     let mut rebooted = steady.clone();
-    rebooted[10..]
-        .iter_mut()
-        .enumerate()
-        .for_each(|(n, t)| *t = 20 + 60 * n as u64);
+    rebooted[10..].iter_mut().enumerate().for_each(|(n, t)| *t = 20 + 60 * n as u64);
     let it = alone(&reading(&steady), &reading(&rebooted));
-    assert!(
-        it.rates.iter().all(|rate| !rate.is_clear()),
-        "{:?}",
-        it.rates
-    );
-    assert!(
-        it.basis.join(" ").contains("a reboot after"),
-        "{:?}",
-        it.basis
-    );
+    assert!(it.rates.iter().all(|rate| !rate.is_clear()), "{:?}", it.rates);
+    assert!(it.basis.join(" ").contains("a reboot after"), "{:?}", it.basis);
 }
 
 #[test]
@@ -496,10 +417,7 @@ fn any_host(levels: &[u64], steps: &[u64]) -> Case {
         .gauge(MEM_CACHED, at(4))
         .gauge(SWAP_TOTAL, mib(1000))
         .gauge(SWAP_FREE, at(5))
-        .counter_steps(
-            PSWPIN,
-            &steps.iter().map(|step| step % 7).collect::<Vec<_>>(),
-        )
+        .counter_steps(PSWPIN, &steps.iter().map(|step| step % 7).collect::<Vec<_>>())
         .counter_steps(PSWPOUT, steps)
         .counter_steps(REFAULT_ANON, steps)
         .counter_steps(PSI_MEMORY_SOME, steps)

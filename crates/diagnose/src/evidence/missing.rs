@@ -52,23 +52,15 @@ impl Missing {
         let need = match absence {
             Some(Absence::PermissionDenied) => Need::Root(def.file),
             Some(_) => Need::File(def.file),
-            None => Need::Field {
-                file: def.file,
-                since: def.since,
-            },
+            None => Need::Field { file: def.file, since: def.since },
         };
-        Self {
-            names: vec![def.name],
-            need,
-        }
+        Self { names: vec![def.name], need }
     }
 
     /// Returns the same reason for a known kernel: a field that this kernel has is not missing because of the version.
     pub(crate) fn on(mut self, kernel: Option<KernelVersion>) -> Self {
         if let Need::Field { since, .. } = &mut self.need
-            && kernel
-                .zip(KernelVersion::parse(since))
-                .is_some_and(|(is, first)| is >= first)
+            && kernel.zip(KernelVersion::parse(since)).is_some_and(|(is, first)| is >= first)
         {
             *since = "";
         }
@@ -86,10 +78,7 @@ impl Missing {
     }
 
     pub(crate) fn fact(fact: Fact) -> Self {
-        Self {
-            names: vec![fact.name],
-            need: Need::File(fact.file),
-        }
+        Self { names: vec![fact.name], need: Need::File(fact.file) }
     }
 
     /// A rule's own reason, with the signals it is about.
@@ -118,7 +107,8 @@ impl std::fmt::Display for Need {
             }
             Self::MoreSamples { every } => write!(
                 f,
-                "samples more often: one interval of {every} shows it, and it may have been a moment of that"
+                "samples more often: one interval of {every} shows it, and it may have been a \
+                 moment of that"
             ),
             Self::FinerFigures => f.write_str(
                 "figures that are less rounded (free -k, /proc/meminfo): these could mean either",
@@ -146,10 +136,7 @@ mod tests {
                 .to_string()
         };
         for kernel in [None, Some("2.6.32-754")] {
-            assert_eq!(
-                needs(kernel),
-                "a field of /proc/meminfo (kernel 3.14 or later)"
-            );
+            assert_eq!(needs(kernel), "a field of /proc/meminfo (kernel 3.14 or later)");
         }
         assert_eq!(
             needs(Some("6.1.0-56-cloud-amd64")),

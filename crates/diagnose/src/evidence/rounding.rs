@@ -27,8 +27,5 @@ pub(crate) fn bounds(
     value: Bytes,
 ) -> Option<(Bytes, Bytes)> {
     let error = Bytes::new(cx.timeline.rounding_error(signal.id())?);
-    Some((
-        value.saturating_sub(error),
-        Bytes::new(value.get().saturating_add(error.get())),
-    ))
+    Some((value.saturating_sub(error), Bytes::new(value.get().saturating_add(error.get()))))
 }

@@ -18,10 +18,7 @@ pub struct Fix {
 impl Fix {
     /// Creates a fix in words only.
     pub(crate) fn say(what: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            ..Self::default()
-        }
+        Self { what: what.into(), ..Self::default() }
     }
 
     /// Returns the same commands with this description, before a sentence that they have.
@@ -45,10 +42,7 @@ impl Fix {
     /// Sets commands that change nothing.
     #[must_use]
     pub(crate) fn inspect(self, commands: impl Into<String>) -> Self {
-        Self {
-            is_read_only: true,
-            ..self.now(commands)
-        }
+        Self { is_read_only: true, ..self.now(commands) }
     }
 
     /// Sets commands that make the change permanent.

@@ -15,10 +15,7 @@ pub struct Scope {
 impl Scope {
     /// The host as a whole.
     pub const fn host() -> Self {
-        Self {
-            entity: Entity::Host,
-            key: String::new(),
-        }
+        Self { entity: Entity::Host, key: String::new() }
     }
 }
 
@@ -78,9 +75,6 @@ impl Bursts {
 
     /// Returns the longest of them, the first if several are equal.
     pub fn longest(&self) -> Option<&Stretch> {
-        self.stretches
-            .iter()
-            .rev()
-            .max_by_key(|stretch| stretch.duration())
+        self.stretches.iter().rev().max_by_key(|stretch| stretch.duration())
     }
 }

@@ -19,11 +19,7 @@ impl Severity {
 
     /// Returns critical if `is_severe`, else a warning.
     pub(crate) const fn critical_if(is_severe: bool) -> Self {
-        if is_severe {
-            Self::Critical
-        } else {
-            Self::Warning
-        }
+        if is_severe { Self::Critical } else { Self::Warning }
     }
 }
 

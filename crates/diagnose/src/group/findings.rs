@@ -50,15 +50,7 @@ impl Diagnosis {
         let state = GroupState::new(cx, path, from, &own, !self.notes.is_empty());
         let verdict = verdict(cx, &state, &own);
         let host = std::mem::replace(&mut self.verdict, verdict);
-        GroupDiagnosis {
-            state,
-            host,
-            host_findings,
-            diagnosis: Self {
-                findings: own,
-                ..self
-            },
-        }
+        GroupDiagnosis { state, host, host_findings, diagnosis: Self { findings: own, ..self } }
     }
 }
 
@@ -76,19 +68,14 @@ fn concerns(cx: &Evidence<'_>, finding: &Finding, path: &str) -> bool {
         Entity::Process if path == ROOT => true,
         Entity::Process => {
             let process = cx.timeline.entity(Entity::Process, &scope.key);
-            let service = process
-                .map(|process| process.group.as_str())
-                .unwrap_or_default();
+            let service = process.map(|process| process.group.as_str()).unwrap_or_default();
             !service.is_empty() && is_within(path, service)
         }
         // Some rules find cgroups one by one and name them as affected.
         Entity::Host => {
             let is_group = |one: &Affected| one.kind == "cgroup";
             finding.affected.first().is_some_and(is_group)
-                && finding
-                    .affected
-                    .iter()
-                    .any(|one| is_group(one) && is_related(&one.name))
+                && finding.affected.iter().any(|one| is_group(one) && is_related(&one.name))
         }
         _ => false,
     }
@@ -106,16 +93,12 @@ fn verdict(cx: &Evidence<'_>, state: &GroupState, findings: &[Finding]) -> Verdi
         _ if state.current.is_none() || cx.is_too_short() => Level::Unknown,
         _ => Level::Ok,
     };
-    let top = findings
-        .first()
-        .filter(|_| matches!(level, Level::Critical | Level::Warning));
+    let top = findings.first().filter(|_| matches!(level, Level::Critical | Level::Warning));
     Verdict {
         level,
         headline: top.map_or_else(|| headline(cx, state), |top| top.title.clone()),
         remarks: match level {
-            Level::Ok => too_short_for_growth(cx, cx.recorded())
-                .into_iter()
-                .collect(),
+            Level::Ok => too_short_for_growth(cx, cx.recorded()).into_iter().collect(),
             _ => Vec::new(),
         },
         now: level_at_end(cx, level, findings),
@@ -138,18 +121,13 @@ fn headline(cx: &Evidence<'_>, state: &GroupState) -> String {
         || "no limit around it is below the host's RAM".to_owned(),
         |limit| {
             let share = limit.share().unwrap_or_default();
-            format!(
-                "the nearest limit, {} of {}, is used to {share}",
-                limit.file, limit.place
-            )
+            format!("the nearest limit, {} of {}, is used to {share}", limit.file, limit.place)
         },
     );
     let droppable = state
         .droppable
         .filter(|bytes| *bytes >= current.share(NOTABLE))
-        .map_or_else(String::new, |bytes| {
-            format!(" {bytes} of it can be dropped.")
-        });
+        .map_or_else(String::new, |bytes| format!(" {bytes} of it can be dropped."));
     let place = cx.facts.names.place(path);
     let has = format!("{place} has {current}; {limit}.{droppable}");
     let recorded = cx.recorded();

@@ -11,19 +11,19 @@ pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
     if limits.is_empty() {
         return vec![match state.available {
             Some(available) => format!(
-                "No limit around it is below the host's RAM, of which {available} is available: the host comes first."
+                "No limit around it is below the host's RAM, of which {available} is available: \
+                 the host comes first."
             ),
             None => "No limit around it is below the host's RAM: the host comes first.".to_owned(),
         }];
     }
     let Some((at, binding)) = limits.iter().enumerate().find(|(_, limit)| binds(limit)) else {
-        let near = limits
-            .iter()
-            .filter_map(|limit| Some((limit.room()?, limit)));
+        let near = limits.iter().filter_map(|limit| Some((limit.room()?, limit)));
         let nearest = near.min_by_key(|(room, _)| *room);
         return vec![match nearest {
             Some((room, limit)) => format!(
-                "No limit was hit, and none is nearly full of memory that cannot be dropped: raising one changes nothing so far. The nearest is {}, with {room} left.",
+                "No limit was hit, and none is nearly full of memory that cannot be dropped: \
+                 raising one changes nothing so far. The nearest is {}, with {room} left.",
                 name(limit)
             ),
             None => "No limit was hit: raising one changes nothing so far.".to_owned(),
@@ -32,7 +32,8 @@ pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
     let mut sentences = vec![further(state, at, binding)];
     if is_full(binding) {
         sentences.push(
-            "Little of what counts towards it can be dropped: without room, a growth ends in kills, or waits."
+            "Little of what counts towards it can be dropped: without room, a growth ends in \
+             kills, or waits."
                 .to_owned(),
         );
     } else if !has_finding {
@@ -57,18 +58,10 @@ fn is_full(limit: &GroupLimitState) -> bool {
 
 /// Says which limit comes next if `binding` is raised, and after how much.
 fn further(state: &GroupState, at: usize, binding: &GroupLimitState) -> String {
-    let others = state
-        .limits
-        .iter()
-        .enumerate()
-        .filter(|(other, _)| *other != at);
+    let others = state.limits.iter().enumerate().filter(|(other, _)| *other != at);
     let next = others
         .filter_map(|(_, limit)| Some((limit.room()?, name(limit))))
-        .chain(
-            state
-                .available
-                .map(|room| (room, "the host's RAM".to_owned())),
-        )
+        .chain(state.available.map(|room| (room, "the host's RAM".to_owned())))
         .min_by_key(|(room, _)| *room);
     let raised = format!("Raising {}", name(binding));
     match next {
@@ -85,10 +78,7 @@ fn further(state: &GroupState, at: usize, binding: &GroupLimitState) -> String {
 
 /// A throttled cgroup that also has a hard limit keeps it.
 fn other_on_same(state: &GroupState, binding: &GroupLimitState) -> &'static str {
-    let has_hard = state
-        .limits
-        .iter()
-        .any(|limit| !limit.is_soft && limit.path == binding.path);
+    let has_hard = state.limits.iter().any(|limit| !limit.is_soft && limit.path == binding.path);
     if binding.is_soft && !has_hard {
         " The cgroup has no hard limit: above this one it is throttled, never killed for it."
     } else {

@@ -11,9 +11,7 @@ use crate::rules::testing::Case;
 const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 
 fn host() -> Case {
-    Case::over(60)
-        .gauge(MEM_TOTAL, MIB(4096))
-        .gauge(MEM_AVAILABLE, MIB(3000))
+    Case::over(60).gauge(MEM_TOTAL, MIB(4096)).gauge(MEM_AVAILABLE, MIB(3000))
 }
 
 /// A cgroup with this hard limit and these parts.
@@ -51,11 +49,7 @@ fn what_counts_adds_up_and_the_working_set_is_that_of_kubernetes() {
     // 100 of files, 10 of them dirty, and 5 of kernel objects.
     assert_eq!(state.droppable, Some(MIB(95)));
     assert_eq!(state.unwritten, Some(MIB(10)));
-    let parts: Vec<_> = state
-        .parts
-        .iter()
-        .map(|part| (part.label, part.bytes))
-        .collect();
+    let parts: Vec<_> = state.parts.iter().map(|part| (part.label, part.bytes)).collect();
     assert_eq!(
         parts,
         [
@@ -79,9 +73,7 @@ fn limits_are_listed_from_the_inside_with_the_names_of_the_kernel() {
     );
     let files = |case: &Case| -> Vec<(String, &str, u64)> {
         let limits = state(case, "/p/a").limits.into_iter();
-        limits
-            .map(|limit| (limit.path, limit.file, limit.limit.get() >> 20))
-            .collect()
+        limits.map(|limit| (limit.path, limit.file, limit.limit.get() >> 20)).collect()
     };
     let both = files(&case);
     assert_eq!(
@@ -94,10 +86,7 @@ fn limits_are_listed_from_the_inside_with_the_names_of_the_kernel() {
     );
     case.facts.cgroup_mode = Some(CgroupMode::V1);
     let v1 = files(&case);
-    assert!(
-        v1.iter().all(|(_, file, _)| *file != "memory.max"),
-        "{v1:?}"
-    );
+    assert!(v1.iter().all(|(_, file, _)| *file != "memory.max"), "{v1:?}");
     assert_eq!(v1[1].1, "memory.limit_in_bytes");
     let unknown = state(&case, "/p/a").unknown.join(" ");
     assert!(unknown.contains("cgroup v1 has no pressure"), "{unknown}");
@@ -121,7 +110,13 @@ fn raising_says_what_binds_next() {
     let full = group(host(), "/p", Some(500), [400, 390, 5, 5]);
     let full = group(full, "/p/a", Some(300), [298, 290, 4, 4]);
     let text = raising(&full, "/p/a");
-    assert!(text.starts_with("Raising memory.max of /p/a (300 MiB) gives room for 100 MiB more, then memory.max of /p (500 MiB) is next."), "{text}");
+    assert!(
+        text.starts_with(
+            "Raising memory.max of /p/a (300 MiB) gives room for 100 MiB more, then memory.max of \
+             /p (500 MiB) is next."
+        ),
+        "{text}"
+    );
     let tight = group(host(), "/p", Some(400), [400, 390, 5, 5]);
     let tight = group(tight, "/p/a", Some(300), [298, 290, 4, 4]);
     let text = raising(&tight, "/p/a");
@@ -142,12 +137,7 @@ fn siblings() -> Case {
         .gauge_of(Cgroup, "/p/sick", CGROUP_HIGH, high)
         .gauge_of(Cgroup, "/p/sick", CGROUP_CURRENT, MIB(85))
         .counter_steps_of(Cgroup, "/p/sick", CGROUP_EVENTS_HIGH, &throttled)
-        .counter_steps_of(
-            Cgroup,
-            "/p/sick",
-            CGROUP_PSI_MEMORY_SOME,
-            &vec![900_000; 60],
-        );
+        .counter_steps_of(Cgroup, "/p/sick", CGROUP_PSI_MEMORY_SOME, &vec![900_000; 60]);
     group(case, "/p", None, [200, 100, 50, 50])
 }
 
@@ -155,12 +145,7 @@ fn siblings() -> Case {
 fn findings_are_of_the_group_those_around_it_and_those_within_it() {
     let case = siblings();
     let sick = about(&case, "/p/sick");
-    let ids: Vec<_> = sick
-        .diagnosis
-        .findings
-        .iter()
-        .map(|finding| finding.id)
-        .collect();
+    let ids: Vec<_> = sick.diagnosis.findings.iter().map(|finding| finding.id).collect();
     assert!(ids.contains(&"cgroup-high-throttle"), "{ids:?}");
     assert!(sick.diagnosis.verdict.level != Level::Ok);
     let outer = about(&case, "/p");
@@ -168,31 +153,18 @@ fn findings_are_of_the_group_those_around_it_and_those_within_it() {
     let calm = about(&case, "/p/calm");
     assert_eq!(calm.diagnosis.findings, []);
     assert_eq!(calm.diagnosis.verdict.level, Level::Ok);
-    assert!(
-        calm.diagnosis
-            .verdict
-            .headline
-            .contains("/p/calm has 100 MiB")
-    );
+    assert!(calm.diagnosis.verdict.headline.contains("/p/calm has 100 MiB"));
     // What is wrong elsewhere stands with the host.
     assert!(calm.host.level != Level::Ok);
-    assert_eq!(
-        calm.host_findings.first().map(|(id, _)| *id),
-        Some("cgroup-high-throttle")
-    );
+    assert_eq!(calm.host_findings.first().map(|(id, _)| *id), Some("cgroup-high-throttle"));
 }
 
 #[test]
 fn only_rules_about_cgroups_are_clear_or_lack_something() {
     let calm = about(&siblings(), "/p/calm").diagnosis;
     let clear = calm.clear.iter().map(|(id, _)| *id);
-    let ids: Vec<_> = clear
-        .chain(calm.not_evaluated.iter().map(|(id, _)| *id))
-        .collect();
-    assert!(
-        ids.contains(&"cgroup-cache-starved") && ids.contains(&"oom-cgroup"),
-        "{ids:?}"
-    );
+    let ids: Vec<_> = clear.chain(calm.not_evaluated.iter().map(|(id, _)| *id)).collect();
+    assert!(ids.contains(&"cgroup-cache-starved") && ids.contains(&"oom-cgroup"), "{ids:?}");
     assert!(!ids.contains(&"swap-thrash"), "{ids:?}");
 }
 
@@ -204,11 +176,7 @@ fn throttling_and_stalls_are_felt_and_what_is_not_measured_is_named() {
     let some = sick.felt.some.map_or(0.0, Ratio::get);
     assert!((some - 0.9).abs() < 1e-9, "{some}");
     assert_eq!(sick.felt.kills, None);
-    assert!(
-        sick.unknown[0].contains("what is charged to it"),
-        "{:?}",
-        sick.unknown
-    );
+    assert!(sick.unknown[0].contains("what is charged to it"), "{:?}", sick.unknown);
     let nowhere = about(&case, "/other");
     assert_eq!(nowhere.diagnosis.verdict.level, Level::Unknown);
     assert!(nowhere.state.unknown[0].contains("only messages name it"));
@@ -220,11 +188,7 @@ fn one_sample_says_nothing_about_a_lack() {
     let case = group(case, "/a", Some(400), [300, 180, 60, 40]);
     let one = about(&case, "/a").diagnosis.verdict;
     assert_eq!(one.level, Level::Unknown);
-    assert!(
-        one.headline.starts_with("One sample cannot show"),
-        "{}",
-        one.headline
-    );
+    assert!(one.headline.starts_with("One sample cannot show"), "{}", one.headline);
 }
 
 #[test]
@@ -233,10 +197,7 @@ fn kills_of_the_kernels_log_count_where_no_counter_was_read_after_them() {
     let state = |from: usize, key: &str| {
         case.with(|cx| {
             let mut kill = Finding::new("oom-cgroup", Severity::Critical, "a kill").killed(2);
-            kill.scope = Scope {
-                entity: Entity::Cgroup,
-                key: key.to_owned(),
-            };
+            kill.scope = Scope { entity: Entity::Cgroup, key: key.to_owned() };
             kill.when = cx.timeline.stretch(1, 2);
             GroupState::new(cx, "/a", from, &[kill], false)
         })

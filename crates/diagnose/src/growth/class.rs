@@ -77,17 +77,21 @@ impl GrowthClass {
         match self {
             Self::Leak => "The program allocates memory and does not free it again.",
             Self::LeakAndFragmentation => {
-                "The program allocates memory and does not free it again, and its allocator keeps free memory in pieces."
+                "The program allocates memory and does not free it again, and its allocator keeps \
+                 free memory in pieces."
             }
             Self::Fragmentation => {
-                "The program's data do not grow; its allocator keeps free memory in pieces that it cannot return."
+                "The program's data do not grow; its allocator keeps free memory in pieces that it \
+                 cannot return."
             }
             Self::Saturating => {
-                "Growth levels off: fragmentation or a warm-up, which the total alone cannot distinguish."
+                "Growth levels off: fragmentation or a warm-up, which the total alone cannot \
+                 distinguish."
             }
             Self::Warmup => "The program's data grow to their working size and level off.",
             Self::Pinned => {
-                "A batch is over; its memory is free in the process, but not returned to the kernel."
+                "A batch is over; its memory is free in the process, but not returned to the \
+                 kernel."
             }
             Self::Steps => "Memory changes in a few jumps and stands still between them.",
             Self::Seasonal => "Memory rises and falls with a period, as load does.",
@@ -103,20 +107,25 @@ impl GrowthClass {
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Leak => {
-                "Restart before the limit is reached, and profile the heap (`jeprof`, `heaptrack`, `memleak` of bcc); look for caches and queues without a bound."
+                "Restart before the limit is reached, and profile the heap (`jeprof`, `heaptrack`, \
+                 `memleak` of bcc); look for caches and queues without a bound."
             }
             Self::LeakAndFragmentation => {
-                "Profile the heap for the leak first; then try `MALLOC_ARENA_MAX=2` or jemalloc for the free memory."
+                "Profile the heap for the leak first; then try `MALLOC_ARENA_MAX=2` or jemalloc \
+                 for the free memory."
             }
             Self::Fragmentation => {
-                "Try `MALLOC_ARENA_MAX=2` or jemalloc, and measure memory and speed together; a heap profile will not show it."
+                "Try `MALLOC_ARENA_MAX=2` or jemalloc, and measure memory and speed together; a \
+                 heap profile will not show it."
             }
             Self::Saturating => {
-                "Record the heap too (live and free bytes of malloc), or wait until it levels off before a limit is set."
+                "Record the heap too (live and free bytes of malloc), or wait until it levels off \
+                 before a limit is set."
             }
             Self::Warmup => "Size the limit for the level at which it ends; nothing is wrong.",
             Self::Pinned => {
-                "`malloc_trim(0)` after the batch, `MALLOC_TRIM_THRESHOLD_`, or a process of its own for the batch returns it."
+                "`malloc_trim(0)` after the batch, `MALLOC_TRIM_THRESHOLD_`, or a process of its \
+                 own for the batch returns it."
             }
             Self::Steps => "Compare the times of the jumps with deployments, jobs and new threads.",
             Self::Seasonal => "Size the limit for the peak of a whole period.",

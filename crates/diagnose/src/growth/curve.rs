@@ -36,10 +36,7 @@ impl GrowthCurve {
 
     /// Returns a curve with values of another.
     pub(super) fn with(&self, values: Vec<f64>) -> Self {
-        Self {
-            at: self.at.clone(),
-            values,
-        }
+        Self { at: self.at.clone(), values }
     }
 
     /// Returns the points at these indices.
@@ -63,9 +60,7 @@ impl GrowthCurve {
         for block in 0..count {
             let end = first + width * (block + 1) as f64;
             let is_last = block + 1 == count;
-            let inside = self.at[start..]
-                .iter()
-                .take_while(|at| is_last || **at < end);
+            let inside = self.at[start..].iter().take_while(|at| is_last || **at < end);
             let stop = start + inside.count();
             if stop > start {
                 let at = self.at[start..stop].iter().sum::<f64>() / (stop - start) as f64;
@@ -79,11 +74,7 @@ impl GrowthCurve {
 
     /// Returns the curve if it has at most `count` points, else that many medians.
     pub(super) fn thinned(&self, count: usize) -> Self {
-        if self.len() <= count {
-            self.clone()
-        } else {
-            self.blocks(count, 0.5)
-        }
+        if self.len() <= count { self.clone() } else { self.blocks(count, 0.5) }
     }
 
     /// Returns the median of the values from time `from` to time `to`; of the nearest point if there is none.

@@ -59,10 +59,7 @@ impl Cycles {
     /// Finds the cycles of `curve` that are larger than `floor`.
     pub(super) fn of(curve: &GrowthCurve, floor: f64) -> Self {
         let slope = Trend::of(curve).slope;
-        let level: Vec<f64> = curve
-            .points()
-            .map(|(at, value)| value - slope * at)
-            .collect();
+        let level: Vec<f64> = curve.points().map(|(at, value)| value - slope * at).collect();
         let sigma = noise(&curve.values);
         let least = (TURN * spread(&level)).max(TURN_NOISE * sigma).max(floor);
         let around = legs(&level, least);
@@ -70,10 +67,8 @@ impl Cycles {
         // A jump that stays is no fall, though it falls below a line.
         let legs = legs(&curve.values, least);
         let falls = legs.iter().filter(|leg| leg.by < 0.0).count();
-        let (up, down) = (
-            duration(curve, inner(&legs), true),
-            duration(curve, inner(&legs), false),
-        );
+        let (up, down) =
+            (duration(curve, inner(&legs), true), duration(curve, inner(&legs), false));
         let is_symmetric = up < ASYMMETRY * down && down < ASYMMETRY * up;
         match season {
             Some(season) if falls < FALLS_MIN || is_symmetric => return season,
@@ -83,26 +78,15 @@ impl Cycles {
         if falls < FALLS_MIN || !is_regular || !follows(&level, &legs) {
             return Self::None;
         }
-        let sizes: Vec<f64> = legs
-            .iter()
-            .filter(|leg| leg.by < 0.0)
-            .map(|leg| -leg.by)
-            .collect();
+        let sizes: Vec<f64> = legs.iter().filter(|leg| leg.by < 0.0).map(|leg| -leg.by).collect();
         let amplitude = median(&sizes);
         let off: Vec<f64> = sizes.iter().map(|size| (size - amplitude).abs()).collect();
         if median(&off) > amplitude * 0.4 {
             return Self::None;
         }
-        let bottoms: Vec<usize> = legs
-            .iter()
-            .filter(|leg| leg.by < 0.0)
-            .map(|leg| leg.to)
-            .collect();
-        Self::Teeth {
-            troughs: curve.picked(&bottoms),
-            falls,
-            amplitude,
-        }
+        let bottoms: Vec<usize> =
+            legs.iter().filter(|leg| leg.by < 0.0).map(|leg| leg.to).collect();
+        Self::Teeth { troughs: curve.picked(&bottoms), falls, amplitude }
     }
 
     /// Returns the curve without its cycles: the bottoms of teeth, or what a season leaves.
@@ -110,12 +94,9 @@ impl Cycles {
         match self {
             Self::None => curve.clone(),
             Self::Teeth { troughs, .. } => troughs.clone(),
-            Self::Season { fit, .. } if fit.parameter >= 2.0 => curve.with(
-                curve
-                    .points()
-                    .map(|(at, value)| value - fit.cycle_at(at))
-                    .collect(),
-            ),
+            Self::Season { fit, .. } if fit.parameter >= 2.0 => {
+                curve.with(curve.points().map(|(at, value)| value - fit.cycle_at(at)).collect())
+            }
             Self::Season { .. } => curve.clone(),
         }
     }
@@ -123,26 +104,19 @@ impl Cycles {
 
 /// Returns the ways with both ends within the curve.
 fn inner(legs: &[Leg]) -> &[Leg] {
-    legs.get(1..legs.len().saturating_sub(1))
-        .unwrap_or_default()
+    legs.get(1..legs.len().saturating_sub(1)).unwrap_or_default()
 }
 
 /// Returns how long rises, or falls, take.
 fn duration(curve: &GrowthCurve, legs: &[Leg], rises: bool) -> f64 {
     let some = legs.iter().filter(|leg| (leg.by > 0.0) == rises);
-    median(
-        &some
-            .map(|leg| curve.at[leg.to] - curve.at[leg.from])
-            .collect::<Vec<_>>(),
-    )
+    median(&some.map(|leg| curve.at[leg.to] - curve.at[leg.from]).collect::<Vec<_>>())
 }
 
 /// Returns whether ups and downs come in equal times.
 fn regular(curve: &GrowthCurve, legs: &[Leg]) -> bool {
-    let turns: Vec<f64> = legs
-        .windows(2)
-        .map(|two| curve.at[two[1].to] - curve.at[two[0].from])
-        .collect();
+    let turns: Vec<f64> =
+        legs.windows(2).map(|two| curve.at[two[1].to] - curve.at[two[0].from]).collect();
     let typical = median(&turns);
     let off: Vec<f64> = turns.iter().map(|turn| (turn - typical).abs()).collect();
     turns.len() >= 3 && median(&off) < 0.2 * typical
@@ -163,10 +137,7 @@ fn follows(level: &[f64], legs: &[Leg]) -> bool {
         }
     }
     let inside = &level[first.from..last.to];
-    let lengths: Vec<f64> = legs
-        .windows(2)
-        .map(|two| (two[1].to - two[0].from) as f64)
-        .collect();
+    let lengths: Vec<f64> = legs.windows(2).map(|two| (two[1].to - two[0].from) as f64).collect();
     rest < WAY * scatter(inside) && median(&lengths) >= READINGS_MIN
 }
 
@@ -189,21 +160,13 @@ fn legs(values: &[f64], least: f64) -> Vec<Leg> {
         }
         if direction >= 0 && high.1 - value >= least {
             if high.0 > start {
-                legs.push(Leg {
-                    from: start,
-                    to: high.0,
-                    by: high.1 - values[start],
-                });
+                legs.push(Leg { from: start, to: high.0, by: high.1 - values[start] });
             }
             (start, direction, low) = (high.0, -1, (i, value));
             high = (i, value);
         } else if direction <= 0 && value - low.1 >= least {
             if low.0 > start {
-                legs.push(Leg {
-                    from: start,
-                    to: low.0,
-                    by: low.1 - values[start],
-                });
+                legs.push(Leg { from: start, to: low.0, by: low.1 - values[start] });
             }
             (start, direction, high) = (low.0, 1, (i, value));
             low = (i, value);
@@ -211,11 +174,7 @@ fn legs(values: &[f64], least: f64) -> Vec<Leg> {
     }
     let end = if direction < 0 { low.0 } else { high.0 };
     if direction != 0 && end > start {
-        legs.push(Leg {
-            from: start,
-            to: end,
-            by: values[end] - values[start],
-        });
+        legs.push(Leg { from: start, to: end, by: values[end] - values[start] });
     }
     legs
 }
@@ -226,24 +185,14 @@ fn season(curve: &GrowthCurve, whole: &[Leg], sigma: f64) -> Option<Cycles> {
     let explains = |fit: &Fit, curve: &GrowthCurve, trend: f64| {
         let noise = noise(&curve.values).min(sigma).powi(2) * curve.len() as f64;
         let all = (trend - noise).max(trend * 0.1);
-        if all > 0.0 {
-            1.0 - ((fit.rest - noise).max(0.0) / all)
-        } else {
-            0.0
-        }
+        if all > 0.0 { 1.0 - ((fit.rest - noise).max(0.0) / all) } else { 0.0 }
     };
-    let durations: Vec<f64> = whole
-        .iter()
-        .map(|leg| curve.at[leg.to] - curve.at[leg.from])
-        .collect();
+    let durations: Vec<f64> =
+        whole.iter().map(|leg| curve.at[leg.to] - curve.at[leg.from]).collect();
     if whole.len() >= 2 {
         let period = 2.0 * super::numbers::mean(&durations);
         let cycles = 1.0 / period.max(1e-6);
-        let finest = if cycles > 40.0 {
-            curve.clone()
-        } else {
-            coarse.clone()
-        };
+        let finest = if cycles > 40.0 { curve.clone() } else { coarse.clone() };
         let tried = (-20..=20).map(|n| cycles * (1.0 + f64::from(n) * 0.01));
         let fit = Fit::best(tried.map(|cycles| Fit::cycle(&finest, cycles, true)));
         let r_squared = explains(&fit, &finest, Fit::line(&finest).rest);

@@ -27,19 +27,11 @@ pub(super) struct GrowthDecision {
 
 impl GrowthDecision {
     fn of(class: GrowthClass, confidence: f64) -> Self {
-        Self {
-            class,
-            confidence,
-            needs: None,
-        }
+        Self { class, confidence, needs: None }
     }
 
     fn unknown(needs: f64) -> Self {
-        Self {
-            class: GrowthClass::Unknown,
-            confidence: 0.3,
-            needs: Some(needs),
-        }
+        Self { class: GrowthClass::Unknown, confidence: 0.3, needs: Some(needs) }
     }
 }
 
@@ -67,11 +59,7 @@ pub(super) fn decide(features: &Features) -> GrowthDecision {
         60..100 => 0.92,
         _ => 1.0,
     };
-    let surest = if features.live_known {
-        SUREST
-    } else {
-        SUREST_TOTAL_ONLY
-    };
+    let surest = if features.live_known { SUREST } else { SUREST_TOTAL_ONLY };
     decision.confidence = decision.confidence.clamp(0.05, surest);
     decision
 }
@@ -80,9 +68,7 @@ pub(super) fn decide(features: &Features) -> GrowthDecision {
 fn by_growth(features: &Features) -> GrowthDecision {
     let shape = &features.judged;
     let rises = rises(shape);
-    let fragments = features
-        .excess
-        .map_or(0.0, |excess| fragmentation(&excess, shape));
+    let fragments = features.excess.map_or(0.0, |excess| fragmentation(&excess, shape));
     match rises {
         RiseShape::Straight(sure) if fragments >= 0.5 => {
             let sure = sure.min(0.5 + fragments / 2.0);
@@ -116,11 +102,7 @@ fn fragmentation(excess: &Excess, shape: &CurveShape) -> f64 {
         return 0.0;
     }
     let is_one_jump = excess.jump > 0.7 && excess.jump_at > 0.03;
-    let needs = if matches!(shape.cycles, Cycles::None) {
-        1.0
-    } else {
-        1.6
-    };
+    let needs = if matches!(shape.cycles, Cycles::None) { 1.0 } else { 1.6 };
     if is_one_jump {
         return 0.0;
     }
@@ -249,9 +231,7 @@ fn by_pattern(features: &Features, fragments: f64) -> GrowthDecision {
     if is_pulse(features) {
         return GrowthDecision::of(GrowthClass::Pinned, 0.9);
     }
-    let jumped = features
-        .excess
-        .filter(|excess| excess.share > 0.25 && excess.jump > 0.5);
+    let jumped = features.excess.filter(|excess| excess.share > 0.25 && excess.jump > 0.5);
     if jumped.is_some_and(|excess| excess.grew > shape.floor) {
         return GrowthDecision::of(GrowthClass::Pinned, 0.8);
     }
@@ -269,11 +249,7 @@ fn by_pattern(features: &Features, fragments: f64) -> GrowthDecision {
 /// Returns the share of the variance that levels explain.
 fn levels_explain(shape: &CurveShape) -> f64 {
     let all = shape.line.rest / (1.0 - shape.line.r_squared).max(1e-9);
-    if all > 0.0 {
-        1.0 - shape.levels.rest / all
-    } else {
-        0.0
-    }
+    if all > 0.0 { 1.0 - shape.levels.rest / all } else { 0.0 }
 }
 
 /// Returns whether the live size rose once, fell again and stayed low, while the total stayed high.
@@ -283,11 +259,7 @@ fn is_pulse(features: &Features) -> bool {
     let kept = total.ends - total.begins > 0.5 * (total.peak - total.begins)
         || total.ends > 0.7 * total.peak;
     let last = shape.levels.levels.last().map_or(0.0, |(at, _)| *at);
-    let still = shape
-        .levels
-        .levels
-        .last()
-        .map_or(0.0, |(_, level)| (level - shape.ends).abs());
+    let still = shape.levels.levels.last().map_or(0.0, |(_, level)| (level - shape.ends).abs());
     features.live_known
         && kept
         && fell > shape.floor

@@ -61,11 +61,7 @@ impl CurveShape {
         let late = calm.part(0.45, 1.0);
         let is_teeth = matches!(cycles, Cycles::Teeth { .. });
         let trend = |part: &GrowthCurve| {
-            if is_teeth && part.len() <= 24 {
-                Trend::of_blocks(part)
-            } else {
-                Trend::of(part)
-            }
+            if is_teeth && part.len() <= 24 { Trend::of_blocks(part) } else { Trend::of(part) }
         };
         let coarse = calm.blocks(COARSE, 0.5);
         let coarse_after = coarse.part(START, 1.0);
@@ -97,9 +93,7 @@ impl CurveShape {
 
     /// Returns what a fit leaves beyond noise.
     pub(super) fn beyond_noise(&self, rest: f64) -> f64 {
-        (rest - self.noise_rest)
-            .max(0.02 * self.noise_rest)
-            .max(f64::MIN_POSITIVE)
+        (rest - self.noise_rest).max(0.02 * self.noise_rest).max(f64::MIN_POSITIVE)
     }
 }
 
@@ -139,15 +133,8 @@ impl Features {
         let same_times = heap
             .filter(|(live, free)| live.len() == free.len() && live.len() == prepared.total.len());
         let outside = same_times.map(|(live, free)| {
-            let rest = prepared
-                .total
-                .values
-                .iter()
-                .zip(&live.values)
-                .zip(&free.values);
-            let rest = prepared
-                .total
-                .with(rest.map(|((t, l), f)| t - l - f).collect());
+            let rest = prepared.total.values.iter().zip(&live.values).zip(&free.values);
+            let rest = prepared.total.with(rest.map(|((t, l), f)| t - l - f).collect());
             Trend::of(&rest.part(START, 1.0))
         });
         Self {
@@ -169,21 +156,12 @@ fn excess(live: &GrowthCurve, free: &GrowthCurve, total: f64) -> Excess {
         highest = highest.max(*live);
         values.push(free - (highest - live).max(0.0));
     }
-    let curve = GrowthCurve {
-        at: live.at.iter().copied().take(values.len()).collect(),
-        values,
-    };
-    let begins = curve
-        .level(0.0, 0.015)
-        .min(curve.values.first().copied().unwrap_or(0.0));
+    let curve = GrowthCurve { at: live.at.iter().copied().take(values.len()).collect(), values };
+    let begins = curve.level(0.0, 0.015).min(curve.values.first().copied().unwrap_or(0.0));
     let ends = curve.level(0.8, 1.0);
     let grew = ends - begins.max(0.0);
     let smooth = curve.blocks(COARSE, 0.5);
-    let jumps = smooth
-        .values
-        .windows(2)
-        .zip(&smooth.at)
-        .map(|(two, at)| (two[1] - two[0], *at));
+    let jumps = smooth.values.windows(2).zip(&smooth.at).map(|(two, at)| (two[1] - two[0], *at));
     let (jump, jump_at) = jumps.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
     Excess {
         ends,

@@ -19,9 +19,8 @@ pub(super) struct Fit {
 }
 
 /// Time constants of curves that level off, as shares of the span. Beyond the last one, a line is as good.
-const TIME_CONSTANTS: [f64; 12] = [
-    0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.18, 0.25, 0.35, 0.5, 0.75, 1.1,
-];
+const TIME_CONSTANTS: [f64; 12] =
+    [0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.18, 0.25, 0.35, 0.5, 0.75, 1.1];
 
 impl Fit {
     /// Fits `a + b·t`.
@@ -33,9 +32,7 @@ impl Fit {
     pub(super) fn saturating(curve: &GrowthCurve) -> Self {
         let from = curve.at.first().copied().unwrap_or(0.0);
         Self::best(TIME_CONSTANTS.iter().map(|tau| {
-            Self::of(curve, 2, *tau, |t| {
-                [1.0, 1.0 - (-(t - from) / tau).exp(), 0.0, 0.0, 0.0, 0.0]
-            })
+            Self::of(curve, 2, *tau, |t| [1.0, 1.0 - (-(t - from) / tau).exp(), 0.0, 0.0, 0.0, 0.0])
         }))
     }
 
@@ -44,9 +41,7 @@ impl Fit {
         let from = curve.at.first().copied().unwrap_or(0.0);
         let constants = &TIME_CONSTANTS[..8];
         Self::best(constants.iter().map(|tau| {
-            Self::of(curve, 2, *tau, |t| {
-                [1.0, ((t - from) / tau).ln_1p(), 0.0, 0.0, 0.0, 0.0]
-            })
+            Self::of(curve, 2, *tau, |t| [1.0, ((t - from) / tau).ln_1p(), 0.0, 0.0, 0.0, 0.0])
         }))
     }
 
@@ -81,13 +76,12 @@ impl Fit {
 
     /// Returns the fit that leaves least.
     pub(super) fn best(fits: impl Iterator<Item = Self>) -> Self {
-        fits.min_by(|a, b| a.rest.total_cmp(&b.rest))
-            .unwrap_or(Self {
-                terms: [0.0; TERMS],
-                rest: f64::INFINITY,
-                r_squared: 0.0,
-                parameter: 0.0,
-            })
+        fits.min_by(|a, b| a.rest.total_cmp(&b.rest)).unwrap_or(Self {
+            terms: [0.0; TERMS],
+            rest: f64::INFINITY,
+            r_squared: 0.0,
+            parameter: 0.0,
+        })
     }
 
     /// Fits the first `count` functions of `basis`.
@@ -121,11 +115,7 @@ impl Fit {
         Self {
             terms,
             rest,
-            r_squared: if all > 0.0 {
-                (1.0 - rest / all).max(0.0)
-            } else {
-                0.0
-            },
+            r_squared: if all > 0.0 { (1.0 - rest / all).max(0.0) } else { 0.0 },
             parameter,
         }
     }
@@ -135,11 +125,8 @@ impl Fit {
 fn solve(mut matrix: [[f64; TERMS]; TERMS], mut right: [f64; TERMS], count: usize) -> [f64; TERMS] {
     let mut fixed = [false; TERMS];
     for column in 0..count {
-        let open = (column..count).max_by(|a, b| {
-            matrix[*a][column]
-                .abs()
-                .total_cmp(&matrix[*b][column].abs())
-        });
+        let open = (column..count)
+            .max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()));
         let Some(pivot) = open.filter(|row| matrix[*row][column].abs() > 1e-12) else {
             continue;
         };

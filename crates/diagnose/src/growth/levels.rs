@@ -32,9 +32,7 @@ impl CurveLevels {
             bounds = vec![0, from, to, curve.len()];
         }
         for _ in bounds.len() - 2..CHANGES_MAX {
-            let cuts = bounds
-                .windows(2)
-                .filter_map(|two| best_cut(&curve.values, two[0], two[1]));
+            let cuts = bounds.windows(2).filter_map(|two| best_cut(&curve.values, two[0], two[1]));
             let Some((cut, gain)) = cuts.max_by(|a, b| a.1.total_cmp(&b.1)) else {
                 break;
             };
@@ -56,10 +54,7 @@ impl CurveLevels {
 
     /// Returns the changes from level to level.
     pub(super) fn changes(&self) -> Vec<f64> {
-        self.levels
-            .windows(2)
-            .map(|two| two[1].1 - two[0].1)
-            .collect()
+        self.levels.windows(2).map(|two| two[1].1 - two[0].1).collect()
     }
 }
 

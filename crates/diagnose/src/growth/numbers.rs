@@ -61,8 +61,6 @@ pub(super) fn autocorrelation(values: &[f64]) -> f64 {
     if all <= 0.0 {
         return 0.0;
     }
-    let neighbours = values
-        .windows(2)
-        .map(|two| (two[0] - centre) * (two[1] - centre));
+    let neighbours = values.windows(2).map(|two| (two[0] - centre) * (two[1] - centre));
     (neighbours.sum::<f64>() / all).clamp(0.0, 0.7)
 }

@@ -77,10 +77,7 @@ impl GrowthOwner<'_> {
 
     /// Returns the size at the last reading.
     pub fn last(&self) -> Bytes {
-        self.series
-            .points
-            .last()
-            .map_or(Bytes::ZERO, |point| point.total)
+        self.series.points.last().map_or(Bytes::ZERO, |point| point.total)
     }
 }
 
@@ -105,10 +102,7 @@ fn of_kind<'a>(cx: &Evidence<'a>, kind: GrowthOwnerKind, entity: Entity) -> Vec<
         _ => BTreeSet::new(),
     };
     // The root, slices and other parents add up what their children are listed with.
-    let series = cx
-        .timeline
-        .entities(entity)
-        .filter(|one| !parents.contains(one.key.as_str()));
+    let series = cx.timeline.entities(entity).filter(|one| !parents.contains(one.key.as_str()));
     let mut found: Vec<(&EntitySeries, Bytes)> = series
         .filter_map(|one| Some((one, latest(cx, kind, one)?)))
         .filter(|(_, size)| *size > Bytes::ZERO)
@@ -127,13 +121,9 @@ fn of_kind<'a>(cx: &Evidence<'a>, kind: GrowthOwnerKind, entity: Entity) -> Vec<
 fn latest(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> Option<Bytes> {
     let timeline = cx.timeline;
     match kind {
-        GrowthOwnerKind::Process => timeline.last_of(one, PROC_RSS_ANON).or_else(|| {
-            Some(
-                timeline
-                    .last_of(one, PROC_RSS)?
-                    .to_bytes(cx.facts.page_size?),
-            )
-        }),
+        GrowthOwnerKind::Process => timeline
+            .last_of(one, PROC_RSS_ANON)
+            .or_else(|| Some(timeline.last_of(one, PROC_RSS)?.to_bytes(cx.facts.page_size?))),
         GrowthOwnerKind::Cgroup => timeline.last_of(one, CGROUP_ANON),
         GrowthOwnerKind::Service => timeline.last_of(one, SERVICE_RSS_ANON),
     }
@@ -150,11 +140,7 @@ fn size_at(
     let (anon, swap) = match kind {
         GrowthOwnerKind::Process => {
             let anon = timeline.at_of(one, PROC_RSS_ANON, index).or_else(|| {
-                Some(
-                    timeline
-                        .at_of(one, PROC_RSS, index)?
-                        .to_bytes(cx.facts.page_size?),
-                )
+                Some(timeline.at_of(one, PROC_RSS, index)?.to_bytes(cx.facts.page_size?))
             });
             (anon, timeline.at_of(one, PROC_SWAP, index))
         }
@@ -162,10 +148,9 @@ fn size_at(
             timeline.at_of(one, CGROUP_ANON, index),
             timeline.at_of(one, CGROUP_SWAP_CURRENT, index),
         ),
-        GrowthOwnerKind::Service => (
-            timeline.at_of(one, SERVICE_RSS_ANON, index),
-            timeline.at_of(one, SERVICE_SWAP, index),
-        ),
+        GrowthOwnerKind::Service => {
+            (timeline.at_of(one, SERVICE_RSS_ANON, index), timeline.at_of(one, SERVICE_SWAP, index))
+        }
     };
     Some(anon? + swap.unwrap_or_default())
 }
@@ -188,9 +173,7 @@ fn series_of(
     samples: RangeInclusive<usize>,
 ) -> GrowthSeries {
     let heap = |index, signal| {
-        (kind == GrowthOwnerKind::Process)
-            .then(|| cx.timeline.at_of(one, signal, index))
-            .flatten()
+        (kind == GrowthOwnerKind::Process).then(|| cx.timeline.at_of(one, signal, index)).flatten()
     };
     let mut points: Vec<GrowthPoint> = samples
         .filter(|index| *index < cx.timeline.len())
@@ -210,10 +193,7 @@ fn series_of(
     }
     let now = points.last().map_or(Bytes::ZERO, |point| point.total);
     let room = room(cx, kind, one);
-    GrowthSeries {
-        points,
-        limit: room.map(|room| now + room),
-    }
+    GrowthSeries { points, limit: room.map(|room| now + room) }
 }
 
 /// Returns how much more fits: below the limits of its cgroups, and on the host.
@@ -221,20 +201,14 @@ pub(crate) fn room(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries)
     let group = match kind {
         GrowthOwnerKind::Cgroup => Some(one),
         GrowthOwnerKind::Process | GrowthOwnerKind::Service => {
-            let unit = if one.group.is_empty() {
-                &one.key
-            } else {
-                &one.group
-            };
+            let unit = if one.group.is_empty() { &one.key } else { &one.group };
             let named =
                 |group: &&EntitySeries| group.key == *unit || unique_name(&group.key) == unit;
             cx.timeline.entities(Entity::Cgroup).find(named)
         }
     };
-    let below_limits = group
-        .into_iter()
-        .flat_map(|group| cgroups::upwards(cx, group))
-        .filter_map(|group| {
+    let below_limits =
+        group.into_iter().flat_map(|group| cgroups::upwards(cx, group)).filter_map(|group| {
             let limit = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;
             Some(limit.saturating_sub(cx.timeline.last_of(group, CGROUP_CURRENT)?))
         });

@@ -112,9 +112,7 @@ fn reduced(points: &[GrowthPoint]) -> Prepared {
     };
     let thinned = |curve: &GrowthCurve| curve.thinned(POINTS_MAX);
     Prepared {
-        total: curve(|point| Some(point.total))
-            .map(|c| thinned(&c))
-            .unwrap_or_default(),
+        total: curve(|point| Some(point.total)).map(|c| thinned(&c)).unwrap_or_default(),
         live: curve(|point| point.live).map(|c| thinned(&c)),
         free: curve(|point| point.live.and(point.free)).map(|c| thinned(&c)),
         span,

@@ -29,11 +29,7 @@ impl Trend {
     pub(super) fn of(curve: &GrowthCurve) -> Self {
         let medians = Self::of_blocks(&curve.blocks(BLOCKS, 0.5));
         let lows = Self::of_blocks(&curve.blocks(BLOCKS, LOW));
-        if lows.z > medians.z * 1.3 {
-            lows
-        } else {
-            medians
-        }
+        if lows.z > medians.z * 1.3 { lows } else { medians }
     }
 
     /// Returns the trend of a few points.
@@ -55,10 +51,7 @@ impl Trend {
         slopes.sort_by(f64::total_cmp);
         let at = |share: f64| slopes.get(index_at(share, slopes.len())).copied();
         let slope = at(0.5).unwrap_or(0.0);
-        let rest: Vec<f64> = blocks
-            .points()
-            .map(|(at, value)| value - slope * at)
-            .collect();
+        let rest: Vec<f64> = blocks.points().map(|(at, value)| value - slope * at).collect();
         let alike = autocorrelation(&rest);
         let n = count as f64;
         let variance = n * (n - 1.0) * (2.0 * n + 5.0) / 18.0 * (1.0 + alike) / (1.0 - alike);
@@ -69,11 +62,7 @@ impl Trend {
             from: at(0.5 - reach).unwrap_or(slope),
             to: at(0.5 + reach).unwrap_or(slope),
             z: (rising - f64::signum(rising)) / variance.sqrt(),
-            r_squared: if all > 0.0 {
-                (1.0 - scatter(&rest) / all).max(0.0)
-            } else {
-                0.0
-            },
+            r_squared: if all > 0.0 { (1.0 - scatter(&rest) / all).max(0.0) } else { 0.0 },
             length: blocks.at[count - 1] - blocks.at[0],
         }
     }
@@ -92,11 +81,7 @@ impl Trend {
         let middle = (from + to) / 2.0;
         let early = Self::of_blocks(&blocks.part(*from, middle)).slope;
         let late = Self::of_blocks(&blocks.part(middle, *to)).slope;
-        if early > 0.0 {
-            late / early
-        } else {
-            f64::INFINITY
-        }
+        if early > 0.0 { late / early } else { f64::INFINITY }
     }
 
     /// Returns how much steeper the middle third is than the outer ones: 1 for a line, 2 for the rise of a sine.
@@ -110,10 +95,6 @@ impl Trend {
             Self::of_blocks(&blocks.part(from + third * n, from + third * (n + 1.0))).slope
         };
         let outer = median(&[slope(0.0), slope(2.0)]).min(f64::midpoint(slope(0.0), slope(2.0)));
-        if outer > 0.0 {
-            slope(1.0) / outer
-        } else {
-            f64::INFINITY
-        }
+        if outer > 0.0 { slope(1.0) / outer } else { f64::INFINITY }
     }
 }

@@ -67,11 +67,7 @@ fn plateau(shape: &CurveShape, now: Bytes) -> Bytes {
 /// Says which fit won and what the live size did.
 fn method(features: &Features, class: GrowthClass) -> String {
     let shape = &features.judged;
-    let what = if features.live_known {
-        "live bytes"
-    } else {
-        "total"
-    };
+    let what = if features.live_known { "live bytes" } else { "total" };
     let fit = match (&shape.cycles, class) {
         (Cycles::Teeth { falls, .. }, _) => {
             format!("a sawtooth of {falls} falls, judged at its bottoms")
@@ -88,9 +84,7 @@ fn method(features: &Features, class: GrowthClass) -> String {
                 ("a curve that levels off", shape.saturating),
                 ("a logarithm", shape.logarithm),
             ];
-            let best = curves
-                .into_iter()
-                .min_by(|a, b| a.1.rest.total_cmp(&b.1.rest));
+            let best = curves.into_iter().min_by(|a, b| a.1.rest.total_cmp(&b.1.rest));
             let (name, fit) = best.unwrap_or(("a line", shape.line));
             format!(
                 "{name} fits best (R² {:.2}; a line {:.2})",
@@ -99,18 +93,12 @@ fn method(features: &Features, class: GrowthClass) -> String {
         }
     };
     let ratio = if shape.slope_ratio.is_finite() && shape.trend.z.abs() >= 2.0 {
-        format!(
-            "; slope of the second half to the first {:.2}",
-            shape.slope_ratio
-        )
+        format!("; slope of the second half to the first {:.2}", shape.slope_ratio)
     } else {
         String::new()
     };
     let trend = &shape.trend;
-    format!(
-        "{what}: {fit}; Mann-Kendall z {:.1}, slope R² {:.2}{ratio}",
-        trend.z, trend.r_squared
-    )
+    format!("{what}: {fit}; Mann-Kendall z {:.1}, slope R² {:.2}{ratio}", trend.z, trend.r_squared)
 }
 
 /// Says what the class rests on.
@@ -136,18 +124,19 @@ fn evidence(prepared: &Prepared, features: &Features, decision: &GrowthDecision)
     }
     if let Some(excess) = features.excess {
         lines.push(format!(
-            "Free in the allocator: {} of the total; {} of the total beyond what peaks of the live size explain.",
-            Ratio::new(excess.free_share.max(0.0)), Ratio::new(excess.share.max(0.0))
+            "Free in the allocator: {} of the total; {} of the total beyond what peaks of the live \
+             size explain.",
+            Ratio::new(excess.free_share.max(0.0)),
+            Ratio::new(excess.share.max(0.0))
         ));
     } else if !features.live_known {
-        let line = "Live and free bytes of malloc are known of no or too few readings: the total alone is judged.";
+        let line = "Live and free bytes of malloc are known of no or too few readings: the total \
+                    alone is judged.";
         lines.push(line.into());
     }
     if prepared.restarts > 0 {
-        lines.push(format!(
-            "The process restarted ({} ×); one part was judged.",
-            prepared.restarts
-        ));
+        lines
+            .push(format!("The process restarted ({} ×); one part was judged.", prepared.restarts));
     }
     if let Some(times) = decision.needs {
         let more = prepared.span.times(times);

@@ -131,10 +131,7 @@ impl HeadroomFacts<'_> {
 
     /// The limit that binds before the host's RAM does.
     fn binding(&self) -> Option<&HeadroomLimit> {
-        let tightest = self
-            .limits
-            .iter()
-            .find(|limit| limit.concerns(self.kind()))?;
+        let tightest = self.limits.iter().find(|limit| limit.concerns(self.kind()))?;
         let least = self.room.as_ref()?.least;
         (tightest.bounds.best() < least.best()).then_some(tightest)
     }
@@ -299,7 +296,8 @@ impl HeadroomFacts<'_> {
         remarks.extend(self.residue());
         if answer == Answer::FitsSoFar {
             remarks.push(format!(
-                "Watched: {}. What runs at other times may need more; where that was all of its work, say so (--cycle {:.0}s).",
+                "Watched: {}. What runs at other times may need more; where that was all of its \
+                 work, say so (--cycle {:.0}s).",
                 self.cycle.text,
                 self.cycle.watched.as_secs_f64().floor()
             ));
@@ -316,10 +314,7 @@ impl HeadroomFacts<'_> {
     fn shortages(&self) -> Vec<String> {
         let mut by_rule: Vec<(&Short, u64)> = Vec::new();
         for short in &self.short {
-            match by_rule
-                .iter_mut()
-                .find(|(known, _)| known.rule == short.rule)
-            {
+            match by_rule.iter_mut().find(|(known, _)| known.rule == short.rule) {
                 Some((_, times)) => *times += 1,
                 None => by_rule.push((short, 1)),
             }
@@ -329,10 +324,7 @@ impl HeadroomFacts<'_> {
                 1 => String::new(),
                 _ => format!(", {} times", Count::new(times)),
             };
-            format!(
-                "Memory was short already ({}{often}): {}",
-                short.rule, short.text
-            )
+            format!("Memory was short already ({}{often}): {}", short.rule, short.text)
         });
         findings.collect()
     }
@@ -342,15 +334,15 @@ impl HeadroomFacts<'_> {
         let room = self.room.as_ref()?;
         self.is_bound_by_a_node().then(|| {
             format!(
-                "No lack of RAM: after sysctl -w vm.zone_reclaim_mode=0 a node takes memory of the others before it gives up its own cache, and headroom is {} at worst.",
+                "No lack of RAM: after sysctl -w vm.zone_reclaim_mode=0 a node takes memory of the \
+                 others before it gives up its own cache, and headroom is {} at worst.",
                 words(room.least)
             )
         })
     }
 
     fn is_bound_by_a_node(&self) -> bool {
-        self.binding()
-            .is_some_and(|limit| limit.kind == LimitKind::Node)
+        self.binding().is_some_and(|limit| limit.kind == LimitKind::Node)
     }
 
     /// Cgroups with a limit of their own that leaves too little room for the demand: it may be meant for one of them.
@@ -358,10 +350,8 @@ impl HeadroomFacts<'_> {
         let Some(add) = self.question.add else {
             return Vec::new();
         };
-        let others = self
-            .limits
-            .iter()
-            .filter(|limit| limit.kind == LimitKind::Cgroup && !limit.holds);
+        let others =
+            self.limits.iter().filter(|limit| limit.kind == LimitKind::Cgroup && !limit.holds);
         others
             .filter(|limit| limit.bounds.upper < self.demand())
             .map(|limit| format!("In there {} more do not fit: {}.", add.bytes, limit.text))
@@ -380,7 +370,8 @@ impl HeadroomFacts<'_> {
         let residue = all.saturating_sub(explained);
         (terms.available_is_from_kernel && residue > self.ram?.share(RESIDUE)).then(|| {
             format!(
-                "{residue} of free memory and page cache are not in available: locked files, or cache that is on no list. Find out what it is before counting on it."
+                "{residue} of free memory and page cache are not in available: locked files, or \
+                 cache that is on no list. Find out what it is before counting on it."
             )
         })
     }
@@ -423,7 +414,8 @@ impl HeadroomFacts<'_> {
         if left.is_some() && beyond > Bytes::ZERO {
             text.push(match add.kind {
                 DemandKind::Cache => format!(
-                    "At worst {beyond} of it, or of the cache that is there, would be dropped and read again from disk."
+                    "At worst {beyond} of it, or of the cache that is there, would be dropped and \
+                     read again from disk."
                 ),
                 _ => format!("At worst it would take {beyond} of cache that is needed."),
             });
@@ -434,7 +426,8 @@ impl HeadroomFacts<'_> {
                     format!("At worst {past_cliff} would go to swap ({swap} left).")
                 }
                 Some(swap) => format!(
-                    "At worst {past_cliff} has no place, with {swap} of swap left: the kernel would kill."
+                    "At worst {past_cliff} has no place, with {swap} of swap left: the kernel \
+                     would kill."
                 ),
                 None => format!("At worst {past_cliff} has no place in RAM; swap is unknown."),
             });
@@ -481,10 +474,12 @@ impl DemandKind {
                 "Process memory takes free memory first, then page cache; only swap takes it back."
             }
             Self::Cache => {
-                "Page cache is dropped on demand: a demand too large for it slows reads and kills no process."
+                "Page cache is dropped on demand: a demand too large for it slows reads and kills \
+                 no process."
             }
             Self::Tmpfs => {
-                "Files in a tmpfs are held like process memory until they are deleted; only swap takes them back."
+                "Files in a tmpfs are held like process memory until they are deleted; only swap \
+                 takes them back."
             }
         }
     }

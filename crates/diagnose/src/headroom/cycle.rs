@@ -42,14 +42,8 @@ impl Cycle {
         let has_weekend = weekend(cx).filter(|_| asked >= DAY.times(7.0));
         let is_long = watched.as_secs_f64() >= asked.as_secs_f64() * PRESENT.get();
         let is_whole = is_long && present >= PRESENT && has_weekend != Some(false);
-        let mut cycle = Self {
-            asked,
-            watched,
-            present,
-            has_weekend,
-            is_whole,
-            text: String::new(),
-        };
+        let mut cycle =
+            Self { asked, watched, present, has_weekend, is_whole, text: String::new() };
         cycle.text = cycle.words(cx, is_long);
         cycle
     }
@@ -125,10 +119,6 @@ mod tests {
         let four = cycle(4, 8, None);
         assert_eq!(four.text, "4 d of 7 d: not a whole cycle yet");
         let torn = cycle(7, 4, Some(40));
-        assert!(
-            !torn.is_whole && torn.text.contains("of it only"),
-            "{}",
-            torn.text
-        );
+        assert!(!torn.is_whole && torn.text.contains("of it only"), "{}", torn.text);
     }
 }

@@ -50,11 +50,7 @@ fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<HeadroomLimit> {
         let node_room = NodeRoom::measure(cx, node, all.as_ref(), cache)?;
         let bounds = match own_only {
             Some(_) => node_room.bounds,
-            None => Bounds {
-                likely: None,
-                upper: i64::MAX,
-                ..node_room.bounds
-            },
+            None => Bounds { likely: None, upper: i64::MAX, ..node_room.bounds },
         };
         Some(HeadroomLimit {
             kind: LimitKind::Node,
@@ -96,23 +92,16 @@ impl NodeRoom {
         };
         let none_given_up = room(&free, floor_at_most).map(|(room, _)| room);
         let Some((files, all)) = node_files(cx, node).zip(all) else {
-            let bounds = Bounds {
-                lower: none_given_up,
-                likely: None,
-                upper: i64::MAX,
-            };
+            let bounds = Bounds { lower: none_given_up, likely: None, upper: i64::MAX };
             let needed = None;
             return Some(Self { bounds, needed });
         };
-        let needed = |wanted: Bytes| {
-            files.zip(all, |files, all| {
-                if all > 0.0 {
-                    (wanted.as_f64() / all).min(1.0) * files
-                } else {
-                    0.0
-                }
-            })
-        };
+        let needed =
+            |wanted: Bytes| {
+                files.zip(all, |files, all| {
+                    if all > 0.0 { (wanted.as_f64() / all).min(1.0) * files } else { 0.0 }
+                })
+            };
         let beside = |wanted: Bytes, floor: Bytes| {
             let needed = needed(wanted);
             let left = free.plus(&files).zip(&needed, |all, needed| all - needed);
@@ -179,11 +168,7 @@ fn groups(cx: &Evidence<'_>, within: &str) -> Vec<HeadroomLimit> {
 }
 
 fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<HeadroomLimit> {
-    let position = if holds {
-        "around what is added"
-    } else {
-        "for what runs in it"
-    };
+    let position = if holds { "around what is added" } else { "for what runs in it" };
     // Above memory.high what is added does not fit either: it is throttled.
     let last = |signal| cx.timeline.last_of(group, signal);
     let high = last(CGROUP_HIGH).and_then(Size::limited).filter(|_| holds);
@@ -201,11 +186,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<H
         }
         // An unknown is reported only for a cgroup around what is added.
         None if holds && cx.timeline.last_of(group, CGROUP_CURRENT).is_some() => (
-            Bounds {
-                lower: None,
-                likely: None,
-                upper: i64::MAX,
-            },
+            Bounds { lower: None, likely: None, upper: i64::MAX },
             format!(
                 "whether {} has a limit is unknown: {} was not read",
                 group.key,
@@ -230,7 +211,8 @@ fn group_text(key: &str, bounds: Bounds, max: Bytes) -> String {
             format!("{key} has {room} below its limit of {max}, with its cache given up")
         }
         (Some(room), None) => format!(
-            "{key} has {room} below its limit of {max}; how much of what it holds is cache is unknown"
+            "{key} has {room} below its limit of {max}; how much of what it holds is cache is \
+             unknown"
         ),
         (None, _) => format!("{key} has a limit of {max}; how much it holds is unknown"),
     }
@@ -246,11 +228,7 @@ fn group_room(
 ) -> Option<Bounds> {
     let most = whole(max.as_f64());
     let Some(current) = cx.timeline.gauge_of(group, CGROUP_CURRENT) else {
-        return Some(Bounds {
-            lower: None,
-            likely: None,
-            upper: most,
-        });
+        return Some(Bounds { lower: None, likely: None, upper: most });
     };
     let limits = cx.timeline.gauge_of(group, signal)?;
     let cache = group_cache(cx, group);
@@ -266,11 +244,7 @@ fn group_room(
     };
     match &cache {
         Some(cache) => room(&|index| cache.at(index)).map(Bounds::known),
-        None => Some(Bounds {
-            lower: room(&|_| Some(Bytes::ZERO)),
-            likely: None,
-            upper: most,
-        }),
+        None => Some(Bounds { lower: room(&|_| Some(Bytes::ZERO)), likely: None, upper: most }),
     }
 }
 
@@ -308,22 +282,12 @@ fn commit(cx: &Evidence<'_>) -> Option<HeadroomLimit> {
     let (bounds, text) = match mode {
         Some(HOLDS) => (known, says("vm.overcommit_memory is 2:")),
         None if room >= 0 => (
-            Bounds {
-                likely: None,
-                upper: i64::MAX,
-                ..known
-            },
+            Bounds { likely: None, upper: i64::MAX, ..known },
             says("if vm.overcommit_memory is 2, which is unknown,"),
         ),
         _ => return None,
     };
-    Some(HeadroomLimit {
-        kind: LimitKind::Commit,
-        name: String::new(),
-        bounds,
-        holds: true,
-        text,
-    })
+    Some(HeadroomLimit { kind: LimitKind::Commit, name: String::new(), bounds, holds: true, text })
 }
 
 /// Unused huge pages: RAM that nothing else can use.
@@ -339,7 +303,8 @@ fn huge_pages(cx: &Evidence<'_>) -> Option<HeadroomLimit> {
         bounds: Bounds::known(whole(bytes.as_f64())),
         holds: false,
         text: format!(
-            "{bytes} lie in unused huge pages: room for what asks for huge pages, and for nothing else"
+            "{bytes} lie in unused huge pages: room for what asks for huge pages, and for nothing \
+             else"
         ),
     })
 }

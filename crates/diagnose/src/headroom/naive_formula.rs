@@ -43,11 +43,8 @@ pub(super) fn formula(
     let ram = cx.ram().ok()?;
     let files = levels.files.as_ref()?;
     let kept_free = kept_free(cx, levels, ram)?;
-    let written = cx
-        .timeline
-        .gauge(MEM_DIRTY)
-        .and_then(|dirty| dirty.max())
-        .map(|(written, _)| written);
+    let written =
+        cx.timeline.gauge(MEM_DIRTY).and_then(|dirty| dirty.max()).map(|(written, _)| written);
     let taken = kept_free + written.unwrap_or_default();
     let of_sample = |index: usize| {
         let available = levels.available.at(index)?;
@@ -59,29 +56,21 @@ pub(super) fn formula(
     let (bytes, index, available, all_cache) = samples.min_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
     let bytes = whole(bytes);
     let differs = differs(room, bytes, ram);
-    let why = if differs {
-        why(cache, all_cache, kept_free)
-    } else {
-        String::new()
-    };
+    let why = if differs { why(cache, all_cache, kept_free) } else { String::new() };
     let dirty = written.map_or_else(
         || "unwritten data unknown".to_owned(),
         |written| format!("{written} unwritten at most"),
     );
     Some(Article {
         bytes,
-        at: cx
-            .timeline
-            .times()
-            .get(index)
-            .copied()
-            .filter(|_| index != room.worst),
+        at: cx.timeline.times().get(index).copied().filter(|_| index != room.worst),
         kept_free,
         written,
         cache: all_cache,
         differs,
         text: format!(
-            "{available} available − {kept_free} kept free − {dirty} − {all_cache} page cache = {}{why}",
+            "{available} available − {kept_free} kept free − {dirty} − {all_cache} page cache = \
+             {}{why}",
             signed(bytes)
         ),
     })
@@ -104,11 +93,7 @@ fn kept_free(cx: &Evidence<'_>, levels: &Levels, ram: Bytes) -> Option<Bytes> {
         return Some(edge);
     }
     let edge = cx.gauge(MEM_FREE).ok()?.quantile(EDGE)?;
-    Some(if edge <= Floor::rests_below(high, ram) {
-        edge
-    } else {
-        high
-    })
+    Some(if edge <= Floor::rests_below(high, ram) { edge } else { high })
 }
 
 /// Why the two differ: the formula counts all cache as needed, where ours counts less, and counts the floor twice.

@@ -64,9 +64,7 @@ impl Needs {
 /// The stamps at both ends of a shortage.
 fn ends(cx: &Evidence<'_>, short: &Short) -> Option<(Stamp, Stamp)> {
     let when = short.when?;
-    cx.timeline
-        .stamp(when.first)
-        .zip(cx.timeline.stamp(when.last))
+    cx.timeline.stamp(when.first).zip(cx.timeline.stamp(when.last))
 }
 
 /// Compares by the wall clock where there is one, as the boot clock starts anew with each boot.

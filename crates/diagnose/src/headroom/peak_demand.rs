@@ -27,9 +27,7 @@ pub(super) fn who(cx: &Evidence<'_>, index: usize) -> Vec<Affected> {
 
 fn busiest(cx: &Evidence<'_>, index: usize) -> Option<Affected> {
     let now = cx.rows_at(Entity::Process, index)?;
-    let before = cx
-        .timeline
-        .read_before(Entity::Process, now.checked_sub(1)?)?;
+    let before = cx.timeline.read_before(Entity::Process, now.checked_sub(1)?)?;
     let times = cx.timeline.times();
     let elapsed = times[now] - times[before];
     let of = |process: &EntitySeries| {
@@ -61,11 +59,7 @@ fn describe(
         (false, true) => format!("the busiest: {busy} of a CPU"),
         (false, false) => return None,
     };
-    Some(Affected {
-        kind: "process",
-        name: process.label.clone(),
-        what,
-    })
+    Some(Affected { kind: "process", name: process.label.clone(), what })
 }
 
 fn rise<U: Unit>(

@@ -93,23 +93,14 @@ impl ReadCache {
                 } else {
                     ("refaults were not counted", missing.need.to_string())
                 };
-                unknown.push(Unknown {
-                    what: "read cache",
-                    text: format!("{why}: needs {needs}"),
-                });
+                unknown.push(Unknown { what: "read cache", text: format!("{why}: needs {needs}") });
                 Self::not_counted(cx, files, why)
             }
         }
     }
 
     const fn unknown(text: String) -> Self {
-        Self {
-            lower: Bytes::ZERO,
-            likely: None,
-            upper: None,
-            how: How::Unknown,
-            text,
-        }
+        Self { lower: Bytes::ZERO, likely: None, upper: None, how: How::Unknown, text }
     }
 
     /// The estimate from calm times, without refaults.
@@ -148,7 +139,8 @@ impl ReadCache {
                 upper: Some(upper),
                 how: How::ActiveList,
                 text: format!(
-                    "{active} are {used}, and the smallest cache that lasted was {upper} (for {lasted}, with hardly any refaults)"
+                    "{active} are {used}, and the smallest cache that lasted was {upper} (for \
+                     {lasted}, with hardly any refaults)"
                 ),
             },
             None if upper <= ram.share(CLOSE) => Self {
@@ -162,7 +154,8 @@ impl ReadCache {
                 unknown.push(Unknown {
                     what: "read cache",
                     text: format!(
-                        "with the multi-generational LRU no list shows what of the cache is used again: 0 to {upper}"
+                        "with the multi-generational LRU no list shows what of the cache is used \
+                         again: 0 to {upper}"
                     ),
                 });
                 Self {
@@ -196,10 +189,7 @@ impl ReadCache {
 fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Option<ReadCache> {
     let is_about_files =
         |short: &&Short| ["page-cache-thrash", "exec-pages-evicted"].contains(&short.rule);
-    let when = short
-        .iter()
-        .filter(is_about_files)
-        .find_map(|short| short.when)?;
+    let when = short.iter().filter(is_about_files).find_map(|short| short.when)?;
     let (lower, _) = files.min_in(&when)?;
     let refaulted = cx.bytes_rate(REFAULT_FILE).ok();
     let upper = refaulted.and_then(|refaulted| {
@@ -266,9 +256,7 @@ fn is_squeezed(cx: &Evidence<'_>) -> bool {
 fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>>) -> Vec<bool> {
     let calm = refaults.at_most(Quiet::REFAULTS);
     let reads = cx.rate(PGPGIN).ok();
-    let usually = reads
-        .as_ref()
-        .and_then(|reads| reads.quantile(Ratio::new(0.5)));
+    let usually = reads.as_ref().and_then(|reads| reads.quantile(Ratio::new(0.5)));
     let most = usually.map(|usually| usually.get() * MUCH_READ + SOME_READ.get());
     (0..cx.timeline.len())
         .map(|index| {

@@ -23,10 +23,6 @@ fn each_time(cx: &Evidence<'_>, finding: &Finding) -> Vec<Short> {
     if stretches.is_empty() {
         stretches.extend(cx.timeline.whole());
     }
-    let short = |when| Short {
-        rule: finding.id,
-        when: Some(when),
-        text: finding.title.clone(),
-    };
+    let short = |when| Short { rule: finding.id, when: Some(when), text: finding.title.clone() };
     stretches.into_iter().map(short).collect()
 }

@@ -117,9 +117,7 @@ impl Levels {
     fn write_cache(&self, index: usize) -> (Bytes, Bytes) {
         let most = self.writers_run_free;
         let waits = self.unwritten.as_ref().and_then(|track| track.at(index));
-        waits.map_or((Bytes::ZERO, most), |waits| {
-            (waits.min(most), waits.min(most))
-        })
+        waits.map_or((Bytes::ZERO, most), |waits| (waits.min(most), waits.min(most)))
     }
 
     /// Headroom at a sample, given the cache that is needed for reading and for writing.
@@ -153,10 +151,7 @@ impl Levels {
 fn not_told(missing: &Missing) -> Unknown {
     Unknown {
         what: "available",
-        text: format!(
-            "the source does not say what is available; needs {}",
-            missing.need
-        ),
+        text: format!("the source does not say what is available; needs {}", missing.need),
     }
 }
 
@@ -208,10 +203,8 @@ fn unwritten(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
 
 /// Half way between the background threshold and the threshold at which the kernel throttles writers, at its highest.
 fn writers_run_free(cx: &Evidence<'_>, available: &Track<Bytes>) -> Bytes {
-    let thresholds = cx
-        .bytes(NR_DIRTY_THRESHOLD)
-        .ok()
-        .zip(cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok());
+    let thresholds =
+        cx.bytes(NR_DIRTY_THRESHOLD).ok().zip(cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok());
     let middle = thresholds.map(|(limit, background)| limit.plus(&background).scaled(0.5));
     middle
         .and_then(|middle| middle.max())
@@ -223,7 +216,8 @@ fn write_cache_is_not_told(most: Bytes) -> Unknown {
     Unknown {
         what: "write cache",
         text: format!(
-            "Dirty and Writeback of /proc/meminfo are unknown, so writers may need anything up to {most}"
+            "Dirty and Writeback of /proc/meminfo are unknown, so writers may need anything up to \
+             {most}"
         ),
     }
 }
@@ -241,10 +235,7 @@ pub(super) fn flat_edge(cx: &Evidence<'_>) -> Option<Bytes> {
     let ((least, _), (most, _)) = free.min().zip(free.max())?;
     let edge = least.as_f64() * SWING;
     let known = || free.values().iter().flatten();
-    let (resting, all) = (
-        known().filter(|free| **free <= edge).count(),
-        known().count(),
-    );
+    let (resting, all) = (known().filter(|free| **free <= edge).count(), known().count());
     #[allow(clippy::cast_precision_loss)] // a number of samples
     let is_edge = resting >= SAMPLES && resting as f64 >= all as f64 * PART_SHARE;
     (is_edge && most.as_f64() >= least.as_f64() * FALL).then_some(least)
@@ -271,11 +262,7 @@ fn floor(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> ((Bytes, Bytes), bool
 /// Memory that the kernel keeps beyond what MemAvailable leaves out: watermarks that are raised for a while, and
 /// before 4.6 the reserve above the low watermarks.
 fn kept_by_kernel(cx: &Evidence<'_>, low_marks: Option<&Track<Bytes>>) -> Option<Track<Bytes>> {
-    if cx
-        .facts
-        .kernel()
-        .is_some_and(|kernel| kernel < RESERVE_IS_LEFT_OUT)
-    {
+    if cx.facts.kernel().is_some_and(|kernel| kernel < RESERVE_IS_LEFT_OUT) {
         return Some(cx.floor().ok()?.high.minus(low_marks?));
     }
     zone_sum(cx, ZONE_BOOST)
@@ -313,16 +300,12 @@ impl<'a> RoomSeries<'a> {
         };
         let all = |of: &dyn Fn(usize, (Bytes, Bytes)) -> Option<f64>| -> Vec<Option<f64>> {
             let samples = 0..cx.timeline.len();
-            samples
-                .map(|index| of(index, levels.write_cache(index)))
-                .collect()
+            samples.map(|index| of(index, levels.write_cache(index))).collect()
         };
         let likely = cache.likely.filter(|_| levels.unwritten.is_some());
         Self {
             levels,
-            lower: cache
-                .upper
-                .map(|cache| all(&|index, (_, most)| room(index, cache, most))),
+            lower: cache.upper.map(|cache| all(&|index, (_, most)| room(index, cache, most))),
             likely: likely.map(|cache| {
                 all(&|index, (least, most)| room(index, cache, most).filter(|_| least == most))
             }),
@@ -332,19 +315,14 @@ impl<'a> RoomSeries<'a> {
 
     /// The room at the worst moment and usually, and how far the worst moment is from the cliff.
     pub(super) fn room(&self, cx: &Evidence<'_>, quantile: Ratio) -> Option<Room> {
-        let by = self
-            .likely
-            .as_ref()
-            .or(self.lower.as_ref())
-            .unwrap_or(&self.upper);
+        let by = self.likely.as_ref().or(self.lower.as_ref()).unwrap_or(&self.upper);
         let measured = by.iter().enumerate();
         let (worst, _) = measured
             .filter_map(|(index, room)| Some((index, (*room)?)))
             // While memory was short all are 0: then the one nearest to the cliff.
             .min_by(|(at_a, a), (at_b, b)| {
                 let base = |at: &usize| self.levels.base(*at).unwrap_or(f64::MAX);
-                a.total_cmp(b)
-                    .then_with(|| base(at_a).total_cmp(&base(at_b)))
+                a.total_cmp(b).then_with(|| base(at_a).total_cmp(&base(at_b)))
             })?;
         let last = by.iter().rposition(Option::is_some)?;
         Some(Room {
@@ -370,8 +348,7 @@ impl<'a> RoomSeries<'a> {
 
 impl Short {
     pub(super) fn covers(&self, index: usize) -> bool {
-        self.when
-            .is_some_and(|when| when.first <= index && index <= when.last)
+        self.when.is_some_and(|when| when.first <= index && index <= when.last)
     }
 }
 

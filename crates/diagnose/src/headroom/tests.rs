@@ -69,10 +69,7 @@ fn answered(
     within: Option<&str>,
 ) -> Headroom {
     let question = Question {
-        add: add.map(|(mib, kind)| Demand {
-            bytes: MIB(mib),
-            kind,
-        }),
+        add: add.map(|(mib, kind)| Demand { bytes: MIB(mib), kind }),
         cycle,
         ..Question::default()
     };
@@ -86,14 +83,10 @@ fn a_minute_of_a_longer_cycle_shows_a_lack_and_never_that_there_is_enough() {
     assert_eq!(small.answer, Answer::FitsSoFar);
     assert_eq!(
         small.headline,
-        "200 MiB of process memory fits in the 60 s watched, 120 MiB to spare; a cycle of 7 d would settle it: headroom 320 MiB at worst, 320 MiB usually (p95)."
+        "200 MiB of process memory fits in the 60 s watched, 120 MiB to spare; a cycle of 7 d \
+         would settle it: headroom 320 MiB at worst, 320 MiB usually (p95)."
     );
-    assert!(
-        small
-            .remarks
-            .iter()
-            .any(|remark| remark.contains("--cycle 60s"))
-    );
+    assert!(small.remarks.iter().any(|remark| remark.contains("--cycle 60s")));
     assert_eq!(of_a_week(600).answer, Answer::DoesNotFit);
 }
 
@@ -146,9 +139,7 @@ fn a_demand_is_judged_by_what_is_left_at_the_worst_moment() {
 #[test]
 fn writers_keep_their_room_up_to_where_they_run_free() {
     let room = |dirty| {
-        let case = host()
-            .gauge(MEM_DIRTY, MIB(dirty))
-            .gauge(MEM_INACTIVE_FILE, MIB(300));
+        let case = host().gauge(MEM_DIRTY, MIB(dirty)).gauge(MEM_INACTIVE_FILE, MIB(300));
         asked(&case, None).terms.unwrap().write_cache
     };
     assert_eq!(room(30), (MIB(30), MIB(30)));
@@ -173,20 +164,9 @@ fn with_generations_the_lists_tell_nothing_and_bounds_remain() {
     assert_eq!(mib(room(&answer).lower), Some(120));
     assert_eq!(answer.answer, Answer::Fits);
     // Between the bounds it is unknown, beyond them it does not fit.
-    assert_eq!(
-        asked(&case, Some((200, DemandKind::Anon))).answer,
-        Answer::Unknown
-    );
-    assert_eq!(
-        asked(&case, Some((401, DemandKind::Anon))).answer,
-        Answer::DoesNotFit
-    );
-    assert!(
-        answer
-            .unknown
-            .iter()
-            .any(|unknown| unknown.what == "read cache")
-    );
+    assert_eq!(asked(&case, Some((200, DemandKind::Anon))).answer, Answer::Unknown);
+    assert_eq!(asked(&case, Some((401, DemandKind::Anon))).answer, Answer::DoesNotFit);
+    assert!(answer.unknown.iter().any(|unknown| unknown.what == "read cache"));
 }
 
 #[test]
@@ -202,27 +182,18 @@ fn one_look_shows_a_lack_and_never_that_there_is_none() {
     let answer = asked(&once(), Some((500, DemandKind::Anon)));
     assert_eq!(answer.answer, Answer::Unknown);
     let cache = &answer.terms.as_ref().unwrap().read_cache;
-    assert_eq!(
-        (cache.likely, cache.upper, cache.how),
-        (None, None, How::Unknown)
-    );
+    assert_eq!((cache.likely, cache.upper, cache.how), (None, None, How::Unknown));
     let names: Vec<_> = answer.unknown.iter().map(|unknown| unknown.what).collect();
     assert_eq!(names, ["floor", "write cache", "read cache"]);
     // More of the cache is not available than the floor explains.
     assert!(
-        answer
-            .remarks
-            .iter()
-            .any(|text| text.contains("not in available")),
+        answer.remarks.iter().any(|text| text.contains("not in available")),
         "{:?}",
         answer.remarks
     );
     let article = answer.article.unwrap();
     assert!(article.differs && article.bytes < 0, "{}", article.text);
-    assert_eq!(
-        asked(&once(), Some((12_000, DemandKind::Anon))).answer,
-        Answer::DoesNotFit
-    );
+    assert_eq!(asked(&once(), Some((12_000, DemandKind::Anon))).answer, Answer::DoesNotFit);
 }
 
 #[test]
@@ -243,10 +214,7 @@ fn without_refaults_a_flat_edge_of_free_memory_leaves_the_need_open() {
     // Free memory that is far from any floor: the cache was never squeezed, and all of it is the most that is needed.
     let roomy = asked(&case(&[MIB(9000)]), None);
     let cache = roomy.terms.unwrap().read_cache;
-    assert_eq!(
-        (cache.upper, cache.how),
-        (Some(MIB(4140)), How::NeverSqueezed)
-    );
+    assert_eq!((cache.upper, cache.how), (Some(MIB(4140)), How::NeverSqueezed));
 }
 
 #[test]
@@ -265,9 +233,7 @@ fn what_was_seen_counts_more_than_the_formula() {
     assert_eq!(answer.short[0].rule, "swap-thrash");
     assert_eq!(answer.smallest_ram, None);
     // The look-alike: swap is used and nothing moves.
-    let cold = host()
-        .gauge(SWAP_TOTAL, MIB(500))
-        .gauge(SWAP_FREE, MIB(300));
+    let cold = host().gauge(SWAP_TOTAL, MIB(500)).gauge(SWAP_FREE, MIB(300));
     let cold = asked(&cold, None);
     assert_eq!(cold.answer, Answer::Fits);
     assert!(cold.short.is_empty());
@@ -301,11 +267,7 @@ fn the_tightest_limit_that_holds_binds() {
     };
     let inside = group("/pod/app");
     assert_eq!(inside.answer, Answer::DoesNotFit);
-    assert!(
-        inside.binds.starts_with("cgroup: /pod has 80 MiB"),
-        "{}",
-        inside.binds
-    );
+    assert!(inside.binds.starts_with("cgroup: /pod has 80 MiB"), "{}", inside.binds);
     let outside = group("/");
     assert_eq!(outside.answer, Answer::Fits);
     assert!(!outside.limits[0].holds);
@@ -335,11 +297,7 @@ fn where_a_cgroup_is_throttled_nothing_more_fits_in_it() {
     };
     let inside = group("/pod");
     assert_eq!(inside.answer, Answer::DoesNotFit);
-    assert!(
-        inside.binds.starts_with("cgroup: /pod has 10 MiB"),
-        "{}",
-        inside.binds
-    );
+    assert!(inside.binds.starts_with("cgroup: /pod has 10 MiB"), "{}", inside.binds);
     assert_eq!(group("/").answer, Answer::Fits);
 }
 
@@ -354,19 +312,11 @@ fn promises_bind_memory_of_processes_and_not_page_cache() {
     let answer = asked(&strict("2"), Some((100, DemandKind::Anon)));
     assert_eq!(answer.answer, Answer::DoesNotFit);
     assert!(answer.binds.starts_with("commit limit"), "{}", answer.binds);
-    assert_eq!(
-        asked(&strict("2"), Some((100, DemandKind::Cache))).answer,
-        Answer::Fits
-    );
-    assert_eq!(
-        asked(&strict("0"), Some((100, DemandKind::Anon))).answer,
-        Answer::Fits
-    );
+    assert_eq!(asked(&strict("2"), Some((100, DemandKind::Cache))).answer, Answer::Fits);
+    assert_eq!(asked(&strict("0"), Some((100, DemandKind::Anon))).answer, Answer::Fits);
     // If the mode is unknown, the limit may apply or not; where more is promised than the limit, it is not enforced.
     let untold = |promised| {
-        let case = host()
-            .gauge(COMMIT_LIMIT, MIB(500))
-            .gauge(COMMITTED_AS, MIB(promised));
+        let case = host().gauge(COMMIT_LIMIT, MIB(500)).gauge(COMMITTED_AS, MIB(promised));
         asked(&case, Some((100, DemandKind::Anon))).answer
     };
     assert_eq!(
@@ -387,16 +337,8 @@ fn a_node_binds_where_it_reclaims_before_it_takes_from_others() {
         }
         asked(&case, Some((100, DemandKind::Anon)))
     };
-    assert!(
-        nodes("1").binds.starts_with("node: node 0"),
-        "{}",
-        nodes("1").binds
-    );
-    assert!(
-        nodes("0").binds.starts_with("the host's"),
-        "{}",
-        nodes("0").binds
-    );
+    assert!(nodes("1").binds.starts_with("node: node 0"), "{}", nodes("1").binds);
+    assert!(nodes("0").binds.starts_with("the host's"), "{}", nodes("0").binds);
 }
 
 #[test]
@@ -412,11 +354,7 @@ fn on_a_node_of_its_own_files_that_are_read_again_must_stay() {
     let answer = asked(&case, Some((100, DemandKind::Anon)));
     let node = answer.limits.iter().find(|limit| limit.name == "0");
     assert_eq!(mib(node.map(|node| node.bounds.best())), Some(196));
-    assert!(
-        answer.binds.contains("beside 80 MiB of its cache"),
-        "{}",
-        answer.binds
-    );
+    assert!(answer.binds.contains("beside 80 MiB of its cache"), "{}", answer.binds);
 }
 
 #[test]
@@ -426,10 +364,7 @@ fn unused_huge_pages_are_told_and_bind_nothing() {
         .gauge(HUGEPAGES_FREE, Count::new(60))
         .gauge(HUGEPAGES_RSVD, Count::new(10));
     let answer = asked(&case, None);
-    let pool = answer
-        .limits
-        .iter()
-        .find(|limit| limit.kind == LimitKind::Hugetlb);
+    let pool = answer.limits.iter().find(|limit| limit.kind == LimitKind::Hugetlb);
     assert_eq!(mib(pool.map(|limit| limit.bounds.best())), Some(100));
     assert!(answer.binds.starts_with("the host's"));
 }
@@ -445,22 +380,13 @@ fn the_smallest_ram_holds_the_worst_moment_and_the_demand() {
 #[test]
 fn what_has_no_place_goes_to_swap_or_to_the_killer() {
     let text = |swap: u64, kind| {
-        let case = host()
-            .gauge(SWAP_TOTAL, MIB(swap))
-            .gauge(SWAP_FREE, MIB(swap));
-        asked(&case, Some((500, kind)))
-            .added
-            .unwrap()
-            .text
-            .join(" ")
+        let case = host().gauge(SWAP_TOTAL, MIB(swap)).gauge(SWAP_FREE, MIB(swap));
+        asked(&case, Some((500, kind))).added.unwrap().text.join(" ")
     };
     assert!(text(0, DemandKind::Anon).contains("the kernel would kill"));
     assert!(text(200, DemandKind::Tmpfs).contains("100 MiB would go to swap"));
     let cache = text(0, DemandKind::Cache);
-    assert!(
-        cache.contains("read again from disk") && !cache.contains("would kill"),
-        "{cache}"
-    );
+    assert!(cache.contains("read again from disk") && !cache.contains("would kill"), "{cache}");
 }
 
 #[test]
@@ -477,10 +403,7 @@ fn a_higher_percentile_asks_for_more_of_the_time() {
     let case = host().gauge_steps(MEM_AVAILABLE, &available);
     let usual = |percent| {
         let quantile = Ratio::from_percent(percent);
-        let question = Question {
-            quantile,
-            ..Question::default()
-        };
+        let question = Question { quantile, ..Question::default() };
         let answer = case.with(|cx| headroom(cx, &question, None));
         mib(answer.room.unwrap().usual.likely)
     };
@@ -519,9 +442,7 @@ fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
         assert!(whole.lower.is_some() && whole.upper.is_some());
         // Only the whole shows what a part needs.
         let part = cx.timeline.part(1, 3).alone();
-        let part = Needs::measure(cx)
-            .unwrap()
-            .course(&Evidence::new(&part, cx.facts));
+        let part = Needs::measure(cx).unwrap().course(&Evidence::new(&part, cx.facts));
         assert_eq!(part.unwrap().likely.unwrap(), likely[1..3]);
     });
     // With the multi-generational LRU only bounds are known, without an estimate.
@@ -540,10 +461,7 @@ fn the_worst_moment_is_that_of_the_nightly_job_however_rare() {
     let room = answer.room.unwrap();
     assert_eq!(room.worst, 500);
     // 400 − (60 + 100 − 20) then, 400 − (100 − 20) usually.
-    assert_eq!(
-        (mib(room.least.likely), mib(room.usual.likely)),
-        (Some(260), Some(320))
-    );
+    assert_eq!((mib(room.least.likely), mib(room.usual.likely)), (Some(260), Some(320)));
     assert_eq!(answer.terms.unwrap().write_cache, (MIB(60), MIB(60)));
 }
 
@@ -573,15 +491,8 @@ fn usual(available: impl Iterator<Item = (Span, u64)>, percent: f64) -> Option<i
         sample.host.set(MEM_SHMEM, MIB(0));
         timeline.push(&sample).unwrap();
     }
-    let question = Question {
-        quantile: Ratio::from_percent(percent),
-        ..Question::default()
-    };
-    let answer = headroom(
-        &Evidence::new(&timeline, &Facts::default()),
-        &question,
-        None,
-    );
+    let question = Question { quantile: Ratio::from_percent(percent), ..Question::default() };
+    let answer = headroom(&Evidence::new(&timeline, &Facts::default()), &question, None);
     mib(Some(answer.room?.usual.upper))
 }
 
@@ -589,9 +500,7 @@ fn usual(available: impl Iterator<Item = (Span, u64)>, percent: f64) -> Option<i
 fn hours_of_calm_do_not_hide_half_a_minute_without_memory() {
     let burst = |height: u64| -> Vec<u64> {
         let is_burst = |at: u64| (3600..3625).contains(&at);
-        (0..7200)
-            .map(|at| if is_burst(at) { height } else { 0 })
-            .collect()
+        (0..7200).map(|at| if is_burst(at) { height } else { 0 }).collect()
     };
     let (moved, waits) = (burst(3000), burst(600_000));
     let available: Vec<Bytes> = burst(380).into_iter().map(|less| MIB(400 - less)).collect();
@@ -615,72 +524,42 @@ fn hours_of_calm_do_not_hide_half_a_minute_without_memory() {
 #[test]
 fn what_a_node_leaves_is_a_range_where_its_files_or_the_setting_are_not_told() {
     let nodes = |case: Case| {
-        [("0", 60), ("1", 300)]
-            .into_iter()
-            .fold(case, |case, (node, free)| {
-                case.gauge_of(Entity::Node, node, NODE_FREE, MIB(free))
-                    .gauge_of(Entity::Node, node, NODE_ACTIVE_FILE, MIB(0))
-                    .gauge_of(Entity::Node, node, NODE_INACTIVE_FILE, MIB(150))
-            })
+        [("0", 60), ("1", 300)].into_iter().fold(case, |case, (node, free)| {
+            case.gauge_of(Entity::Node, node, NODE_FREE, MIB(free))
+                .gauge_of(Entity::Node, node, NODE_ACTIVE_FILE, MIB(0))
+                .gauge_of(Entity::Node, node, NODE_INACTIVE_FILE, MIB(150))
+        })
     };
     let own_only = || host().fact(ZONE_RECLAIM_MODE, "1");
     for (what, case, answer) in [
         ("all known", own_only(), Answer::DoesNotFit),
-        (
-            "no lists",
-            own_only().fact(MGLRU, "0x0007"),
-            Answer::Unknown,
-        ),
+        ("no lists", own_only().fact(MGLRU, "0x0007"), Answer::Unknown),
         ("the setting", host(), Answer::Unknown),
-        (
-            "the setting is off",
-            host().fact(ZONE_RECLAIM_MODE, "0"),
-            Answer::Fits,
-        ),
+        ("the setting is off", host().fact(ZONE_RECLAIM_MODE, "0"), Answer::Fits),
     ] {
         let asked = asked(&nodes(case), Some((150, DemandKind::Anon)));
-        assert_eq!(
-            asked.answer, answer,
-            "{what}: {} {}",
-            asked.headline, asked.binds
-        );
+        assert_eq!(asked.answer, answer, "{what}: {} {}", asked.headline, asked.binds);
     }
 }
 
 #[test]
 fn pages_on_their_way_to_swap_are_no_write_cache() {
     // Under writeback from the tenth second on.
-    let writeback: Vec<Bytes> = (0..60)
-        .map(|at| MIB(if at < 10 { 0 } else { 60 }))
-        .collect();
+    let writeback: Vec<Bytes> = (0..60).map(|at| MIB(if at < 10 { 0 } else { 60 })).collect();
     let case = |writeback: &[Bytes]| host().gauge_steps(MEM_WRITEBACK, writeback);
     let waits = |case: Case| {
-        let least: Vec<Bytes> = (0..60)
-            .map(|at| MIB(if at == 30 { 300 } else { 400 }))
-            .collect();
+        let least: Vec<Bytes> = (0..60).map(|at| MIB(if at == 30 { 300 } else { 400 })).collect();
         let answer = asked(&case.gauge_steps(MEM_AVAILABLE, &least), None);
         assert_eq!(answer.room.unwrap().worst, 30);
         answer.terms.unwrap().write_cache.1
     };
     for (what, case, mib) in [
-        (
-            "no file was dirtied",
-            case(&writeback).counter(NR_DIRTIED, 0),
-            0,
-        ),
-        (
-            "files were dirtied",
-            case(&writeback).counter(NR_DIRTIED, 10 * 256),
-            60,
-        ),
+        ("no file was dirtied", case(&writeback).counter(NR_DIRTIED, 0), 0),
+        ("files were dirtied", case(&writeback).counter(NR_DIRTIED, 10 * 256), 60),
         ("some were", case(&writeback).counter(NR_DIRTIED, 256), 21),
         ("unknown", case(&writeback), 60),
         // Data under writeback before anything was read may be file data.
-        (
-            "from the beginning",
-            case(&[MIB(60)]).counter(NR_DIRTIED, 0),
-            60,
-        ),
+        ("from the beginning", case(&[MIB(60)]).counter(NR_DIRTIED, 0), 60),
     ] {
         assert_eq!(waits(case), MIB(mib), "{what}");
     }
@@ -688,16 +567,9 @@ fn pages_on_their_way_to_swap_are_no_write_cache() {
 
 #[test]
 fn more_available_than_ram_is_refused_with_a_sentence() {
-    let answer = asked(
-        &host().gauge(MEM_AVAILABLE, MIB(9000)),
-        Some((600, DemandKind::Anon)),
-    );
+    let answer = asked(&host().gauge(MEM_AVAILABLE, MIB(9000)), Some((600, DemandKind::Anon)));
     assert_eq!((answer.answer, answer.room), (Answer::Unknown, None));
-    assert!(
-        answer.headline.contains("which is impossible"),
-        "{}",
-        answer.headline
-    );
+    assert!(answer.headline.contains("which is impossible"), "{}", answer.headline);
     // Tools round, each figure for itself.
     let rounded = asked(&host().gauge(MEM_AVAILABLE, MIB(1010)), None);
     assert!(rounded.room.is_some());
@@ -707,10 +579,7 @@ fn more_available_than_ram_is_refused_with_a_sentence() {
 fn without_the_size_of_ram_nothing_is_said_to_fit() {
     let unknown = host().gauge(MEM_TOTAL, MIB(0));
     let asked = |mib| asked(&unknown, Some((mib, DemandKind::Anon))).answer;
-    assert_eq!(
-        (asked(100), asked(900)),
-        (Answer::Unknown, Answer::DoesNotFit)
-    );
+    assert_eq!((asked(100), asked(900)), (Answer::Unknown, Answer::DoesNotFit));
 }
 
 #[test]
@@ -747,11 +616,7 @@ fn a_group_of_others_that_is_too_small_for_the_demand_gets_a_note() {
         .gauge_of(Entity::Cgroup, "/pod", CGROUP_MAX, Size::Bytes(MIB(100)))
         .gauge_of(Entity::Cgroup, "/pod", CGROUP_CURRENT, MIB(90))
         .gauge_of(Entity::Cgroup, "/pod", CGROUP_FILE, MIB(0));
-    let notes = |mib| {
-        asked(&case, Some((mib, DemandKind::Anon)))
-            .remarks
-            .join(" ")
-    };
+    let notes = |mib| asked(&case, Some((mib, DemandKind::Anon))).remarks.join(" ");
     assert!(
         notes(50).contains("In there 50 MiB more do not fit: /pod has 10 MiB"),
         "{}",
@@ -775,31 +640,16 @@ fn files_in_a_tmpfs_are_limited_by_its_size() {
     for (what, mounts, fits) in [
         ("too small", vec![mount("tmpfs", Some(50))], Answer::Unknown),
         // 10 MiB of shared memory may be in it, or not.
-        (
-            "perhaps taken",
-            vec![mount("tmpfs", Some(105))],
-            Answer::Unknown,
-        ),
+        ("perhaps taken", vec![mount("tmpfs", Some(105))], Answer::Unknown),
         ("large", vec![mount("tmpfs", Some(400))], Answer::Fits),
-        (
-            "half of RAM by default",
-            vec![mount("tmpfs", None)],
-            Answer::Fits,
-        ),
-        (
-            "none mounted yet",
-            vec![mount("devtmpfs", Some(50))],
-            Answer::Fits,
-        ),
+        ("half of RAM by default", vec![mount("tmpfs", None)], Answer::Fits),
+        ("none mounted yet", vec![mount("devtmpfs", Some(50))], Answer::Fits),
         ("unknown", vec![], Answer::Unknown),
     ] {
         assert_eq!(answer(mounts, DemandKind::Tmpfs), fits, "{what}");
     }
     // It does not limit other memory.
-    assert_eq!(
-        answer(vec![mount("tmpfs", Some(50))], DemandKind::Anon),
-        Answer::Fits
-    );
+    assert_eq!(answer(vec![mount("tmpfs", Some(50))], DemandKind::Anon), Answer::Fits);
 }
 
 #[test]
@@ -822,9 +672,7 @@ fn what_wanted_memory_at_once_says_how_much_ram_would_have_held_it() {
     assert_eq!(wanted(&thrash(), None), Some(1080));
     assert_eq!(wanted(&thrash(), Some((50, DemandKind::Anon))), Some(1130));
     // Neither cold swap nor a shortage without swap gives a figure.
-    let cold = host()
-        .gauge(SWAP_TOTAL, MIB(500))
-        .gauge(SWAP_FREE, MIB(300));
+    let cold = host().gauge(SWAP_TOTAL, MIB(500)).gauge(SWAP_FREE, MIB(300));
     assert_eq!(wanted(&cold, None), None);
 }
 
@@ -853,9 +701,5 @@ fn the_row_of_the_cache_names_what_its_estimate_rests_on() {
         .gauge(MEM_MAPPED, MIB(100));
     let cache = asked(&case, None).terms.unwrap().read_cache;
     assert_eq!((cache.how, cache.likely), (How::ActiveList, cache.upper));
-    assert!(
-        cache.text.starts_with("400 MiB are mapped"),
-        "{}",
-        cache.text
-    );
+    assert!(cache.text.starts_with("400 MiB are mapped"), "{}", cache.text);
 }

@@ -16,11 +16,7 @@ const DEFAULT: Ratio = Ratio::from_percent(50.0);
 /// The limit of the largest tmpfs; where none is mounted, that of one with the default size.
 pub(super) fn limit(cx: &Evidence<'_>) -> HeadroomLimit {
     let default = cx.ram().ok().map(|ram| ram.share(DEFAULT));
-    let mounts = cx
-        .facts
-        .memory_mounts
-        .iter()
-        .filter(|mount| mount.kind == "tmpfs");
+    let mounts = cx.facts.memory_mounts.iter().filter(|mount| mount.kind == "tmpfs");
     // `size=0` is no limit (Documentation/filesystems/tmpfs.rst): RAM alone decides.
     let size = |mount: &&MemoryMount| match mount.size.or(default) {
         Some(Bytes::ZERO) => Bytes::new(i64::MAX.unsigned_abs()),
@@ -30,30 +26,16 @@ pub(super) fn limit(cx: &Evidence<'_>) -> HeadroomLimit {
         (Some(mount), _) => of_mount(cx, mount, size(&mount)),
         (None, Some(default)) if !cx.facts.memory_mounts.is_empty() => (
             String::new(),
-            Bounds {
-                lower: Some(whole(default.as_f64())),
-                likely: None,
-                upper: i64::MAX,
-            },
+            Bounds { lower: Some(whole(default.as_f64())), likely: None, upper: i64::MAX },
             format!("no tmpfs is mounted; one without `size=` holds {default} at most"),
         ),
         _ => (
             String::new(),
-            Bounds {
-                lower: None,
-                likely: None,
-                upper: i64::MAX,
-            },
+            Bounds { lower: None, likely: None, upper: i64::MAX },
             "how large a tmpfs may be is unknown: /proc/mounts shows it".to_owned(),
         ),
     };
-    HeadroomLimit {
-        kind: LimitKind::Tmpfs,
-        name,
-        bounds,
-        holds: true,
-        text,
-    }
+    HeadroomLimit { kind: LimitKind::Tmpfs, name, bounds, holds: true, text }
 }
 
 /// The room in one tmpfs. It may contain all shared memory or none; and a larger tmpfs may be mounted, so the room in
@@ -71,7 +53,8 @@ fn of_mount(cx: &Evidence<'_>, mount: &MemoryMount, size: Bytes) -> (String, Bou
         return (mount.point.clone(), bounds, text);
     }
     let text = format!(
-        "the largest tmpfs, {}, holds {size} at most, of which up to {used} are taken; for more a larger one must be mounted",
+        "the largest tmpfs, {}, holds {size} at most, of which up to {used} are taken; for more a \
+         larger one must be mounted",
         mount.point
     );
     (mount.point.clone(), bounds, text)

@@ -37,9 +37,7 @@ pub(crate) fn split_costly(mut bursts: Vec<Weighed>) -> (Vec<Weighed>, Vec<Weigh
         }
     }
     let mut is_costly = is_costly.into_iter();
-    let (costly, cheap) = bursts
-        .into_iter()
-        .partition(|_| is_costly.next().unwrap_or_default());
+    let (costly, cheap) = bursts.into_iter().partition(|_| is_costly.next().unwrap_or_default());
     (cheap, costly)
 }
 
@@ -67,10 +65,7 @@ mod tests {
                 to: Span::from_secs(at + 5),
                 ..Stretch::empty()
             };
-            let harm = Harm {
-                killed: 0,
-                waited: Some(Span::from_secs(waited)),
-            };
+            let harm = Harm { killed: 0, waited: Some(Span::from_secs(waited)) };
             (Occurrence::on_host(0, 0), stretch, harm)
         };
         seconds.iter().map(burst).collect()
@@ -79,16 +74,11 @@ mod tests {
     #[test]
     fn bursts_that_cost_half_a_minute_within_an_hour_are_split_off() {
         let each_minute: Vec<u64> = (0..40).map(|at| at * 60).collect();
-        for (seconds, costly) in [
-            (&each_minute[..], 40),
-            (&each_minute[..29], 0),
-            (&[0, 4000, 8000][..], 0),
-        ] {
+        for (seconds, costly) in
+            [(&each_minute[..], 40), (&each_minute[..29], 0), (&[0, 4000, 8000][..], 0)]
+        {
             let (few, together) = split_costly(bursts(seconds, 1));
-            assert_eq!(
-                (few.len(), together.len()),
-                (seconds.len() - costly, costly)
-            );
+            assert_eq!((few.len(), together.len()), (seconds.len() - costly, costly));
         }
     }
 

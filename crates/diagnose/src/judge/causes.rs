@@ -23,16 +23,11 @@ use crate::rules;
 pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> {
     let problem = |one: &Finding| (one.id, one.scope.clone());
     let roots = roots::roots(cx, &incidents).into_iter();
-    let roots: Vec<_> = roots
-        .map(|root| root.map(|at| problem(&incidents[at])))
-        .collect();
+    let roots: Vec<_> = roots.map(|root| root.map(|at| problem(&incidents[at]))).collect();
     let mut groups: Vec<(CauseGroup, Finding)> = Vec::new();
     let mut numbers: HashMap<CauseGroup, usize> = HashMap::new();
     for (mut finding, root) in incidents.into_iter().zip(roots) {
-        let group = CauseGroup {
-            own: problem(&finding),
-            root,
-        };
+        let group = CauseGroup { own: problem(&finding), root };
         finding.caused_by = group.root.as_ref().map(|(id, _)| *id);
         let next = groups.len();
         match *numbers.entry(group.clone()).or_insert(next) {
@@ -55,10 +50,7 @@ struct CauseGroup {
 }
 
 fn place(id: &str) -> usize {
-    rules::ALL
-        .iter()
-        .position(|rule| rule.id == id)
-        .unwrap_or(usize::MAX)
+    rules::ALL.iter().position(|rule| rule.id == id).unwrap_or(usize::MAX)
 }
 
 /// Whether the cgroup of an incident had a limit of its own then, so that the host need not be the cause.
@@ -96,11 +88,7 @@ fn lend_severity(groups: &mut [(CauseGroup, Finding)]) {
 
 /// Returns a sort key: the finding that leads has the least one.
 fn lead(finding: &Finding) -> impl Ord + use<> {
-    (
-        Reverse((finding.severity, finding.event)),
-        Reverse(finding.harm),
-        place(finding.id),
-    )
+    (Reverse((finding.severity, finding.event)), Reverse(finding.harm), place(finding.id))
 }
 
 /// Inserts findings from before the first sample. They caused no finding in the samples and follow from none. If two
@@ -164,11 +152,7 @@ impl Finding {
 
     /// Returns severity, harm and duration of its worst occasion.
     fn worst_time(&self) -> (Severity, Harm, Option<Span>) {
-        let own = (
-            self.severity,
-            self.harm,
-            self.when.map(|when| when.duration()),
-        );
+        let own = (self.severity, self.harm, self.when.map(|when| when.duration()));
         let weight = |one: &Occasion| (one.severity, one.harm, Some(one.stretch.duration()));
         self.occasions.iter().map(weight).max().unwrap_or(own)
     }
@@ -210,10 +194,7 @@ mod tests {
     }
 
     fn in_group(mut finding: Finding, key: &str) -> Finding {
-        finding.scope = Scope {
-            entity: Entity::Cgroup,
-            key: key.to_owned(),
-        };
+        finding.scope = Scope { entity: Entity::Cgroup, key: key.to_owned() };
         finding
     }
 
@@ -248,11 +229,7 @@ mod tests {
         let root = Some("min-free-too-large");
         assert_eq!(
             ids,
-            [
-                ("min-free-too-large", None),
-                ("swap-thrash", root),
-                ("direct-reclaim-stall", root),
-            ]
+            [("min-free-too-large", None), ("swap-thrash", root), ("direct-reclaim-stall", root),]
         );
         assert_eq!(findings[0].severity, Critical);
     }
@@ -294,18 +271,10 @@ mod tests {
         let kill = || incident("oom-global", Critical, (30, 31));
         assert_eq!(ordered(vec![tables(), kill()])[0].0, "page-tables-large");
         let full = incident("swap-full", Warning, (20, 40));
-        let ids = ordered(vec![
-            tables(),
-            kill().not("page-tables-large", "small"),
-            full,
-        ]);
+        let ids = ordered(vec![tables(), kill().not("page-tables-large", "small"), full]);
         assert_eq!(
             ids,
-            [
-                ("oom-global", None),
-                ("swap-full", Some("oom-global")),
-                ("page-tables-large", None),
-            ]
+            [("oom-global", None), ("swap-full", Some("oom-global")), ("page-tables-large", None),]
         );
     }
 
@@ -315,14 +284,8 @@ mod tests {
             finding.event = Some(event);
             finding
         };
-        let kill = with(
-            incident("oom-global", Critical, (30, 31)),
-            KernelEvent::HostKill,
-        );
-        let of_a_group = with(
-            incident("oom-cgroup", Critical, (30, 31)),
-            KernelEvent::Kill,
-        );
+        let kill = with(incident("oom-global", Critical, (30, 31)), KernelEvent::HostKill);
+        let of_a_group = with(incident("oom-cgroup", Critical, (30, 31)), KernelEvent::Kill);
         let level = incident("shmem-growth", Critical, (0, 60));
         let shortage = incident("available-exhaustion", Warning, (20, 30));
         assert_eq!(
@@ -383,10 +346,7 @@ mod tests {
             let findings = case.with(|cx| order(cx, both));
             findings.into_iter().find_map(|finding| finding.caused_by)
         };
-        assert_eq!(
-            (root((10, 20)), root((80, 90))),
-            (Some("swap-thrash"), None)
-        );
+        assert_eq!((root((10, 20)), root((80, 90))), (Some("swap-thrash"), None));
     }
 
     #[test]
@@ -402,15 +362,7 @@ mod tests {
         let watched = order(&Evidence::new(&timeline, &facts), watched);
         let findings = with_earlier(watched, vec![kill]);
         let ids: Vec<_> = findings.iter().map(|f| f.id).collect();
-        assert_eq!(
-            ids,
-            [
-                "swap-thrash",
-                "direct-reclaim-stall",
-                "oom-cgroup",
-                "thp-bloat"
-            ]
-        );
+        assert_eq!(ids, ["swap-thrash", "direct-reclaim-stall", "oom-cgroup", "thp-bloat"]);
     }
 
     #[test]
@@ -429,22 +381,12 @@ mod tests {
             one.occasions = one.occasion().into_iter().collect();
             one
         };
-        let all = vec![
-            at(Warning, 10, 40),
-            at(Critical, 100, 110),
-            at(Warning, 200, 260),
-        ];
+        let all = vec![at(Warning, 10, 40), at(Critical, 100, 110), at(Warning, 200, 260)];
         let findings = order(&Evidence::new(&timeline, &facts), all);
         assert_eq!(findings.len(), 1);
         let one = &findings[0];
-        assert_eq!(
-            (one.severity, one.when),
-            (Critical, Some(stretch(100, 110)))
-        );
-        assert_eq!(
-            one.stretches(),
-            [stretch(10, 40), stretch(100, 110), stretch(200, 260)]
-        );
+        assert_eq!((one.severity, one.when), (Critical, Some(stretch(100, 110))));
+        assert_eq!(one.stretches(), [stretch(10, 40), stretch(100, 110), stretch(200, 260)]);
         assert_eq!(one.harm.waited, Some(Span::from_secs(100)));
     }
 }

@@ -100,9 +100,7 @@ pub(crate) fn without_findings<'a>(
     };
     let (name, plural) = (kind.name(), if count == 1 { "" } else { "s" });
     let count = Count::new(count);
-    Some(format!(
-        "also in {count} more {name}{plural} without findings of their own{kills}"
-    ))
+    Some(format!("also in {count} more {name}{plural} without findings of their own{kills}"))
 }
 
 /// Evaluates one rule on one timeline.
@@ -141,25 +139,17 @@ pub(crate) fn evaluate(
 /// Evaluates a rule without incidents, about the whole recording.
 fn about_source(rule: &'static Rule, cx: &Evidence<'_>) -> Result<RuleAnswer, Missing> {
     let stretch = cx.timeline.whole().unwrap_or_else(Stretch::empty);
-    let incident = Incident {
-        stretch,
-        of: None,
-        key: None,
-    };
+    let incident = Incident { stretch, of: None, key: None };
     Ok(timeless(rule, (rule.story)(cx, &incident)?))
 }
 
 /// Converts an outcome that belongs to no interval to an answer.
 fn timeless(rule: &'static Rule, outcome: Outcome) -> RuleAnswer {
     match outcome {
-        Outcome::Found(finding) => RuleAnswer {
-            incidents: vec![story::complete(rule, *finding)],
-            ..RuleAnswer::default()
-        },
-        Outcome::Clear(clear) => RuleAnswer {
-            clear,
-            ..RuleAnswer::default()
-        },
+        Outcome::Found(finding) => {
+            RuleAnswer { incidents: vec![story::complete(rule, *finding)], ..RuleAnswer::default() }
+        }
+        Outcome::Clear(clear) => RuleAnswer { clear, ..RuleAnswer::default() },
     }
 }
 
@@ -175,11 +165,7 @@ fn sort_and_explain(
     let (mut bursts, mut incidents) = split_bursts(rule, cx, weighed);
     // Only some bursts get a story, which may clear them.
     let more_bursts = take_excess(&mut bursts, MAX_NOTE_STORIES);
-    let max_stories = if rule.is_note() {
-        MAX_NOTE_STORIES
-    } else {
-        MAX_STORIES
-    };
+    let max_stories = if rule.is_note() { MAX_NOTE_STORIES } else { MAX_STORIES };
     let without_story = take_excess(&mut incidents, max_stories);
     let mut answer = RuleAnswer::default();
     let mut missing = None;
@@ -202,16 +188,10 @@ fn sort_and_explain(
     };
     answer.incidents = incidents.iter().filter_map(&mut story).collect();
     bursts.retain(|burst| story(burst).is_some());
-    answer
-        .incidents
-        .sort_by_key(|finding| finding.when.map(|when| when.from));
+    answer.incidents.sort_by_key(|finding| finding.when.map(|when| when.from));
     // A burst without a story counts if a story confirmed another burst of its entity.
     let confirmed: BTreeSet<_> = bursts.iter().map(|(one, ..)| one.key.clone()).collect();
-    bursts.extend(
-        more_bursts
-            .into_iter()
-            .filter(|(one, ..)| confirmed.contains(&one.key)),
-    );
+    bursts.extend(more_bursts.into_iter().filter(|(one, ..)| confirmed.contains(&one.key)));
     answer.bursts = bursts::count(rule, &bursts);
     answer.without_story = counted_only(rule, cx, &answer.incidents, without_story, &explained);
     if answer.is_empty() && answer.clear.is_empty() {
@@ -292,9 +272,7 @@ fn counted_only(
         .into_iter()
         .map(|(occurrence, stretch, harm)| {
             let cgroup = occurrence.key.as_deref();
-            let killed = kills
-                .as_ref()
-                .map_or(0, |kills| kills.during(cgroup, &stretch));
+            let killed = kills.as_ref().map_or(0, |kills| kills.during(cgroup, &stretch));
             UnexplainedIncident {
                 id: rule.id,
                 harm: Harm { killed, ..harm },
@@ -327,11 +305,7 @@ fn take_excess(incidents: &mut Vec<Weighed>, most: usize) -> Vec<Weighed> {
         .enumerate()
         .map(|(at, one)| {
             let is_last = at < LAST.min(most);
-            let rank = if is_last {
-                StoryRank::Last
-            } else {
-                StoryRank::Other
-            };
+            let rank = if is_last { StoryRank::Last } else { StoryRank::Other };
             (rank, one)
         })
         .collect();

@@ -25,10 +25,7 @@ pub fn worth_full_detail(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<S
     const RANGE_MAX: Span = Span::from_hours(1);
     let finding = diagnosis.findings.iter().chain(&diagnosis.earlier).next()?;
     let when = finding.when?;
-    let moment = diagnosis
-        .accounting
-        .as_ref()
-        .map_or(when.from, |shown| shown.at);
+    let moment = diagnosis.accounting.as_ref().map_or(when.from, |shown| shown.at);
     let (from, to) = if when.duration() > RANGE_MAX {
         let half = RANGE_MAX.times(0.5);
         (moment.saturating_sub(half), moment.plus(half))
@@ -37,9 +34,7 @@ pub fn worth_full_detail(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<S
     };
     let times = timeline.times();
     let first = times.partition_point(|time| *time < from.saturating_sub(AROUND));
-    let last = times
-        .partition_point(|time| *time <= to.plus(AROUND))
-        .checked_sub(1)?;
+    let last = times.partition_point(|time| *time <= to.plus(AROUND)).checked_sub(1)?;
     timeline.stretch(first, last)
 }
 
@@ -63,11 +58,13 @@ pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]
         NextStep {
             // Do not ask for what the source already has.
             command: if PressureAverage::for_memory(cx).is_some() {
-                "vmstat -w 5 12; cat /proc/meminfo; grep -E 'refault|pgscan|allocstall' /proc/vmstat"
+                "vmstat -w 5 12; cat /proc/meminfo; grep -E 'refault|pgscan|allocstall' \
+                 /proc/vmstat"
             } else {
                 "vmstat -w 5 12; cat /proc/meminfo; head /proc/pressure/*"
             },
-            shows: "part of that without memtide on the host: paste the output into memtide check -",
+            shows: "part of that without memtide on the host: paste the output into memtide check \
+                    -",
         },
     ]
 }

@@ -10,11 +10,7 @@ use crate::judge::RuleAnswers;
 
 /// Returns findings for kills at most `recent` before the timeline's end: the newest of each cgroup and of the host.
 pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<Finding> {
-    let Some(end) = timeline
-        .len()
-        .checked_sub(1)
-        .and_then(|last| timeline.stamp(last))
-    else {
+    let Some(end) = timeline.len().checked_sub(1).and_then(|last| timeline.stamp(last)) else {
         return Vec::new();
     };
     let mut newest: Vec<(&str, &EarlierReport, u64)> = Vec::new();
@@ -24,10 +20,7 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
         if report.kind != ReportKind::OomKill || report.is_memory_dump() || age > recent {
             continue;
         }
-        let group = report
-            .group
-            .as_ref()
-            .map_or("", |group| group.path.as_str());
+        let group = report.group.as_ref().map_or("", |group| group.path.as_str());
         match newest.iter_mut().find(|(path, ..)| *path == group) {
             Some((_, newest, count)) => {
                 *newest = known;
@@ -72,9 +65,8 @@ fn judge_report(
             finding.occasions.clear();
             finding.harm.killed = count;
             if count > 1 {
-                finding = finding.with_line(format!(
-                    "{count} such kills in the kernel log; this is the last"
-                ));
+                finding = finding
+                    .with_line(format!("{count} such kills in the kernel log; this is the last"));
             }
             finding
         })
@@ -100,10 +92,7 @@ mod tests {
             timeline.push(&sample).expect("in order");
         }
         for (before, report) in reports {
-            let stamp = Stamp {
-                boot: Span::from_secs(1_000 - before),
-                ..Stamp::default()
-            };
+            let stamp = Stamp { boot: Span::from_secs(1_000 - before), ..Stamp::default() };
             timeline.report_earlier(stamp, report, None);
         }
         let facts = Facts::default();
@@ -116,10 +105,7 @@ mod tests {
         let over = killed(300);
         assert_eq!(over.findings[0].before, Some(Span::from_secs(300)));
         assert!(over.findings[0].title.starts_with("5.3 min ago: "));
-        assert_eq!(
-            (over.verdict.level, over.verdict.now),
-            (Level::Critical, Some(Level::Ok))
-        );
+        assert_eq!((over.verdict.level, over.verdict.now), (Level::Critical, Some(Level::Ok)));
         let fresh = killed(30).verdict;
         assert_eq!((fresh.level, fresh.now), (Level::Critical, None));
     }

@@ -29,10 +29,7 @@ pub(crate) fn survives(
             let found = found.unwrap_or_default().incidents;
             answer.incidents.retain_mut(|one| keep(one, &found));
             if answer.incidents.is_empty() {
-                return Err(Missing::because(
-                    vec![signal.def().name],
-                    Need::FinerFigures,
-                ));
+                return Err(Missing::because(vec![signal.def().name], Need::FinerFigures));
             }
         }
     }

@@ -27,11 +27,7 @@ pub(crate) fn merge<'a>(
 ) -> Diagnosis {
     let mut segments: Vec<JudgedSegment<'_>> = judged
         .enumerate()
-        .map(|(number, (timeline, diagnosis))| JudgedSegment {
-            number,
-            timeline,
-            diagnosis,
-        })
+        .map(|(number, (timeline, diagnosis))| JudgedSegment { number, timeline, diagnosis })
         .collect();
     let count = segments.len();
     drop_aftermath(&mut segments);
@@ -62,11 +58,7 @@ pub(crate) fn merge<'a>(
     let page = cx.facts.page_size.unwrap_or(PageSize::USUAL);
     let at = leading(&segments, findings.first());
     let remarks = remarks(&segments, at, count, page);
-    let JudgedSegment {
-        timeline,
-        diagnosis: mut lead,
-        ..
-    } = segments.swap_remove(at);
+    let JudgedSegment { timeline, diagnosis: mut lead, .. } = segments.swap_remove(at);
     lead.verdict.remarks.extend(remarks);
     if let Ok(accounting) = &mut lead.accounting {
         accounting.index += timeline.origin();
@@ -86,10 +78,7 @@ pub(crate) fn merge<'a>(
 fn not_found(
     segments: &mut [JudgedSegment<'_>],
     is_reported: impl Fn(&str) -> bool,
-) -> (
-    BTreeMap<&'static str, String>,
-    BTreeMap<&'static str, Missing>,
-) {
+) -> (BTreeMap<&'static str, String>, BTreeMap<&'static str, Missing>) {
     let mut clear = BTreeMap::new();
     let mut not_evaluated = BTreeMap::new();
     for JudgedSegment { diagnosis, .. } in segments {
@@ -104,48 +93,35 @@ fn not_found(
 /// Returns remarks on the merged answer, which is that of segment `at`: segments of two machines, growth that was not
 /// judged.
 fn remarks(segments: &[JudgedSegment<'_>], at: usize, count: usize, page: PageSize) -> Vec<String> {
-    let sizes = segments
-        .iter()
-        .filter_map(|segment| segment.timeline.last(MEM_TOTAL));
+    let sizes = segments.iter().filter_map(|segment| segment.timeline.last(MEM_TOTAL));
     let machines = two_machines(sizes).map(|machines| {
-        let ram = segments
-            .get(at)
-            .and_then(|lead| lead.timeline.last(MEM_TOTAL));
+        let ram = segments.get(at).and_then(|lead| lead.timeline.last(MEM_TOTAL));
         match ram {
             Some(ram) => format!("{machines} This verdict is about the one with {ram}."),
             None => machines,
         }
     });
     // Kernel reports are events; nothing grows between them.
-    let are_reports = segments
-        .iter()
-        .all(|segment| segment.timeline.reports().next().is_some());
-    let change = if machines.is_none() {
-        change(segments, page)
-    } else {
-        None
-    };
+    let are_reports = segments.iter().all(|segment| segment.timeline.reports().next().is_some());
+    let change = if machines.is_none() { change(segments, page) } else { None };
     let unordered = (!are_reports).then(|| {
-        let change = change.map_or_else(String::new, |change| format!("; in the order of the text {change}"));
+        let change = change
+            .map_or_else(String::new, |change| format!("; in the order of the text {change}"));
         format!(
-            "{count} {}s in unknown order: each was judged by itself, growth between them was not{change}.",
+            "{count} {}s in unknown order: each was judged by itself, growth between them was \
+             not{change}.",
             part_of(segments)
         )
     });
-    let age = segments
-        .get(at)
-        .and_then(|lead| lead.outdated_by(newest(segments)?));
+    let age = segments.get(at).and_then(|lead| lead.outdated_by(newest(segments)?));
     let outdated = age.map(|age| {
         format!(
-            "That was {age} before the newest {}: whether it still happens, this text does not show.",
+            "That was {age} before the newest {}: whether it still happens, this text does not \
+             show.",
             part_of(segments)
         )
     });
-    machines
-        .into_iter()
-        .chain(outdated)
-        .chain(unordered)
-        .collect()
+    machines.into_iter().chain(outdated).chain(unordered).collect()
 }
 
 /// A change of available memory smaller than this share of RAM is not reported.
@@ -156,9 +132,7 @@ const OWNER_CHANGE_MIN: Ratio = Ratio::from_percent(10.0);
 /// `available fell from 3.0 GiB to 1.0 GiB between snapshots 1 and 3`, else the same of the largest process or cgroup.
 /// Without times there is no rate.
 fn change(segments: &[JudgedSegment<'_>], page: PageSize) -> Option<String> {
-    let ram = segments
-        .iter()
-        .find_map(|segment| segment.timeline.last(MEM_TOTAL));
+    let ram = segments.iter().find_map(|segment| segment.timeline.last(MEM_TOTAL));
     let of_host = |ram: Bytes| {
         let available = |timeline: &Timeline| timeline.last(MEM_AVAILABLE);
         changed(segments, "available", available, |_| ram.share(CHANGE_MIN))
@@ -182,11 +156,8 @@ fn changed(
     reading: impl Fn(&Timeline) -> Option<Bytes>,
     least: impl Fn(Bytes) -> Bytes,
 ) -> Option<String> {
-    let readings = || {
-        segments
-            .iter()
-            .filter_map(|segment| Some((segment.number, reading(segment.timeline)?)))
-    };
+    let readings =
+        || segments.iter().filter_map(|segment| Some((segment.number, reading(segment.timeline)?)));
     let (first, from) = readings().min_by_key(|(number, _)| *number)?;
     let (last, to) = readings().max_by_key(|(number, _)| *number)?;
     let difference = Bytes::new(from.get().abs_diff(to.get()));
@@ -215,9 +186,7 @@ fn largest_owner(timeline: &Timeline, page: PageSize) -> Option<(&EntitySeries, 
     let groups = timeline
         .entities(Entity::Cgroup)
         .filter_map(|one| Some((one, timeline.last_of(one, CGROUP_CURRENT)?)));
-    processes
-        .max_by_key(|(_, size)| *size)
-        .or_else(|| groups.max_by_key(|(_, size)| *size))
+    processes.max_by_key(|(_, size)| *size).or_else(|| groups.max_by_key(|(_, size)| *size))
 }
 
 /// A segment and its diagnosis.
@@ -284,17 +253,16 @@ fn drop_aftermath(segments: &mut Vec<JudgedSegment<'_>>) {
 
 fn aftermath(count: usize) -> EvidenceLine {
     let what = if count == 1 {
-        "one failed allocation belongs to it: of a process being killed, or within a second of a kill".to_owned()
+        "one failed allocation belongs to it: of a process being killed, or within a second of a \
+         kill"
+            .to_owned()
     } else {
         format!(
-            "{count} failed allocations belong to it: of processes being killed, or within a second of a kill"
+            "{count} failed allocations belong to it: of processes being killed, or within a \
+             second of a kill"
         )
     };
-    EvidenceLine {
-        measured: None,
-        at: None,
-        text: what,
-    }
+    EvidenceLine { measured: None, at: None, text: what }
 }
 
 /// Sorts reports by their time in the log, if all have one.
@@ -319,10 +287,7 @@ impl SegmentFinding {
         finding.caused_by = None;
         finding.when = finding.when.or_else(|| timeline.whole());
         finding.move_by(timeline.origin());
-        Self {
-            finding,
-            segments: vec![number + 1],
-        }
+        Self { finding, segments: vec![number + 1] }
     }
 
     /// Joins another segment's finding. The text is that of the more severe, then of the more confident, then of the
@@ -358,10 +323,8 @@ fn joined(findings: Vec<SegmentFinding>, count: usize, part: &str) -> Vec<Findin
             None => joined.push(one),
         }
     }
-    let mut findings: Vec<Finding> = joined
-        .into_iter()
-        .map(|one| one.with_segments(count, part))
-        .collect();
+    let mut findings: Vec<Finding> =
+        joined.into_iter().map(|one| one.with_segments(count, part)).collect();
     leave_out(&mut findings);
     findings
 }
@@ -377,10 +340,8 @@ fn leave_out(findings: &mut Vec<Finding>) {
     for all in of_rules.values_mut().filter(|all| all.len() > MAX_STORIES) {
         all.sort_by_key(|at| Reverse((findings[*at].severity, findings[*at].harm.killed)));
         let others = all.split_off(MAX_STORIES);
-        let harm = others
-            .iter()
-            .map(|at| &findings[*at])
-            .map(|one| (one.scope.key.as_str(), one.harm));
+        let harm =
+            others.iter().map(|at| &findings[*at]).map(|one| (one.scope.key.as_str(), one.harm));
         let worst = all[0];
         if let Some(line) = without_findings(harm, findings[worst].scope.entity) {
             findings[worst].add_line(line);

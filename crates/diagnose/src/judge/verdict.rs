@@ -79,17 +79,8 @@ impl Verdict {
         } else if !is_event && level == Level::Ok {
             remarks.extend(too_short_for_growth(cx, watched));
         }
-        let now = if is_event {
-            None
-        } else {
-            level_at_end(cx, level, findings)
-        };
-        Self {
-            level,
-            headline,
-            remarks,
-            now,
-        }
+        let now = if is_event { None } else { level_at_end(cx, level, findings) };
+        Self { level, headline, remarks, now }
     }
 
     /// Returns the verdict on a source of which only the first `read` was read: it cannot show that memory is enough.
@@ -98,9 +89,7 @@ impl Verdict {
             self.level = Level::Unknown;
             self.headline = format!("Nothing found in the first {read}; the rest was not read.");
         } else {
-            self.remarks.push(format!(
-                "This covers the first {read}; the rest was not read."
-            ));
+            self.remarks.push(format!("This covers the first {read}; the rest was not read."));
         }
         // The end of the source was not read.
         self.now = None;
@@ -113,9 +102,7 @@ impl Verdict {
     pub(crate) fn on_text_without_readings(mut self, recognised: &[&str]) -> Self {
         /// More say nothing that belongs into one sentence.
         const NAMED_MAX: usize = 3;
-        let named = recognised
-            .iter()
-            .map(|what| what.trim_end_matches(", not used"));
+        let named = recognised.iter().map(|what| what.trim_end_matches(", not used"));
         if (1..=NAMED_MAX).contains(&recognised.len()) {
             let named: Vec<&str> = named.collect();
             self.headline = format!("{} Recognised: {}.", self.headline, named.join("; "));
@@ -161,11 +148,7 @@ pub(crate) fn level_at_end(cx: &Evidence<'_>, level: Level, findings: &[Finding]
         };
         ago.is_none_or(|ago| ago <= OVER)
     };
-    let worst_now = findings
-        .iter()
-        .filter(is_now)
-        .map(|finding| finding.severity)
-        .max();
+    let worst_now = findings.iter().filter(is_now).map(|finding| finding.severity).max();
     let now = match worst_now {
         Some(Severity::Critical) => Level::Critical,
         Some(Severity::Warning) => Level::Warning,

@@ -47,18 +47,12 @@ pub(crate) struct WaitTracks {
 
 impl WaitTracks {
     pub(crate) fn for_host(cx: &Evidence<'_>) -> Self {
-        Self {
-            memory: cx.stall(PSI_MEMORY_SOME).ok(),
-            disk: cx.stall(PSI_IO_SOME).ok(),
-        }
+        Self { memory: cx.stall(PSI_MEMORY_SOME).ok(), disk: cx.stall(PSI_IO_SOME).ok() }
     }
 
     pub(crate) fn for_cgroup(cx: &Evidence<'_>, cgroup: &EntitySeries) -> Self {
         let share = |signal| Some(cx.timeline.rate_of(cgroup, signal)?.to_share());
-        Self {
-            memory: share(CGROUP_PSI_MEMORY_SOME),
-            disk: share(CGROUP_PSI_IO_SOME),
-        }
+        Self { memory: share(CGROUP_PSI_MEMORY_SOME), disk: share(CGROUP_PSI_IO_SOME) }
     }
 
     /// Returns how long tasks waited in a stretch. Waits for memory and for disks overlap, so they are not added.

@@ -26,16 +26,10 @@ const WORTH_NAMING: Bytes = Bytes::from_mib(100);
 
 /// Returns one sentence per kind of entity, the most useful first; empty if the source has none.
 pub(crate) fn sentences(cx: &Evidence<'_>) -> Vec<String> {
-    let entities: Vec<String> = [
-        cgroup(cx),
-        caches(cx),
-        programs(cx),
-        arc(cx),
-        huge_pages(cx),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let entities: Vec<String> = [cgroup(cx), caches(cx), programs(cx), arc(cx), huge_pages(cx)]
+        .into_iter()
+        .flatten()
+        .collect();
     if entities.is_empty() {
         return free(cx).into_iter().collect();
     }
@@ -62,7 +56,8 @@ fn cgroup(cx: &Evidence<'_>) -> Option<String> {
             && all().all(|(_, other, _)| other == max)
         {
             return Some(format!(
-                "The cgroup {} uses {used} of {max} ({}), {}. All cgroups show this limit: it is likely the host's RAM, and none is set.",
+                "The cgroup {} uses {used} of {max} ({}), {}. All cgroups show this limit: it is \
+                 likely the host's RAM, and none is set.",
                 group.key,
                 used.ratio_of(max).unwrap_or_default(),
                 with_cache(&group.key)
@@ -128,9 +123,7 @@ fn programs(cx: &Evidence<'_>) -> Option<String> {
 
 fn arc(cx: &Evidence<'_>) -> Option<String> {
     let arc = cx.timeline.last(ZFS_ARC)?;
-    Some(format!(
-        "The cache of ZFS (ARC) has {arc}; it shrinks when programs want memory."
-    ))
+    Some(format!("The cache of ZFS (ARC) has {arc}; it shrinks when programs want memory."))
 }
 
 /// Returns a sentence about a pool of huge pages of unknown size.
@@ -143,7 +136,8 @@ fn huge_pages(cx: &Evidence<'_>) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{idle} of {total} huge pages are neither used nor reserved by a program; how much memory that is, depends on their size (Hugepagesize in /proc/meminfo)."
+        "{idle} of {total} huge pages are neither used nor reserved by a program; how much memory \
+         that is, depends on their size (Hugepagesize in /proc/meminfo)."
     ))
 }
 
@@ -151,13 +145,12 @@ fn huge_pages(cx: &Evidence<'_>) -> Option<String> {
 fn free(cx: &Evidence<'_>) -> Option<String> {
     if let Some(available) = cx.timeline.last(MEM_AVAILABLE) {
         return Some(format!(
-            "{available} are available, an upper bound: it includes page cache that the workload may use."
+            "{available} are available, an upper bound: it includes page cache that the workload \
+             may use."
         ));
     }
     let free = cx.timeline.last(MEM_FREE)?;
-    Some(format!(
-        "{free} are free; free memory alone proves nothing."
-    ))
+    Some(format!("{free} are free; free memory alone proves nothing."))
 }
 
 #[cfg(test)]
@@ -174,13 +167,12 @@ mod tests {
     #[test]
     fn the_cgroup_nearest_to_its_limit_is_named() {
         let group = |case: Case, key, used, max| {
-            case.gauge_of(Entity::Cgroup, key, CGROUP_CURRENT, Bytes::from_mib(used))
-                .gauge_of(
-                    Entity::Cgroup,
-                    key,
-                    CGROUP_MAX,
-                    Limit::Bytes(Bytes::from_mib(max)),
-                )
+            case.gauge_of(Entity::Cgroup, key, CGROUP_CURRENT, Bytes::from_mib(used)).gauge_of(
+                Entity::Cgroup,
+                key,
+                CGROUP_MAX,
+                Limit::Bytes(Bytes::from_mib(max)),
+            )
         };
         let case = group(Case::once(), "/big", 900, 2000);
         let lines = shown(&group(case, "/full", 500, 524));
@@ -197,22 +189,14 @@ mod tests {
         let case =
             of("/web", Bytes::from_mib(900)).gauge_of(Entity::Cgroup, "/web", CGROUP_MAX, limit);
         let line = shown(&case).concat();
-        assert!(
-            line.contains("900 MiB, more than its limit of 512 MiB"),
-            "{line}"
-        );
+        assert!(line.contains("900 MiB, more than its limit of 512 MiB"), "{line}");
         assert!(!line.contains('%'), "{line}");
     }
 
     #[test]
     fn large_caches_and_programs_are_named() {
         let case = Case::once()
-            .gauge_of(
-                Entity::Slab,
-                "kmalloc-512",
-                SLAB_PAGES,
-                Pages::new(256 * 1400),
-            )
+            .gauge_of(Entity::Slab, "kmalloc-512", SLAB_PAGES, Pages::new(256 * 1400))
             .gauge_of(Entity::Process, "7@1", PROC_RSS_ANON, Bytes::from_mib(2048))
             .named("7@1", "java");
         let lines = shown(&case);

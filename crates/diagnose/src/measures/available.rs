@@ -36,8 +36,7 @@ pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missi
 /// measured.
 pub(crate) fn little_left(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(Bytes, usize)> {
     let edge = cx.ram().ok()?.share(LITTLE_AVAILABLE);
-    cx.lowest_in(MEM_AVAILABLE, stretch)
-        .filter(|(left, _)| *left < edge)
+    cx.lowest_in(MEM_AVAILABLE, stretch).filter(|(left, _)| *left < edge)
 }
 
 /// Returns the least available memory in a stretch, if it was [`ROOM`] or more all the time: the host was not short.
@@ -75,9 +74,7 @@ fn measured_or_estimated(
 
 /// MemAvailable, or if the source lacks it an upper bound: free memory and all of the cache.
 pub(crate) fn upper_bound() -> Reading<Bytes> {
-    let estimated = computed("free memory and cache", |cx| {
-        Ok(available_at_most(cx)?.0.cast())
-    });
+    let estimated = computed("free memory and cache", |cx| Ok(available_at_most(cx)?.0.cast()));
     gauge(MEM_AVAILABLE).or(estimated)
 }
 
@@ -144,9 +141,6 @@ mod tests {
 
     #[test]
     fn without_the_page_cache_nothing_is_estimated() {
-        assert_eq!(
-            estimated(&[(MEM_FREE, 100), (MEM_BUFFERS, 10)]),
-            [None, None]
-        );
+        assert_eq!(estimated(&[(MEM_FREE, 100), (MEM_BUFFERS, 10)]), [None, None]);
     }
 }

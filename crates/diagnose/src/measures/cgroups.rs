@@ -84,21 +84,13 @@ pub(crate) fn limit(
     group: &EntitySeries,
     signal: Signal<Gauge<Limit>>,
 ) -> Option<Bytes> {
-    cx.timeline
-        .gauge_of(group, signal)?
-        .min()?
-        .0
-        .limited()
-        .filter(|limit| *limit > Bytes::ZERO)
+    cx.timeline.gauge_of(group, signal)?.min()?.0.limited().filter(|limit| *limit > Bytes::ZERO)
 }
 
 /// The lower one of the cgroup's own limits: memory.max, and memory.high where it exists.
 pub(crate) fn tightest() -> Reading<Bytes> {
     let max = || trigger::limit(CGROUP_MAX);
-    max()
-        .min(trigger::limit(CGROUP_HIGH))
-        .or(max())
-        .named("cgroup limit")
+    max().min(trigger::limit(CGROUP_HIGH)).or(max()).named("cgroup limit")
 }
 
 /// Memory of the cgroup that reclaim cannot take without swap: all but page cache and reclaimable kernel objects.
@@ -192,9 +184,7 @@ pub(crate) fn stalled(
 
 /// Returns a sentence for a title that separates a cgroup's shortage from one of the host; empty if unknown.
 pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
-    available.map_or_else(String::new, |bytes| {
-        format!(" The host had {bytes} available.")
-    })
+    available.map_or_else(String::new, |bytes| format!(" The host had {bytes} available."))
 }
 
 /// Returns the service or scope of the host's systemd that a cgroup belongs to, if its name is safe in a command.
@@ -204,9 +194,7 @@ pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
 /// excluded.
 pub(crate) fn unit_of(path: &str) -> Option<&str> {
     let (above, unit) = path.trim_start_matches('/').rsplit_once('/')?;
-    let of_the_host = above
-        .split('/')
-        .all(|part| is_name_of(part, &[".slice"]) && is_plain(part));
+    let of_the_host = above.split('/').all(|part| is_name_of(part, &[".slice"]) && is_plain(part));
     let is_unit = is_name_of(unit, &[".service", ".scope"]) && is_plain(unit);
     (of_the_host && is_unit && unique_name(path) == unit).then_some(unit)
 }
@@ -228,16 +216,12 @@ pub(crate) fn units<'a>(
 
 /// Whether the name is longer than one of these endings alone.
 fn is_name_of(name: &str, endings: &[&str]) -> bool {
-    endings
-        .iter()
-        .any(|ending| name.len() > ending.len() && name.ends_with(ending))
+    endings.iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
 }
 
 /// Whether systemd gives such names to units, and neither a shell (within quotes) nor systemctl takes it for something
 /// else, such as an option.
 pub(crate) fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_.@:-\\".contains(c))
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.@:-\\".contains(c))
 }

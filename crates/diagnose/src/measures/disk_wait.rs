@@ -16,15 +16,7 @@ pub(crate) const BLOCKED: Count = Count::new(2);
 
 /// The share of CPU time that is idle while a task waits for a disk.
 pub(crate) fn share() -> Reading<Ratio> {
-    let others = [
-        CPU_USER,
-        CPU_NICE,
-        CPU_SYSTEM,
-        CPU_IDLE,
-        CPU_IRQ,
-        CPU_SOFTIRQ,
-        CPU_STEAL,
-    ];
+    let others = [CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL];
     rate(CPU_IOWAIT).ratio_of(rate(CPU_IOWAIT).plus(others.map(rate)))
 }
 
@@ -49,7 +41,8 @@ fn blocked(cx: &Evidence<'_>) -> Option<String> {
     let many = readings.iter().filter(|n| **n >= BLOCKED.as_f64()).count();
     (many * 2 > readings.len()).then(|| {
         format!(
-            "{BLOCKED} tasks or more were blocked, mostly waiting for the disk, in {many} of {} samples",
+            "{BLOCKED} tasks or more were blocked, mostly waiting for the disk, in {many} of {} \
+             samples",
             readings.len()
         )
     })
@@ -66,11 +59,8 @@ mod tests {
 
     #[test]
     fn much_iowait_is_told_and_little_is_not() {
-        let waiting = |percent| {
-            Case::over(10)
-                .counter(CPU_IOWAIT, percent)
-                .counter(CPU_IDLE, 100 - percent)
-        };
+        let waiting =
+            |percent| Case::over(10).counter(CPU_IOWAIT, percent).counter(CPU_IDLE, 100 - percent);
         assert!(shown(&waiting(84)).unwrap().contains("84 %"));
         assert_eq!(shown(&waiting(12)), None);
         assert_eq!(shown(&Case::over(10).counter(CPU_IOWAIT, 0)), None);

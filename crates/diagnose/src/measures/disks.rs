@@ -60,13 +60,7 @@ impl DiskLoad {
 
     /// Formats it as what a finding is about.
     pub(crate) fn affected(&self) -> Affected {
-        let Self {
-            name,
-            busy,
-            read,
-            written,
-            ..
-        } = self;
+        let Self { name, busy, read, written, .. } = self;
         let what = format!("busy {busy} of the time, {read} read, {written} written");
         Affected::new("disk", name, what)
     }

@@ -35,10 +35,7 @@ impl Floor {
 
     /// Returns the floor from the zones' watermarks of each sample.
     pub(crate) fn measured(cx: &Evidence<'_>) -> Result<Self, Missing> {
-        Ok(Self {
-            low: edge(ZONE_LOW).track(cx)?,
-            high: edge(ZONE_HIGH).track(cx)?,
-        })
+        Ok(Self { low: edge(ZONE_LOW).track(cx)?, high: edge(ZONE_HIGH).track(cx)? })
     }
 
     /// The level at which kswapd stops, of the host or of a NUMA node.
@@ -90,11 +87,7 @@ impl Floor {
     pub fn predicted(ram: Bytes) -> (Bytes, Bytes) {
         // khugepaged raises min_free_kbytes to 22,528 kB for each populated zone, at most 5 % of RAM
         // (mm/khugepaged.c, set_recommended_min_free_kbytes).
-        let zones = if ram > Bytes::from_mib(15 + 3 * 1024) {
-            3.0
-        } else {
-            2.0
-        };
+        let zones = if ram > Bytes::from_mib(15 + 3 * 1024) { 3.0 } else { 2.0 };
         let min_free = (Bytes::from_kib(22_528).as_f64() * zones).min(0.05 * ram.as_f64());
         Self::with_min_free(ram, min_free)
     }
@@ -161,18 +154,11 @@ mod tests {
     #[test]
     fn a_known_min_free_moves_the_prediction() {
         let ram = Bytes::from_gib(24);
-        let (low, high) = Case::once()
-            .fact(facts::MIN_FREE, "4194304")
-            .with(|cx| Floor::expected(cx, ram));
-        assert!(
-            low > Bytes::from_gib(4) && high < Bytes::from_gib(7),
-            "{low} {high}"
-        );
+        let (low, high) =
+            Case::once().fact(facts::MIN_FREE, "4194304").with(|cx| Floor::expected(cx, ram));
+        assert!(low > Bytes::from_gib(4) && high < Bytes::from_gib(7), "{low} {high}");
         let absurd = Case::once().fact(facts::MIN_FREE, "99999999999999999999");
-        assert_eq!(
-            absurd.with(|cx| Floor::expected(cx, ram)),
-            Floor::predicted(ram)
-        );
+        assert_eq!(absurd.with(|cx| Floor::expected(cx, ram)), Floor::predicted(ram));
     }
 
     #[test]

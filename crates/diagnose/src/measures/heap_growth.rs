@@ -167,24 +167,13 @@ pub(crate) fn runs(
         let least = READINGS_IN_ROW_MIN.min(read.len());
         let is_shown = |index: &usize| is_shown(process, *index);
         for run in read.chunk_by(|a, b| is_shown(a) == is_shown(b)) {
-            let ends = run
-                .first()
-                .zip(run.last())
-                .filter(|(first, _)| is_shown(first));
+            let ends = run.first().zip(run.last()).filter(|(first, _)| is_shown(first));
             let Some((first, last)) = ends.filter(|_| run.len() >= least) else {
                 continue;
             };
             let is_last = read.last() == Some(last);
-            let until = if is_last {
-                speaks_until(cx, process, &read)
-            } else {
-                *last
-            };
-            found.push(Occurrence {
-                first: *first,
-                last: until,
-                key: Some(process.key.clone()),
-            });
+            let until = if is_last { speaks_until(cx, process, &read) } else { *last };
+            found.push(Occurrence { first: *first, last: until, key: Some(process.key.clone()) });
         }
     }
     Ok(found)

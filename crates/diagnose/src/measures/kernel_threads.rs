@@ -22,9 +22,7 @@ pub(crate) fn kswapd_cpu() -> Reading<Ratio> {
 pub(crate) fn kswapd_cpu_in_top() -> Reading<Ratio> {
     computed("kswapd's CPU in top", |cx| {
         let threads = printed(cx, KSWAPD).into_iter().map(|(_, cpus)| cpus);
-        threads
-            .reduce(larger)
-            .ok_or_else(|| cx.lacks_signal(PROC_CPU.id()))
+        threads.reduce(larger).ok_or_else(|| cx.lacks_signal(PROC_CPU.id()))
     })
 }
 
@@ -45,9 +43,7 @@ pub(crate) fn busiest_in_top<'a>(
 /// [`Missing`] if no such thread was measured.
 pub(crate) fn busiest(cx: &Evidence<'_>, name: &str) -> Result<Track<Ratio>, Missing> {
     let threads = threads(cx, name).into_iter().map(|(_, cpus)| cpus);
-    threads
-        .reduce(larger)
-        .ok_or_else(|| Missing::file(PROC_STIME.def()))
+    threads.reduce(larger).ok_or_else(|| Missing::file(PROC_STIME.def()))
 }
 
 /// Returns the thread that uses most CPU in a stretch, with its CPU over time.

@@ -71,9 +71,7 @@ fn limit_below_ram(cx: &Evidence<'_>, key: &str, limit: Signal<Gauge<Limit>>) ->
 
 /// Whether the kernel kills or throttles in a cgroup before the host's RAM is used up.
 pub fn is_limited(cx: &Evidence<'_>, key: &str) -> bool {
-    [CGROUP_MAX, CGROUP_HIGH]
-        .into_iter()
-        .any(|limit| limit_below_ram(cx, key, limit).is_some())
+    [CGROUP_MAX, CGROUP_HIGH].into_iter().any(|limit| limit_below_ram(cx, key, limit).is_some())
 }
 
 /// `500 MiB of its limit of 524 MiB (95 %)`, `900 MiB, more than its limit of 512 MiB`. The kernel charges in batches, so
@@ -126,14 +124,8 @@ mod tests {
         let limit = Bytes::from_mib(40);
         let above = Bytes::new(limit.get() + 4096);
         assert_eq!(words(above, limit), "40 MiB of its limit of 40 MiB (100 %)");
-        assert_eq!(
-            words(Bytes::from_mib(90), limit),
-            "90 MiB, more than its limit of 40 MiB"
-        );
-        assert_eq!(
-            words(Bytes::from_mib(10), limit),
-            "10 MiB of its limit of 40 MiB (25 %)"
-        );
+        assert_eq!(words(Bytes::from_mib(90), limit), "90 MiB, more than its limit of 40 MiB");
+        assert_eq!(words(Bytes::from_mib(10), limit), "10 MiB of its limit of 40 MiB (25 %)");
     }
 
     #[test]
@@ -150,9 +142,7 @@ mod tests {
         assert!(limit.is_full(), "{limit:?}");
         let verdict = crate::diagnose(&timeline, &facts).verdict;
         assert!(
-            verdict
-                .headline
-                .contains("This container is almost out of memory"),
+            verdict.headline.contains("This container is almost out of memory"),
             "{}",
             verdict.headline
         );

@@ -42,11 +42,7 @@ impl WindowPart {
     pub(crate) fn for_stretch(stretch: &Stretch) -> Self {
         let interval = stretch.interval();
         let worst = WORST.max(Span::from_secs_f64(interval.as_secs_f64().round()));
-        if stretch.duration() <= worst.plus(interval) {
-            Self::Whole
-        } else {
-            Self::Worst(worst)
-        }
+        if stretch.duration() <= worst.plus(interval) { Self::Whole } else { Self::Worst(worst) }
     }
 
     /// Formats a share for a sentence: `up to 61 % of the time`.
@@ -85,11 +81,7 @@ impl Waited {
         [some, full]: [Signal<Counter<Micros>>; 2],
         share: impl Fn(Signal<Counter<Micros>>) -> Option<Ratio>,
     ) -> Self {
-        Self {
-            some: share(some),
-            full: share(full),
-            over: WindowPart::for_stretch(stretch),
-        }
+        Self { some: share(some), full: share(full), over: WindowPart::for_stretch(stretch) }
     }
 
     /// The kernel's averages in the only sample.
@@ -103,8 +95,7 @@ impl Waited {
 
     /// Whether nothing ran for much of the time.
     pub(crate) fn is_standstill(&self) -> bool {
-        self.full
-            .is_some_and(|full| full >= PressureWindow::STANDSTILL)
+        self.full.is_some_and(|full| full >= PressureWindow::STANDSTILL)
     }
 
     /// Returns what tasks did and for how long: `stalled` and `up to 61 % of the time`; `None` if it was not measured.
@@ -181,11 +172,7 @@ impl PressureWindow {
         let share = |signal| worst(&cx.stall(signal).ok()?, stretch);
         let measured = [share(PSI_MEMORY_SOME), share(PSI_IO_SOME)];
         let averaged = measured.iter().all(Option::is_none);
-        let (memory, io) = if averaged {
-            PressureAverage::minute(cx)
-        } else {
-            (None, None)
-        };
+        let (memory, io) = if averaged { PressureAverage::minute(cx) } else { (None, None) };
         let rate = |track: Result<Track<_>, _>| worst(&track.ok()?, stretch);
         Self {
             over: if memory.is_some() || io.is_some() {
@@ -230,9 +217,7 @@ impl PressureWindow {
     /// Whether tasks waited because memory had to be reclaimed first.
     pub(crate) fn for_memory(&self) -> bool {
         self.memory_some.is_some_and(|s| s >= Self::MEMORY)
-            || self
-                .allocation_stalls
-                .is_some_and(|s| s >= Self::ALLOCATION_STALLS)
+            || self.allocation_stalls.is_some_and(|s| s >= Self::ALLOCATION_STALLS)
     }
 
     /// Whether tasks waited for pages to come from a disk.
@@ -280,15 +265,17 @@ impl PressureWindow {
 
     /// Returns a second sentence for a title: ` Tasks stalled 61 % of the time.`; empty if too little to mention.
     pub(crate) fn sentence(&self) -> String {
-        self.worth_a_sentence()
-            .map_or_else(String::new, |time| format!(" Tasks stalled {time}."))
+        self.worth_a_sentence().map_or_else(String::new, |time| format!(" Tasks stalled {time}."))
     }
 
     /// The same for a title about a cgroup that has no stalls of its own to show.
     pub(crate) fn sentence_beside_a_cgroup(&self) -> String {
         let time = self.worth_a_sentence();
         time.map_or_else(String::new, |time| {
-            format!(" On the whole host tasks stalled {time}; cgroup v1 does not count those of one cgroup.")
+            format!(
+                " On the whole host tasks stalled {time}; cgroup v1 does not count those of one \
+                 cgroup."
+            )
         })
     }
 
@@ -314,10 +301,7 @@ impl PressureWindow {
                 some,
                 Self::MEMORY,
                 None,
-                format!(
-                    "memory stalls: some {some}, full {full}{}",
-                    self.over.remark()
-                ),
+                format!("memory stalls: some {some}, full {full}{}", self.over.remark()),
             );
         }
         if let (Some(some), Some(full)) = (self.io_some, self.io_full) {
@@ -375,10 +359,7 @@ mod tests {
         assert!(stalls.for_memory() && stalls.standstill());
         assert_eq!(stalls.sentence(), " Tasks stalled 58 % of the last minute.");
         let beside = stalls.sentence_beside_a_cgroup();
-        assert!(
-            beside.starts_with(" On the whole host tasks stalled 58 % of"),
-            "{beside}"
-        );
+        assert!(beside.starts_with(" On the whole host tasks stalled 58 % of"), "{beside}");
     }
 
     #[test]
@@ -390,10 +371,7 @@ mod tests {
             let stalls = stalls(&case);
             let rule = crate::rules::by_id("swap-thrash").unwrap();
             let finding = stalls.shown_in(rule.found(crate::Severity::Warning, ""));
-            finding
-                .evidence
-                .iter()
-                .any(|line| line.text.contains("came late"))
+            finding.evidence.iter().any(|line| line.text.contains("came late"))
         };
         assert!(shown(600_000, 4_000_000));
         assert!(!shown(600_000, 20_000));

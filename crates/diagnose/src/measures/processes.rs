@@ -92,10 +92,7 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
         let group = groups.entry(&process.label).or_default();
         group.processes += 1;
         group.held += held;
-        group.swapped += cx
-            .timeline
-            .at_of(process, PROC_SWAP, index)
-            .unwrap_or_default();
+        group.swapped += cx.timeline.at_of(process, PROC_SWAP, index).unwrap_or_default();
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     // Kernel threads have no memory of this kind, and very small owners are no suspects.
@@ -116,9 +113,8 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
 /// Returns the largest services and scopes around sample `index`, by all memory charged to them.
 pub(crate) fn largest_units(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
     let least = worth_naming(cx);
-    let mut units: Vec<_> = cgroups::units(cx, index)
-        .filter(|(_, _, held)| *held > least)
-        .collect();
+    let mut units: Vec<_> =
+        cgroups::units(cx, index).filter(|(_, _, held)| *held > least).collect();
     units.sort_by_key(|(_, _, held)| std::cmp::Reverse(*held));
     let largest = units.into_iter().take(most);
     largest

@@ -43,12 +43,7 @@ impl PressureAverage {
         let read = |signal| cx.timeline.last(signal);
         worst([
             window(read, PSI_MEMORY_SOME_AVG60, PSI_MEMORY_FULL_AVG60, MINUTE),
-            window(
-                read,
-                PSI_MEMORY_SOME_AVG300,
-                PSI_MEMORY_FULL_AVG300,
-                FIVE_MINUTES,
-            ),
+            window(read, PSI_MEMORY_SOME_AVG300, PSI_MEMORY_FULL_AVG300, FIVE_MINUTES),
         ])
     }
 
@@ -59,12 +54,7 @@ impl PressureAverage {
         }
         let read = |signal| cx.timeline.last_of(group, signal);
         worst([
-            window(
-                read,
-                CGROUP_PSI_MEMORY_SOME_AVG60,
-                CGROUP_PSI_MEMORY_FULL_AVG60,
-                MINUTE,
-            ),
+            window(read, CGROUP_PSI_MEMORY_SOME_AVG60, CGROUP_PSI_MEMORY_FULL_AVG60, MINUTE),
             window(
                 read,
                 CGROUP_PSI_MEMORY_SOME_AVG300,
@@ -102,10 +92,7 @@ impl PressureAverage {
     pub(crate) fn clause(&self, subject: &str) -> String {
         match self.full.filter(|full| *full >= Self::MUCH) {
             Some(full) => {
-                format!(
-                    "Tasks{subject} stalled on memory {full} of the {} (full)",
-                    self.period
-                )
+                format!("Tasks{subject} stalled on memory {full} of the {} (full)", self.period)
             }
             None => format!(
                 "Tasks{subject} waited for memory {} of the {} (some)",
@@ -124,19 +111,12 @@ fn window(
     // µs of each second.
     #[allow(clippy::cast_precision_loss)] // at most a million
     let share = |micros: Micros| Ratio::new(micros.get() as f64 / 1e6);
-    Some(PressureAverage {
-        some: share(read(some)?),
-        full: read(full).map(share),
-        period,
-    })
+    Some(PressureAverage { some: share(read(some)?), full: read(full).map(share), period })
 }
 
 /// Returns the window with the most waiting; of equal windows the longer, which comes last.
 fn worst(windows: [Option<PressureAverage>; 2]) -> Option<PressureAverage> {
-    windows
-        .into_iter()
-        .flatten()
-        .max_by(|a, b| a.some.get().total_cmp(&b.some.get()))
+    windows.into_iter().flatten().max_by(|a, b| a.some.get().total_cmp(&b.some.get()))
 }
 
 #[cfg(test)]

@@ -67,12 +67,7 @@ impl Quiet {
             Self::REFAULTS,
             "of files were read again after eviction",
         )?;
-        let swapped_in = low(
-            cx.swapped_in(),
-            stretch,
-            Self::SWAPPED_IN,
-            "were swapped in",
-        )?;
+        let swapped_in = low(cx.swapped_in(), stretch, Self::SWAPPED_IN, "were swapped in")?;
         let stalled = low(
             cx.stall(PSI_MEMORY_SOME),
             stretch,
@@ -97,11 +92,7 @@ impl Quiet {
                 average.some, average.period
             ));
         }
-        Ok(Self {
-            refaults,
-            swapped_in,
-            stalled,
-        })
+        Ok(Self { refaults, swapped_in, stalled })
     }
 
     /// Returns the independent kinds of evidence that were measured. Absence of swap-ins is not one of them: files may

@@ -54,10 +54,7 @@ pub(crate) fn ram_at_least() -> Reading<Bytes> {
             known.reduce(|sum, part| sum.plus(&part))
         };
         let sums = RAM_PARTS.iter().filter_map(|parts| of(parts)?.max());
-        let most = sums
-            .map(|(sum, _)| sum)
-            .max()
-            .ok_or_else(|| cx.lacks_signal(MEM_TOTAL.id()))?;
+        let most = sums.map(|(sum, _)| sum).max().ok_or_else(|| cx.lacks_signal(MEM_TOTAL.id()))?;
         let (available, _) = available_at_most(cx)?;
         let is_little = |(least, _): (Bytes, _)| least <= most.share(LITTLE_AVAILABLE);
         if !available.min().is_some_and(is_little) {
@@ -77,9 +74,7 @@ const RAM_PARTS: [&[Signal<Gauge<Bytes>>]; 3] = [
 
 /// Page cache that can be dropped: Cached − Shmem + Buffers.
 pub(crate) fn page_cache() -> Reading<Bytes> {
-    gauge(MEM_CACHED)
-        .minus(gauge(MEM_SHMEM))
-        .plus([gauge(MEM_BUFFERS)])
+    gauge(MEM_CACHED).minus(gauge(MEM_SHMEM)).plus([gauge(MEM_BUFFERS)])
 }
 
 /// The level of free memory under load: the floor's upper edge from the zones' watermarks, or predicted for a host of
@@ -115,24 +110,18 @@ pub(crate) fn swap_used() -> Reading<Bytes> {
 
 /// Pages swapped in from anywhere: devices, the zswap pool, zero pages.
 pub(crate) fn swapped_in() -> Reading<PerSecond<Pages>> {
-    rate(PSWPIN)
-        .plus([rate(ZSWPIN), rate(SWPIN_ZERO)])
-        .named("swapped in")
+    rate(PSWPIN).plus([rate(ZSWPIN), rate(SWPIN_ZERO)]).named("swapped in")
 }
 
 /// Pages swapped out to anywhere: devices, the zswap pool, zero pages.
 pub(crate) fn swapped_out() -> Reading<PerSecond<Pages>> {
-    rate(PSWPOUT)
-        .plus([rate(ZSWPOUT), rate(SWPOUT_ZERO)])
-        .named("swapped out")
+    rate(PSWPOUT).plus([rate(ZSWPOUT), rate(SWPOUT_ZERO)]).named("swapped out")
 }
 
 /// File pages read again after eviction. Kernels before 5.9 have one counter, of file pages only: the shadow of an evicted
 /// page is stored for page cache alone (mm/vmscan.c, __remove_mapping, 5.8).
 pub(crate) fn refaults_file() -> Reading<PerSecond<Pages>> {
-    rate(REFAULT_FILE)
-        .or(rate(REFAULT))
-        .named("file pages read again")
+    rate(REFAULT_FILE).or(rate(REFAULT)).named("file pages read again")
 }
 
 // The same as tracks, for stories.

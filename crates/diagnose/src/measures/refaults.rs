@@ -25,14 +25,8 @@ const FREE: Ratio = Ratio::from_percent(5.0);
 /// Holds where files refault for lack of cache: at a high rate, and as a good part of all reads.
 pub(crate) fn rereading() -> Predicate {
     let again = || refaults_file().bytes();
-    let of_reads = again().at_least(
-        "files read again, of all reads",
-        rate(PGPGIN).share(OF_READS),
-    );
-    all![
-        again().at_least("files read again after eviction", READ_AGAIN),
-        of_reads.if_measured(),
-    ]
+    let of_reads = again().at_least("files read again, of all reads", rate(PGPGIN).share(OF_READS));
+    all![again().at_least("files read again after eviction", READ_AGAIN), of_reads.if_measured(),]
 }
 
 /// Holds where the host itself evicts: of several cgroups nothing narrower does.
@@ -58,7 +52,8 @@ pub(crate) fn evicted_by_another(
     };
     if !host_evicts {
         return Some(format!(
-            "{refaulted} refaulted, but the host itself evicts nothing: a cgroup's limit does (cgroup-cache-starved), or it was evicted long before"
+            "{refaulted} refaulted, but the host itself evicts nothing: a cgroup's limit does \
+             (cgroup-cache-starved), or it was evicted long before"
         ));
     }
     let in_groups: f64 = cgroups::with(cx, CGROUP_REFAULT_FILE)
@@ -74,16 +69,15 @@ pub(crate) fn evicted_by_another(
     if in_groups >= refaulted.get() * IN_GROUPS.get() {
         if has_free {
             return Some(format!(
-                "{refaulted} refaulted in a cgroup at its limit while the host has free memory (cgroup-cache-starved)"
+                "{refaulted} refaulted in a cgroup at its limit while the host has free memory \
+                 (cgroup-cache-starved)"
             ));
         }
         let rest = PerSecond::<Pages>::new(refaulted.get() - in_groups);
-        if cx
-            .page_size()
-            .is_ok_and(|page| rest.to_bytes(page) < READ_AGAIN)
-        {
+        if cx.page_size().is_ok_and(|page| rest.to_bytes(page) < READ_AGAIN) {
             return Some(format!(
-                "{refaulted} refaulted, nearly all of it in a cgroup at its limit (cgroup-cache-starved)"
+                "{refaulted} refaulted, nearly all of it in a cgroup at its limit \
+                 (cgroup-cache-starved)"
             ));
         }
     }
@@ -91,26 +85,20 @@ pub(crate) fn evicted_by_another(
         return None;
     }
     let mode = cx.facts.number(ZONE_RECLAIM_MODE);
-    let nodes = cx
-        .facts
-        .nodes
-        .len()
-        .max(cx.timeline.entities(Entity::Node).count());
+    let nodes = cx.facts.nodes.len().max(cx.timeline.entities(Entity::Node).count());
     (mode.is_some_and(|mode| mode != 0) && nodes > 1).then(|| {
         format!(
-            "{refaulted} refaulted while the host has free memory: vm.zone_reclaim_mode is on (node-reclaim-on)"
+            "{refaulted} refaulted while the host has free memory: vm.zone_reclaim_mode is on \
+             (node-reclaim-on)"
         )
     })
 }
 
 /// Whether free memory stayed well above the floor: then no shortage of the host evicted anything.
 pub(crate) fn has_free(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
-    let (Some(free), Ok(ram)) = (
-        cx.gauge(MEM_FREE)
-            .ok()
-            .and_then(|free| free.mean_in(stretch)),
-        cx.ram(),
-    ) else {
+    let (Some(free), Ok(ram)) =
+        (cx.gauge(MEM_FREE).ok().and_then(|free| free.mean_in(stretch)), cx.ram())
+    else {
         return false;
     };
     let floor = cx

@@ -69,11 +69,7 @@ impl Rise {
         let values = track.values().iter().enumerate();
         let levels: Vec<LevelPoint> = values
             .filter_map(|(index, value)| {
-                Some(LevelPoint {
-                    index,
-                    at: track.times()[index],
-                    value: (*value)?,
-                })
+                Some(LevelPoint { index, at: track.times()[index], value: (*value)? })
             })
             .collect();
         let mut found = Vec::new();
@@ -114,13 +110,9 @@ impl Rise {
         let half = from + (to - from) * Self::GIVEN_BACK;
         // Two samples cannot distinguish a jump from a climb.
         let stood = leaves > 0 && levels[leaves - 1].value <= half;
-        let stands = levels
-            .get(arrives + 1)
-            .is_some_and(|level| level.value >= half);
+        let stands = levels.get(arrives + 1).is_some_and(|level| level.value >= half);
         let is_plain = stood || stands;
-        let kept = levels[arrives..]
-            .iter()
-            .take_while(|level| level.value >= half);
+        let kept = levels[arrives..].iter().take_while(|level| level.value >= half);
         let kept = kept.last().map_or(stretch.to, |level| level.at);
         Some(Self {
             stretch,
@@ -225,12 +217,7 @@ pub(crate) fn trigger(
     find: fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>,
     could: Predicate,
 ) -> Trigger {
-    Trigger::Found(FoundBy {
-        find,
-        could: Some(could),
-        scope: Subjects::Host,
-        none: None,
-    })
+    Trigger::Found(FoundBy { find, could: Some(could), scope: Subjects::Host, none: None })
 }
 
 /// Returns the size of the rise at each of its samples, else 0: shows how near a quiet host came to one.
@@ -259,21 +246,16 @@ pub(crate) fn with_levels(
     };
     let holds = level.when.holds(Subject { cx, of: None })?;
     let rises = rises.into_iter().map(|rise| (rise.stretch, true));
-    let levels = trigger::lasting(&holds, &level, None)
-        .into_iter()
-        .filter_map(|one| {
-            let stretch = cx.timeline.stretch(one.first, one.last)?;
-            let is_alone = stretch.duration() >= LEVEL || one.first == one.last;
-            Some((stretch, is_alone))
-        });
+    let levels = trigger::lasting(&holds, &level, None).into_iter().filter_map(|one| {
+        let stretch = cx.timeline.stretch(one.first, one.last)?;
+        let is_alone = stretch.duration() >= LEVEL || one.first == one.last;
+        Some((stretch, is_alone))
+    });
     let mut all: Vec<(Stretch, bool)> = rises.chain(levels).collect();
     all.sort_by_key(|(stretch, _)| (stretch.first, stretch.last));
     let mut joined: Vec<(Stretch, bool)> = Vec::new();
     for (stretch, counts) in all {
-        match joined
-            .last_mut()
-            .filter(|(before, _)| stretch.first <= before.last)
-        {
+        match joined.last_mut().filter(|(before, _)| stretch.first <= before.last) {
             Some((before, known)) => {
                 before.last = before.last.max(stretch.last);
                 *known |= counts;
@@ -282,9 +264,7 @@ pub(crate) fn with_levels(
         }
     }
     let counted = joined.into_iter().filter(|(_, counts)| *counts);
-    Ok(counted
-        .map(|(stretch, _)| Occurrence::on_host(stretch.first, stretch.last))
-        .collect())
+    Ok(counted.map(|(stretch, _)| Occurrence::on_host(stretch.first, stretch.last)).collect())
 }
 
 #[cfg(test)]
@@ -310,13 +290,7 @@ mod tests {
         rises
             .map(|rise| {
                 let Stretch { first, last, .. } = rise.stretch;
-                (
-                    rise.from.get() >> 20,
-                    rise.to.get() >> 20,
-                    first,
-                    last,
-                    rise.climbs,
-                )
+                (rise.from.get() >> 20, rise.to.get() >> 20, first, last, rise.climbs)
             })
             .collect()
     }
@@ -359,13 +333,8 @@ mod tests {
         let wobble = |level: u64, n: u64| -> Vec<u64> {
             (0..n).map(|i| level + (i * 7 + i * i) % 3).collect()
         };
-        let within = [
-            wobble(9, 3000),
-            vec![10; 12],
-            climb(10, 300, 30),
-            vec![310; 12],
-            wobble(309, 5000),
-        ];
+        let within =
+            [wobble(9, 3000), vec![10; 12], climb(10, 300, 30), vec![310; 12], wobble(309, 5000)];
         let within = rises(&within.concat());
         assert_eq!((alone.len(), within.len()), (1, 1));
         let (from, to, first, last, climbs) = alone[0];
@@ -375,12 +344,8 @@ mod tests {
     #[test]
     fn a_second_rise_later_is_another_and_a_short_pause_is_none() {
         let after = |pause: usize| {
-            let values = [
-                climb(10, 100, 30),
-                vec![110; pause],
-                climb(110, 100, 30),
-                vec![210; 100],
-            ];
+            let values =
+                [climb(10, 100, 30), vec![110; pause], climb(110, 100, 30), vec![210; 100]];
             rises(&values.concat()).len()
         };
         assert_eq!((after(20), after(90)), (1, 2));

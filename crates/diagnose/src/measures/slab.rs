@@ -64,10 +64,7 @@ pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<SlabCache> {
         .timeline
         .entities(Entity::Slab)
         .filter_map(|series| {
-            Some(SlabCache {
-                name: series.key.clone(),
-                bytes: size(cx, series, index)?,
-            })
+            Some(SlabCache { name: series.key.clone(), bytes: size(cx, series, index)? })
         })
         .collect();
     caches.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
@@ -93,13 +90,9 @@ pub(crate) fn grown(cx: &Evidence<'_>, stretch: &Stretch) -> Option<SlabCache> {
     let after = caches(cx, cx.timeline.len().saturating_sub(1));
     let grew = after.into_iter().filter_map(|cache| {
         let old = before.iter().find(|b| b.name == cache.name)?;
-        Some(SlabCache {
-            bytes: cache.bytes.saturating_sub(old.bytes),
-            name: cache.name,
-        })
+        Some(SlabCache { bytes: cache.bytes.saturating_sub(old.bytes), name: cache.name })
     });
-    grew.max_by_key(|cache| cache.bytes)
-        .filter(|cache| cache.bytes > Bytes::ZERO)
+    grew.max_by_key(|cache| cache.bytes).filter(|cache| cache.bytes > Bytes::ZERO)
 }
 
 /// Returns the largest of `caches` as those that a finding is about.
@@ -120,10 +113,7 @@ mod tests {
 
     #[test]
     fn caches_of_files_are_reclaimable_and_plain_kmalloc_is_not() {
-        let cache = |name: &str| SlabCache {
-            name: name.to_owned(),
-            bytes: Bytes::ZERO,
-        };
+        let cache = |name: &str| SlabCache { name: name.to_owned(), bytes: Bytes::ZERO };
         for name in ["dentry", "ext4_inode_cache", "inode_cache", "xfs_inode"] {
             assert!(cache(name).is_reclaimable(), "{name}");
             assert!(cache(name).is_of_files(), "{name}");

@@ -74,23 +74,14 @@ impl SteadyGrowth {
             points: points.collect(),
             limit: room(last).map(|room| to + room),
         });
-        growth.class.leaks().then_some(Self {
-            first,
-            last,
-            from,
-            to,
-            growth,
-        })
+        growth.class.leaks().then_some(Self { first, last, from, to, growth })
     }
 
     /// In what time the limit is met at this rate, if that is near compared with the time that was seen.
     pub(crate) fn limit_in(&self) -> Option<Span> {
         let seen = self.growth.judged;
         let near = |left: &Span| *left <= seen.times(HORIZON);
-        self.growth
-            .limit_in
-            .filter(near)
-            .filter(|_| seen >= SEEN_MIN)
+        self.growth.limit_in.filter(near).filter(|_| seen >= SEEN_MIN)
     }
 
     /// The rate and its 95 % interval: `66 MiB a minute (60 MiB to 72 MiB)`; by the hour where it was seen for longer
@@ -118,10 +109,7 @@ impl SteadyGrowth {
         let readings = Count::new(self.growth.readings as u64);
         Confidence {
             value: self.growth.confidence.get(),
-            why: format!(
-                "rests on {readings} readings of {what} in {}",
-                self.growth.judged
-            ),
+            why: format!("rests on {readings} readings of {what} in {}", self.growth.judged),
         }
     }
 }

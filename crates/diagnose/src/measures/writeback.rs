@@ -22,9 +22,7 @@ const FAR_OF_RAM: Ratio = Ratio::from_percent(2.0);
 
 /// Dirty pages plus pages under writeback.
 pub(crate) fn unwritten() -> Reading<Bytes> {
-    gauge(MEM_DIRTY)
-        .plus([gauge(MEM_WRITEBACK)])
-        .named("unwritten")
+    gauge(MEM_DIRTY).plus([gauge(MEM_WRITEBACK)]).named("unwritten")
 }
 
 /// Dirty pages plus pages under writeback of a cgroup.
@@ -72,12 +70,7 @@ impl CgroupWrites {
         let unwritten = own_unwritten().track_of(cx, group)?;
         let mean = cx.mean_in(stretch, CGROUP_FILE_DIRTY, &unwritten)?;
         let hits = cx.timeline.rate_of(group, CGROUP_EVENTS_MAX);
-        Ok(Self {
-            limit,
-            unwritten,
-            mean,
-            hits: hits.and_then(|hits| hits.mean_in(stretch)),
-        })
+        Ok(Self { limit, unwritten, mean, hits: hits.and_then(|hits| hits.mean_in(stretch)) })
     }
 
     /// The level of unwritten data at which its writers wait.
@@ -126,9 +119,7 @@ fn dirtyable(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Track<Bytes>, Mi
 /// The level at which the writers of a cgroup of v2 with a limit are throttled. The host's share is that of its free and file pages
 /// (mm/page-writeback.c, global_dirtyable_memory, which also subtracts the reserve).
 pub(crate) fn own_level(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbers, Missing> {
-    let host = gauge(MEM_FREE)
-        .and(gauge(MEM_ACTIVE_FILE))
-        .and(gauge(MEM_INACTIVE_FILE));
+    let host = gauge(MEM_FREE).and(gauge(MEM_ACTIVE_FILE)).and(gauge(MEM_INACTIVE_FILE));
     let share: Numbers = free_run().ratio_of(host).track(cx)?;
     let dirtyable: Numbers = dirtyable(cx, group)?.cast();
     Ok(dirtyable.zip(&share, |bytes, share| bytes * share))
@@ -196,9 +187,7 @@ pub(crate) fn background_level() -> Reading<Bytes> {
 /// The level at which the kernel starts to throttle writers: the middle of the two thresholds (mm/page-writeback.c,
 /// dirty_freerun_ceiling).
 pub(crate) fn free_run() -> Reading<Bytes> {
-    dirty_limit()
-        .minus(dirty_limit().minus(background_level()).times(0.5))
-        .named("throttle level")
+    dirty_limit().minus(dirty_limit().minus(background_level()).times(0.5)).named("throttle level")
 }
 
 /// Holds where dirty pages are far below the level at which writers are throttled.

@@ -230,12 +230,8 @@ fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<OomCause> {
         // A host may lack the zone that a device needs.
         return has_room_above(zones).then_some(OomCause::LowZone);
     }
-    let none_has_enough = eligible().all(|z| {
-        matches!(
-            z.hurdle,
-            Hurdle::BelowWatermark | Hurdle::Reserved | Hurdle::CmaOnly
-        )
-    });
+    let none_has_enough = eligible()
+        .all(|z| matches!(z.hurdle, Hurdle::BelowWatermark | Hurdle::Reserved | Hurdle::CmaOnly));
     if none_has_enough && has_room_above(zones) {
         return Some(OomCause::LowZone);
     }
@@ -403,26 +399,13 @@ fn file(host: &Row) -> Option<Bytes> {
 
 /// RAM less all that the report counts; `None` where it lacks a part that is usually large.
 fn unaccounted(host: &Row, ram: Bytes) -> Option<Bytes> {
-    let counted = [
-        MEM_FREE,
-        MEM_SLAB_UNRECLAIMABLE,
-        MEM_SLAB_RECLAIMABLE,
-        MEM_PAGE_TABLES,
-        MEM_SHMEM,
-    ];
-    let known: Bytes = counted
+    let counted =
+        [MEM_FREE, MEM_SLAB_UNRECLAIMABLE, MEM_SLAB_RECLAIMABLE, MEM_PAGE_TABLES, MEM_SHMEM];
+    let known: Bytes = counted.iter().map(|signal| host.get(*signal)).sum::<Option<Bytes>>()?;
+    let maybe: Bytes = [MEM_KERNEL_STACK, MEM_HUGETLB, MEM_UNEVICTABLE, MEM_SWAP_CACHED]
         .iter()
-        .map(|signal| host.get(*signal))
-        .sum::<Option<Bytes>>()?;
-    let maybe: Bytes = [
-        MEM_KERNEL_STACK,
-        MEM_HUGETLB,
-        MEM_UNEVICTABLE,
-        MEM_SWAP_CACHED,
-    ]
-    .iter()
-    .filter_map(|signal| host.get(*signal))
-    .sum();
+        .filter_map(|signal| host.get(*signal))
+        .sum();
     Some(ram.saturating_sub(known + maybe + anon(host)? + file(host)?))
 }
 
@@ -439,10 +422,7 @@ mod tests {
 
     #[test]
     fn ram_and_swap_used_up_by_programs() {
-        let used_up = OomCause::UsedUp {
-            swap: SwapState::Full,
-            by: Filler::Programs,
-        };
+        let used_up = OomCause::UsedUp { swap: SwapState::Full, by: Filler::Programs };
         assert_eq!(cause(&Report::of_a_host()), used_up);
     }
 
@@ -473,19 +453,13 @@ mod tests {
         ));
         assert!(matches!(
             with(MEM_SHMEM, 9_000_000),
-            OomCause::UsedUp {
-                by: Filler::Shared(_),
-                ..
-            }
+            OomCause::UsedUp { by: Filler::Shared(_), .. }
         ));
     }
 
     #[test]
     fn by_hand_and_by_a_limit_come_before_all_that_zones_tell() {
-        assert_eq!(
-            cause(&Report::of_a_host().asking(0xcc0, -1)),
-            OomCause::ByHand
-        );
+        assert_eq!(cause(&Report::of_a_host().asking(0xcc0, -1)), OomCause::ByHand);
         let limited = Report::of_a_group(102_400, 102_400);
         assert_eq!(cause(&limited), OomCause::GroupLimit(LimitHit::Memory));
     }
@@ -584,17 +558,11 @@ mod tests {
         };
         assert!(matches!(
             with(MEM_UNEVICTABLE, 8_000_000),
-            OomCause::UsedUp {
-                by: Filler::Locked(_),
-                ..
-            }
+            OomCause::UsedUp { by: Filler::Locked(_), .. }
         ));
         assert!(matches!(
             with(MEM_INACTIVE_FILE, 8_000_000),
-            OomCause::UsedUp {
-                by: Filler::Files(_),
-                ..
-            }
+            OomCause::UsedUp { by: Filler::Files(_), .. }
         ));
     }
 

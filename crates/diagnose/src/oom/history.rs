@@ -20,11 +20,7 @@ pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
         return None;
     }
     let count = Count::new(u64::try_from(alike.len()).unwrap_or(u64::MAX));
-    let more = if alike.len() == REPORTS_MAX {
-        "at least "
-    } else {
-        ""
-    };
+    let more = if alike.len() == REPORTS_MAX { "at least " } else { "" };
     let mut text = format!("{more}{count} such reports in this source");
     if let Some(span) = lasted(&alike) {
         text.push_str(&format!(" within {span}"));
@@ -101,8 +97,7 @@ impl<'a> KillHistory<'a> {
         let report = &reported.report;
         let by = report.invoker.as_ref();
         let is_of_a_killed = by.is_some_and(|by| {
-            by.pid
-                .is_some_and(|pid| self.killed.contains(&(pid, by.name.as_str())))
+            by.pid.is_some_and(|pid| self.killed.contains(&(pid, by.name.as_str())))
         });
         let is_near = || {
             when(reported).is_some_and(|(clock, at)| {
@@ -119,13 +114,8 @@ impl<'a> KillHistory<'a> {
 
 /// Whether two reports are of one kind, by their own lines.
 fn is_alike(one: &KernelReport, other: &KernelReport) -> bool {
-    let kind = |r: &KernelReport| {
-        (
-            r.kind == ReportKind::OomKill,
-            r.is_by_hand(),
-            r.group.is_some(),
-        )
-    };
+    let kind =
+        |r: &KernelReport| (r.kind == ReportKind::OomKill, r.is_by_hand(), r.group.is_some());
     kind(one) == kind(other)
 }
 
@@ -168,10 +158,7 @@ mod tests {
     #[test]
     fn names_are_counted_the_most_frequent_first() {
         let names = ["a", "b", "b", "", "c", "d", "e", "f"];
-        assert_eq!(
-            counted(names.into_iter()).as_deref(),
-            Some("b ×2, a, c, d, 2 more")
-        );
+        assert_eq!(counted(names.into_iter()).as_deref(), Some("b ×2, a, c, d, 2 more"));
         assert_eq!(counted([""].into_iter()), None);
     }
 }

@@ -75,16 +75,10 @@ impl<'a> Holders<'a> {
         let victim = report
             .killed
             .iter()
-            .map(|killed| Victim {
-                killed,
-                task: of(killed),
-            })
+            .map(|killed| Victim { killed, task: of(killed) })
             .max_by_key(|victim| (victim.rss(), Reverse(victim.killed.pid)));
-        let mut protected: Vec<&ReportTask> = tasks
-            .values()
-            .copied()
-            .filter(|task| task.oom_score_adj <= PROTECTED)
-            .collect();
+        let mut protected: Vec<&ReportTask> =
+            tasks.values().copied().filter(|task| task.oom_score_adj <= PROTECTED).collect();
         protected.sort_by_key(|task| Reverse(held(task)));
         let mut programs = programs(tasks.values().copied());
         if let Some(ram) = report.host.get(MEM_TOTAL) {
@@ -126,10 +120,7 @@ impl<'a> Holders<'a> {
         const PROCESSES_MIN: u64 = 8;
         let held = |program: &Program<'_>| program.rss + program.swap;
         let all: Bytes = self.programs.iter().map(held).sum();
-        let first = self
-            .programs
-            .first()
-            .filter(|p| p.processes >= PROCESSES_MIN)?;
+        let first = self.programs.first().filter(|p| p.processes >= PROCESSES_MIN)?;
         let one = Bytes::new(held(first).get() / 4);
         let none_stands_out = self.largest.is_none_or(|largest| self::held(largest) < one);
         let is_most = held(first).get() > all.get() / 2;
@@ -154,11 +145,7 @@ impl Program<'_> {
             n => format!("{} processes: ", Count::new(n)),
         };
         let twice = self.twice();
-        format!(
-            "{processes}{} in RAM{twice}{}",
-            self.rss,
-            in_swap(self.swap)
-        )
+        format!("{processes}{} in RAM{twice}{}", self.rss, in_swap(self.swap))
     }
 
     /// `php-fpm ×458 12 GiB, 3 GiB in swap`.
@@ -167,31 +154,17 @@ impl Program<'_> {
             1 => String::new(),
             n => format!(" ×{}", Count::new(n)),
         };
-        format!(
-            "{}{processes} {}{}{}",
-            self.name,
-            self.rss,
-            self.twice(),
-            in_swap(self.swap)
-        )
+        format!("{}{processes} {}{}{}", self.name, self.rss, self.twice(), in_swap(self.swap))
     }
 
     fn twice(&self) -> &'static str {
-        if self.is_counted_twice {
-            " (pages that they share counted more than once)"
-        } else {
-            ""
-        }
+        if self.is_counted_twice { " (pages that they share counted more than once)" } else { "" }
     }
 }
 
 /// The swapped memory: `, 5.8 GiB in swap`, or nothing.
 fn in_swap(swap: Bytes) -> String {
-    if swap > Bytes::ZERO {
-        format!(", {swap} in swap")
-    } else {
-        String::new()
-    }
+    if swap > Bytes::ZERO { format!(", {swap} in swap") } else { String::new() }
 }
 
 impl<'a> Victim<'a> {
@@ -207,9 +180,7 @@ impl<'a> Victim<'a> {
 
     /// Its `oom_score_adj`, as far as reported.
     pub(crate) fn adj(&self) -> Option<i32> {
-        self.killed
-            .oom_score_adj
-            .or(self.task.map(|task| task.oom_score_adj))
+        self.killed.oom_score_adj.or(self.task.map(|task| task.oom_score_adj))
     }
 
     /// `mysqld (20 GiB resident, 5.8 GiB in swap)`.
@@ -232,7 +203,8 @@ impl<'a> Victim<'a> {
             return Some(match spared.filter(|spared| held(spared) > held(task)) {
                 None => "it was the largest process".to_owned(),
                 Some(spared) => format!(
-                    "it was the largest that could be killed: {} is larger ({}) but spared (oom_score_adj {})",
+                    "it was the largest that could be killed: {} is larger ({}) but spared \
+                     (oom_score_adj {})",
                     spared.name,
                     held(spared),
                     spared.oom_score_adj
@@ -298,10 +270,7 @@ mod tests {
             task(11, "php-fpm", 400_000, 0),
             task(20, "mysqld", 600_000, 0),
         ];
-        report.0.tasks.push(ReportTask {
-            tgid: 20,
-            ..task(21, "mysqld", 600_000, 0)
-        });
+        report.0.tasks.push(ReportTask { tgid: 20, ..task(21, "mysqld", 600_000, 0) });
         let holders = Holders::from_report(&report.0);
         assert_eq!(
             holders.line().as_deref(),
@@ -321,11 +290,7 @@ mod tests {
             "php-fpm ×60 17 GiB (pages that they share counted more than once)"
         );
         report.0.tasks.push(task(100, "java", 9_000_000, 0));
-        assert!(
-            Holders::from_report(&report.0)
-                .many_processes_program()
-                .is_none()
-        );
+        assert!(Holders::from_report(&report.0).many_processes_program().is_none());
     }
 
     #[test]
@@ -345,10 +310,7 @@ mod tests {
     #[test]
     fn a_smaller_victim_is_explained_by_its_adjustment() {
         let mut report = Report::of_a_host().killing(30, "web");
-        report.0.tasks = vec![
-            task(20, "mysqld", 9_000_000, 0),
-            task(30, "web", 1_000_000, 500),
-        ];
+        report.0.tasks = vec![task(20, "mysqld", 9_000_000, 0), task(30, "web", 1_000_000, 500)];
         let holders = Holders::from_report(&report.0);
         let why = holders.victim.unwrap().compared(&holders, &report.0);
         let why = why.unwrap();
@@ -359,16 +321,14 @@ mod tests {
     #[test]
     fn protected_tasks_are_not_candidates() {
         let mut report = Report::of_a_host().killing(30, "web");
-        report.0.tasks = vec![
-            task(20, "dbms", 9_000_000, -1000),
-            task(30, "web", 1_000_000, 0),
-        ];
+        report.0.tasks = vec![task(20, "dbms", 9_000_000, -1000), task(30, "web", 1_000_000, 0)];
         let holders = Holders::from_report(&report.0);
         assert_eq!(holders.protected[0].name, "dbms");
         assert_eq!(
             holders.victim.unwrap().compared(&holders, &report.0),
             Some(
-                "it was the largest that could be killed: dbms is larger (8.6 GiB) but spared (oom_score_adj -1000)"
+                "it was the largest that could be killed: dbms is larger (8.6 GiB) but spared \
+                 (oom_score_adj -1000)"
                     .to_owned()
             )
         );
@@ -381,9 +341,6 @@ mod tests {
         let holders = Holders::from_report(&report.0);
         assert_eq!(holders.victim.unwrap().compared(&holders, &report.0), None);
         let line = holders.line().unwrap();
-        assert!(
-            line.starts_with("by program, 3 tasks left out: doxygen"),
-            "{line}"
-        );
+        assert!(line.starts_with("by program, 3 tasks left out: doxygen"), "{line}");
     }
 }

@@ -115,17 +115,12 @@ impl GroupHits {
 
 impl<'c, 'a> LimitHits<'c, 'a> {
     fn new(cx: &'c Evidence<'a>) -> Self {
-        Self {
-            cx,
-            known: HashMap::new(),
-        }
+        Self { cx, known: HashMap::new() }
     }
 
     fn of(&mut self, group: &'a EntitySeries) -> &GroupHits {
         let cx = self.cx;
-        self.known
-            .entry(group.key.as_str())
-            .or_insert_with(|| GroupHits::new(cx, group))
+        self.known.entry(group.key.as_str()).or_insert_with(|| GroupHits::new(cx, group))
     }
 
     /// The kills of a cgroup that a rise of its counter shows.
@@ -201,10 +196,7 @@ impl KillCounts {
                 own.push(kills.clone());
             }
         }
-        Self {
-            host: counted(cx),
-            groups,
-        }
+        Self { host: counted(cx), groups }
     }
 
     /// The number of kills during a stretch: at the limit of the cgroup with this key; `None`: on the host.
@@ -212,15 +204,11 @@ impl KillCounts {
         match limited {
             Some(limited) => {
                 let own = self.groups.get(limited).into_iter().flatten();
-                own.filter(|kills| kills.are_of(limited, stretch))
-                    .map(|kills| kills.count)
-                    .sum()
+                own.filter(|kills| kills.are_of(limited, stretch)).map(|kills| kills.count).sum()
             }
             None => {
-                let own = self
-                    .host
-                    .iter()
-                    .filter(|(at, _)| stretch.first < *at && *at <= stretch.last);
+                let own =
+                    self.host.iter().filter(|(at, _)| stretch.first < *at && *at <= stretch.last);
                 own.map(|(_, count)| count).sum()
             }
         }
@@ -231,13 +219,10 @@ impl KillCounts {
 /// the whole host.
 pub(crate) fn of_host(cx: &Evidence<'_>, in_groups: Option<&[GroupKills]>) -> Vec<(usize, u64)> {
     let mut left: BTreeMap<usize, u64> = counted(cx).into_iter().collect();
-    let at_limits = in_groups
-        .unwrap_or_default()
-        .iter()
-        .filter(|kills| kills.at_limit_of.is_some());
-    let mut others: Vec<(usize, usize, u64)> = at_limits
-        .map(|kills| (kills.from, kills.at, kills.count))
-        .collect();
+    let at_limits =
+        in_groups.unwrap_or_default().iter().filter(|kills| kills.at_limit_of.is_some());
+    let mut others: Vec<(usize, usize, u64)> =
+        at_limits.map(|kills| (kills.from, kills.at, kills.count)).collect();
     for one in oom::reports(cx) {
         let is_counted = in_groups.is_some() && matches!(one.cause, OomCause::GroupLimit(_));
         if one.is_kill() && one.cause.is_not_the_hosts() && !is_counted {
@@ -289,10 +274,8 @@ mod tests {
         let cx = Evidence::new(&timeline, &facts);
         assert_eq!(counted(&cx), [(10, 1)]);
         let groups = in_groups(&cx).unwrap();
-        let times: Vec<_> = groups
-            .iter()
-            .map(|kills| (kills.from, kills.at, kills.count))
-            .collect();
+        let times: Vec<_> =
+            groups.iter().map(|kills| (kills.from, kills.at, kills.count)).collect();
         assert_eq!(times, [(9, 10, 1)]);
     }
 }

@@ -60,11 +60,7 @@ fn at_the_end(cx: &Evidence<'_>) -> Occurrence {
 /// Whether a kernel report of this source describes the same kill: of the process that the message names, or any where
 /// it names none.
 pub(crate) fn is_told_by_the_kernel(cx: &Evidence<'_>, notice: &KillNotice) -> bool {
-    let mut killed = cx
-        .timeline
-        .all_reports()
-        .iter()
-        .flat_map(|reported| &reported.report.killed);
+    let mut killed = cx.timeline.all_reports().iter().flat_map(|reported| &reported.report.killed);
     match (notice.process.as_str(), notice.target.as_str()) {
         ("", _) if notice.kind == timeline::NoticeKind::Unit => killed.next().is_some(),
         ("", _) => false,
@@ -125,11 +121,7 @@ pub(crate) fn shown(finding: Finding, all: &[&KillNotice]) -> Finding {
 
 /// What a message is about.
 pub(crate) fn affected(one: &KillNotice) -> Option<Affected> {
-    let kind = if one.process.is_empty() {
-        "container or unit"
-    } else {
-        "process"
-    };
+    let kind = if one.process.is_empty() { "container or unit" } else { "process" };
     let name = one.subject();
     let used = one.used.map(|used| format!("used {used}"));
     (!name.is_empty()).then(|| Affected::new(kind, name, used.unwrap_or_default()))
@@ -137,8 +129,5 @@ pub(crate) fn affected(one: &KillNotice) -> Option<Affected> {
 
 /// The confidence: the message of a program, without the kernel's word.
 pub(crate) fn sure(open: &str) -> Confidence {
-    Confidence {
-        value: 0.85,
-        why: format!("rests on the message alone; {open}"),
-    }
+    Confidence { value: 0.85, why: format!("rests on the message alone; {open}") }
 }

@@ -25,10 +25,7 @@ pub(crate) fn kill(one: &Explained<'_>) -> String {
     let others = match one.report.killed.len() {
         0 | 1 => String::new(),
         2 => " and another".to_owned(),
-        n => format!(
-            " and {} others",
-            Count::new(u64::try_from(n - 1).unwrap_or(u64::MAX))
-        ),
+        n => format!(" and {} others", Count::new(u64::try_from(n - 1).unwrap_or(u64::MAX))),
     };
     format!("The kernel killed {}{others}", victim.words())
 }
@@ -83,9 +80,8 @@ pub(crate) fn explain(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Findi
         finding = finding.with_line(asked);
     }
     if let Some(cache) = &one.report.slab_cache {
-        finding = finding.with_line(format!(
-            "asked for by the slab cache {cache}, which could not grow"
-        ));
+        finding =
+            finding.with_line(format!("asked for by the slab cache {cache}, which could not grow"));
     }
     finding = zones(cx, one, finding);
     if let Some(line) = one.holders.line() {
@@ -113,11 +109,7 @@ pub(crate) fn moment(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Stretch> 
     let is_known = cx.timeline.len() > 1 || wall.is_some();
     let sample = cx.timeline.stretch(one.index, one.index)?;
     // The sample that shows the report's memory may have been taken a little later.
-    is_known.then_some(Stretch {
-        from: one.at,
-        to: one.at,
-        ..sample
-    })
+    is_known.then_some(Stretch { from: one.at, to: one.at, ..sample })
 }
 
 /// ` (PID 12)`; nothing for kernel 2.4, which does not print it.
@@ -138,25 +130,12 @@ fn killed_line(one: &Explained<'_>, killed: &Killed) -> String {
         (some(killed.file), "of files"),
         (some(killed.shmem), "shared"),
         (some(task.map(|task| task.swap)), "in swap"),
-        (
-            some(killed.page_tables.or(task.map(|task| task.page_tables))),
-            "of page tables",
-        ),
+        (some(killed.page_tables.or(task.map(|task| task.page_tables))), "of page tables"),
     ];
-    let parts = parts
-        .iter()
-        .filter_map(|(size, what)| Some(format!(", {} {what}", (*size)?)));
-    let adj = killed
-        .oom_score_adj
-        .or(task.map(|task| task.oom_score_adj))
-        .filter(|adj| *adj != 0);
+    let parts = parts.iter().filter_map(|(size, what)| Some(format!(", {} {what}", (*size)?)));
+    let adj = killed.oom_score_adj.or(task.map(|task| task.oom_score_adj)).filter(|adj| *adj != 0);
     let adj = adj.map_or_else(String::new, |adj| format!(", oom_score_adj {adj}"));
-    format!(
-        "killed: {}{}{}{adj}",
-        killed.name,
-        pid(killed),
-        parts.collect::<String>()
-    )
+    format!("killed: {}{}{}{adj}", killed.name, pid(killed), parts.collect::<String>())
 }
 
 /// The line of the request: `asked for: 4 KiB (order 0), memory of a program or of files, may wait, by sed (PID 77)`.
@@ -167,12 +146,7 @@ fn asked(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<String> {
         let pid = by.pid.map_or_else(String::new, |p| format!(" (PID {p})"));
         format!(", by {}{pid}", by.name)
     });
-    Some(format!(
-        "asked for: {} (order {}), {}{by}",
-        asked.size(page),
-        asked.order,
-        asked.kind()
-    ))
+    Some(format!("asked for: {} (order {}), {}{by}", asked.size(page), asked.order, asked.kind()))
 }
 
 /// Adds a line for each zone; those that the request may use come first.
@@ -217,10 +191,7 @@ pub(crate) fn measures(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Find
     for (signal, what) in [
         (MEM_ANON, "anonymous memory of programs"),
         (MEM_SHMEM, "shared memory and tmpfs"),
-        (
-            MEM_SLAB_UNRECLAIMABLE,
-            "kernel objects that cannot be dropped",
-        ),
+        (MEM_SLAB_UNRECLAIMABLE, "kernel objects that cannot be dropped"),
         (
             MEM_SLAB_RECLAIMABLE,
             "kernel objects that can be dropped, names and inodes of files mostly",

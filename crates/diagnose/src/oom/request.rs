@@ -65,12 +65,8 @@ const RECLAIM: [u64; 4] = [0xc00, 0x60_0000, 0x140_0000, 0x240_0000];
 /// Bits that wake kswapd only, by the same eras.
 const WAKES_KSWAPD: [u64; 4] = [0x800, 0x40_0000, 0x100_0000, 0x200_0000];
 /// Names of flags of callers that can do without the memory, or try again (include/linux/gfp_types.h). Their bits moved.
-const FALLBACK: [&str; 4] = [
-    "__GFP_NORETRY",
-    "__GFP_RETRY_MAYFAIL",
-    "__GFP_NOMEMALLOC",
-    "__GFP_NOWARN",
-];
+const FALLBACK: [&str; 4] =
+    ["__GFP_NORETRY", "__GFP_RETRY_MAYFAIL", "__GFP_NOMEMALLOC", "__GFP_NOWARN"];
 
 /// Before 4.4: the bit for "may sleep".
 const WAIT: u64 = 0x10;
@@ -168,16 +164,9 @@ fn sleeps_by_name(names: &[&str]) -> Option<bool> {
         "__GFP_DIRECT_RECLAIM",
         "__GFP_RECLAIM",
     ];
-    const NEVER: [&str; 4] = [
-        "GFP_ATOMIC",
-        "GFP_NOWAIT",
-        "GFP_TRANSHUGE_LIGHT",
-        "__GFP_KSWAPD_RECLAIM",
-    ];
-    if names
-        .iter()
-        .any(|n| SLEEPS.contains(n) || n.starts_with("GFP_HIGHUSER"))
-    {
+    const NEVER: [&str; 4] =
+        ["GFP_ATOMIC", "GFP_NOWAIT", "GFP_TRANSHUGE_LIGHT", "__GFP_KSWAPD_RECLAIM"];
+    if names.iter().any(|n| SLEEPS.contains(n) || n.starts_with("GFP_HIGHUSER")) {
         return Some(true);
     }
     names.iter().any(|n| NEVER.contains(n)).then_some(false)
@@ -198,19 +187,15 @@ mod tests {
     use super::*;
 
     fn asked(gfp_mask: u64, names: Option<&str>) -> Asked {
-        Asked::from_request(&Request {
-            gfp_mask,
-            gfp_names: names.map(str::to_owned),
-            order: 0,
-        })
-        .unwrap()
+        Asked::from_request(&Request { gfp_mask, gfp_names: names.map(str::to_owned), order: 0 })
+            .unwrap()
     }
 
     #[test]
     fn a_page_of_a_program_is_told_on_every_kernel() {
-        for mask in [
-            0x201da, 0x280da, 0x24200ca, 0x14200ca, 0x6200ca, 0x100cca, 0x1100cca, 0x140dca,
-        ] {
+        for mask in
+            [0x201da, 0x280da, 0x24200ca, 0x14200ca, 0x6200ca, 0x100cca, 0x1100cca, 0x140dca]
+        {
             let asked = asked(mask, None);
             assert!(asked.may_sleep, "{mask:#x}");
             assert!(asked.is_movable, "{mask:#x}");
@@ -220,9 +205,9 @@ mod tests {
 
     #[test]
     fn kernel_memory_may_wait_on_every_kernel() {
-        for mask in [
-            0xd0, 0x3000d0, 0x24000c0, 0x27080c0, 0x14000c0, 0x6000c0, 0x6040c0, 0xcc0, 0x400dc0,
-        ] {
+        for mask in
+            [0xd0, 0x3000d0, 0x24000c0, 0x27080c0, 0x14000c0, 0x6000c0, 0x6040c0, 0xcc0, 0x400dc0]
+        {
             let asked = asked(mask, None);
             assert!(asked.may_sleep, "{mask:#x}");
             assert_eq!(asked.highest, ZoneType::Normal, "{mask:#x}");
@@ -231,9 +216,7 @@ mod tests {
 
     #[test]
     fn atomic_requests_are_told_on_every_kernel() {
-        for mask in [
-            0x20, 0x4020, 0x2204020, 0x2280020, 0x1080020, 0x480020, 0xa20, 0x40820,
-        ] {
+        for mask in [0x20, 0x4020, 0x2204020, 0x2280020, 0x1080020, 0x480020, 0xa20, 0x40820] {
             let asked = asked(mask, None);
             assert!(!asked.may_sleep, "{mask:#x}");
             assert!(asked.is_privileged, "{mask:#x}");
@@ -244,10 +227,7 @@ mod tests {
     fn requests_for_devices_are_confined() {
         assert_eq!(asked(0xcc1, None).highest, ZoneType::Dma);
         assert_eq!(asked(0xcc4, None).highest, ZoneType::Dma32);
-        assert_eq!(
-            asked(0, Some("GFP_KERNEL|GFP_DMA32")).highest,
-            ZoneType::Dma32
-        );
+        assert_eq!(asked(0, Some("GFP_KERNEL|GFP_DMA32")).highest, ZoneType::Dma32);
     }
 
     #[test]
@@ -258,10 +238,7 @@ mod tests {
 
     #[test]
     fn a_kill_by_hand_asks_for_nothing() {
-        let request = Request {
-            order: -1,
-            ..Request::default()
-        };
+        let request = Request { order: -1, ..Request::default() };
         assert_eq!(Asked::from_request(&request), None);
     }
 }

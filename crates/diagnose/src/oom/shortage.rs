@@ -47,15 +47,12 @@ pub(crate) fn apart_from_shortage(
         let is_inside = stretch.first <= index && index <= stretch.last;
         let is_near = || {
             let next = at.partition_point(|at| at.plus(NEAR_KILL) < times[index]);
-            at.get(next)
-                .is_some_and(|at| *at <= times[index].plus(NEAR_KILL))
+            at.get(next).is_some_and(|at| *at <= times[index].plus(NEAR_KILL))
         };
         let is_apart = is_inside && !is_near();
         Some(if is_apart { 1.0 } else { 0.0 })
     });
     let apart = cx.timeline.track(apart.collect()).at_least(Count::new(1));
     let longest = apart.runs().into_iter().max_by_key(Stretch::duration);
-    longest
-        .filter(|longest| longest.duration() >= LEVEL)
-        .ok_or(why)
+    longest.filter(|longest| longest.duration() >= LEVEL).ok_or(why)
 }

@@ -38,20 +38,8 @@ impl Report {
         let mut report = Self::default()
             .kernel("6.1.1-arch1-1")
             .asking(0x14_0dca, 0)
-            .zone(
-                "DMA",
-                13_312,
-                64,
-                15_360,
-                &[0, 3191, 15_659, 15_659, 15_659],
-            )
-            .zone(
-                "DMA32",
-                63_304,
-                13_760,
-                3_283_120,
-                &[0, 0, 12_468, 12_468, 12_468],
-            )
+            .zone("DMA", 13_312, 64, 15_360, &[0, 3191, 15_659, 15_659, 15_659])
+            .zone("DMA32", 63_304, 13_760, 3_283_120, &[0, 0, 12_468, 12_468, 12_468])
             .zone("Normal", 61_900, 61_948, 12_774_792, &[0; 5])
             .host(MEM_TOTAL, 16_073_272)
             .host(MEM_FREE, 138_516)
@@ -60,10 +48,7 @@ impl Report {
             .host(MEM_INACTIVE_FILE, 700)
             .swap(8_000_000, 84)
             .killing(20, "doxygen");
-        report.0.tasks = vec![
-            task(20, "doxygen", 9_234_324, 0),
-            task(30, "java", 2_064_248, 0),
-        ];
+        report.0.tasks = vec![task(20, "doxygen", 9_234_324, 0), task(30, "java", 2_064_248, 0)];
         report
     }
 
@@ -74,11 +59,7 @@ impl Report {
 
     /// Adds a row to the list of unreclaimable slab caches.
     pub(crate) fn listing(mut self, name: &str, size: Bytes) -> Self {
-        self.0.slabs.push(ReportSlab {
-            name: name.to_owned(),
-            used: size,
-            total: size,
-        });
+        self.0.slabs.push(ReportSlab { name: name.to_owned(), used: size, total: size });
         self
     }
 
@@ -87,11 +68,7 @@ impl Report {
         let mut report = Self::default().asking(0x110_0cca, 0).killing(40, "worker");
         report.0.group = Some(GroupReport {
             path: "/pods/web".to_owned(),
-            memory: Some(GroupLimit {
-                usage: kib(usage),
-                limit: kib(limit),
-                failures: 12,
-            }),
+            memory: Some(GroupLimit { usage: kib(usage), limit: kib(limit), failures: 12 }),
             stat: vec![("anon".to_owned(), kib(usage).get() / 10 * 9)],
             ..GroupReport::default()
         });
@@ -106,11 +83,7 @@ impl Report {
     }
 
     pub(crate) fn asking(mut self, gfp_mask: u64, order: i32) -> Self {
-        self.0.request = Some(Request {
-            gfp_mask,
-            gfp_names: None,
-            order,
-        });
+        self.0.request = Some(Request { gfp_mask, gfp_names: None, order });
         self.0.page_size = PageSize::from_bytes(4096);
         self
     }
@@ -123,11 +96,7 @@ impl Report {
     }
 
     pub(crate) fn killing(mut self, pid: u32, name: &str) -> Self {
-        self.0.killed = vec![Killed {
-            pid,
-            name: name.to_owned(),
-            ..Killed::default()
-        }];
+        self.0.killed = vec![Killed { pid, name: name.to_owned(), ..Killed::default() }];
         self
     }
 
@@ -171,10 +140,7 @@ impl Report {
         if let Some(zone) = self.0.zones.last_mut() {
             zone.blocks = blocks
                 .iter()
-                .map(|(count, types)| FreeBlocks {
-                    count: *count,
-                    types: (*types).to_owned(),
-                })
+                .map(|(count, types)| FreeBlocks { count: *count, types: (*types).to_owned() })
                 .collect();
         }
         self

@@ -55,11 +55,7 @@ impl Checked<'_> {
         let free = self.zone.free.saturating_sub(self.zone.high);
         let hundredth = Bytes::new(self.zone.managed.get() / 100);
         let tenth = Bytes::new(self.zone.managed.get() / 10);
-        let file = if self.zone.file >= tenth {
-            self.zone.file
-        } else {
-            Bytes::ZERO
-        };
+        let file = if self.zone.file >= tenth { self.zone.file } else { Bytes::ZERO };
         let free = if free >= hundredth { free } else { Bytes::ZERO };
         free + file
     }
@@ -67,11 +63,7 @@ impl Checked<'_> {
     /// A line about the zone: what is free, and why that was not enough.
     pub(crate) fn line(&self, asked: &Asked, page: Option<PageSize>, with_node: bool) -> String {
         let zone = self.zone;
-        let node = if with_node {
-            format!("node {} ", zone.node)
-        } else {
-            String::new()
-        };
+        let node = if with_node { format!("node {} ", zone.node) } else { String::new() };
         let why = match self.hurdle {
             Hurdle::TooHigh => "out of reach of this request".to_owned(),
             Hurdle::OtherNode => "on a node that this request may not use".to_owned(),
@@ -86,15 +78,13 @@ impl Checked<'_> {
             Hurdle::CmaOnly => {
                 format!("but {} of it is CMA's, for movable memory", zone.free_cma)
             }
-            Hurdle::Reserved => format!(
-                "but {} are kept for requests that have no higher zone",
-                self.reserve
-            ),
+            Hurdle::Reserved => {
+                format!("but {} are kept for requests that have no higher zone", self.reserve)
+            }
             Hurdle::NoBlock => format!("but not {} in one piece", asked.size(page)),
-            Hurdle::Nothing => format!(
-                "above its watermark of {} by then",
-                self.watermark + self.reserve
-            ),
+            Hurdle::Nothing => {
+                format!("above its watermark of {} by then", self.watermark + self.reserve)
+            }
         };
         format!("{node}{}: {} free, {why}", zone.name, zone.free)
     }
@@ -161,11 +151,7 @@ fn hurdle(
         Some(page) => is_scattered(checked, asked, page),
         None => has_no_block(zone, asked),
     };
-    if asked.order > 0 && in_pieces {
-        Hurdle::NoBlock
-    } else {
-        Hurdle::Nothing
-    }
+    if asked.order > 0 && in_pieces { Hurdle::NoBlock } else { Hurdle::Nothing }
 }
 
 /// Free memory less what this request may not use: all but the first page of its own block, as the check is whether the
@@ -200,9 +186,7 @@ fn watermark(zone: &ZoneReport, asked: &Asked) -> Bytes {
 /// higher zone that has memory.
 fn reserve(all: &[ZoneReport], zone: &ZoneReport, highest: ZoneType) -> Bytes {
     let populated = |place: ZoneType| {
-        let same = all
-            .iter()
-            .filter(|z| z.node == zone.node && z.managed > Bytes::ZERO);
+        let same = all.iter().filter(|z| z.node == zone.node && z.managed > Bytes::ZERO);
         same.filter_map(|z| Some((ZoneType::named(&z.name)?, z)))
             .filter(|(p, _)| *p <= place)
             .max_by_key(|(p, _)| *p)
@@ -220,10 +204,7 @@ fn reserve(all: &[ZoneReport], zone: &ZoneReport, highest: ZoneType) -> Bytes {
     }
     // The best zone for the request has a reserve for the zone above it, from that zone's entry on.
     let above = best.reserve.iter().position(|kept| *kept > Bytes::ZERO);
-    above
-        .and_then(|above| zone.reserve.get(above.checked_sub(1)?))
-        .copied()
-        .unwrap_or_default()
+    above.and_then(|above| zone.reserve.get(above.checked_sub(1)?)).copied().unwrap_or_default()
 }
 
 /// Since this kernel a large request needs one block of its size; before, the watermark was checked for each order.
@@ -232,12 +213,7 @@ const ANY_BLOCK_SINCE: KernelVersion = KernelVersion { major: 4, minor: 4 };
 /// Whether there is no free block of this order or above that the request may have. Unknown counts as there is one.
 fn has_no_block(zone: &ZoneReport, asked: &Asked) -> bool {
     let order = usize::try_from(asked.order).unwrap_or(usize::MAX);
-    !zone.blocks.is_empty()
-        && !zone
-            .blocks
-            .iter()
-            .skip(order)
-            .any(|blocks| serves(blocks, asked))
+    !zone.blocks.is_empty() && !zone.blocks.iter().skip(order).any(|blocks| serves(blocks, asked))
 }
 
 /// Whether a free block may serve the request: CMA blocks serve only movable requests, blocks reserved for high-order
@@ -280,11 +256,7 @@ impl Nodes {
     }
 
     fn have(&self, node: u32) -> bool {
-        self.0.is_empty()
-            || self
-                .0
-                .iter()
-                .any(|(from, to)| (*from..=*to).contains(&node))
+        self.0.is_empty() || self.0.iter().any(|(from, to)| (*from..=*to).contains(&node))
     }
 }
 
@@ -306,28 +278,19 @@ mod tests {
 
     fn hurdles(report: &Report) -> Vec<Hurdle> {
         let asked = Asked::from_request(report.0.request.as_ref().unwrap());
-        replay(&report.0, asked.as_ref())
-            .iter()
-            .map(|zone| zone.hurdle)
-            .collect()
+        replay(&report.0, asked.as_ref()).iter().map(|zone| zone.hurdle).collect()
     }
 
     #[test]
     fn what_lower_zones_keep_does_not_count_as_free() {
         let report = Report::of_a_host();
-        assert_eq!(
-            hurdles(&report),
-            [Hurdle::Reserved, Hurdle::Reserved, Hurdle::BelowWatermark]
-        );
+        assert_eq!(hurdles(&report), [Hurdle::Reserved, Hurdle::Reserved, Hurdle::BelowWatermark]);
     }
 
     #[test]
     fn a_request_that_only_the_low_zone_may_serve_may_use_what_it_keeps() {
         let report = Report::of_a_host().asking(0xcc4, 0);
-        assert_eq!(
-            hurdles(&report),
-            [Hurdle::Nothing, Hurdle::Nothing, Hurdle::TooHigh]
-        );
+        assert_eq!(hurdles(&report), [Hurdle::Nothing, Hurdle::Nothing, Hurdle::TooHigh]);
     }
 
     #[test]
@@ -375,9 +338,7 @@ mod tests {
     #[test]
     fn atomic_requests_may_go_deeper() {
         let report = |gfp| {
-            Report::default()
-                .asking(gfp, 0)
-                .zone("Normal", 30_000, 60_000, 8_000_000, &[0; 5])
+            Report::default().asking(gfp, 0).zone("Normal", 30_000, 60_000, 8_000_000, &[0; 5])
         };
         assert_eq!(hurdles(&report(0xcc0)), [Hurdle::BelowWatermark]);
         assert_eq!(hurdles(&report(0xa20)), [Hurdle::Nothing]);
@@ -386,9 +347,8 @@ mod tests {
     #[test]
     fn cma_serves_movable_memory_only() {
         let report = |gfp| {
-            let mut report = Report::default()
-                .asking(gfp, 0)
-                .zone("DMA", 300_000, 8_000, 900_000, &[0; 4]);
+            let mut report =
+                Report::default().asking(gfp, 0).zone("DMA", 300_000, 8_000, 900_000, &[0; 4]);
             report.0.zones[0].free_cma = kib(296_000);
             report
         };

@@ -94,9 +94,7 @@ pub(crate) fn set_limit_of(path: &str, knob: Knob, to: Bytes, from: Option<Limit
     };
     let file = knob.file(path);
     let undo = from.map(|from| format!("echo {} > {file}", knob.written(from)));
-    Fix::default()
-        .now(format!("echo {}M > {file}", whole_mib(to)))
-        .undo(undo.unwrap_or_default())
+    Fix::default().now(format!("echo {}M > {file}", whole_mib(to))).undo(undo.unwrap_or_default())
 }
 
 /// Returns commands that set a unit's limit. A scope does not outlive the processes in it, so its limit is not made
@@ -104,11 +102,7 @@ pub(crate) fn set_limit_of(path: &str, knob: Knob, to: Bytes, from: Option<Limit
 fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> Fix {
     let is_scope = unit.ends_with(".scope");
     // A name that systemd escaped has backslashes; it never has a quote.
-    let unit = if unit.contains('\\') {
-        format!("'{unit}'")
-    } else {
-        unit.to_owned()
-    };
+    let unit = if unit.contains('\\') { format!("'{unit}'") } else { unit.to_owned() };
     let mib = whole_mib(to);
     let keep = if is_scope {
         String::new()
@@ -122,9 +116,7 @@ fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> F
     let undo =
         from.map(|from| format!("systemctl set-property --runtime {unit} {property}={from}"));
     Fix::default()
-        .now(format!(
-            "systemctl set-property --runtime {unit} {property}={mib}M"
-        ))
+        .now(format!("systemctl set-property --runtime {unit} {property}={mib}M"))
         .keep(keep)
         .undo(undo.unwrap_or_default())
 }
@@ -143,9 +135,7 @@ fn set_by(path: &str) -> Option<&'static str> {
     }
     let name = GroupName::of(path);
     let container = name.container.filter(|container| container.path == path);
-    let pod = name
-        .pod
-        .filter(|pod| pod.path == path || container.is_some());
+    let pod = name.pod.filter(|pod| pod.path == path || container.is_some());
     if pod.is_some_and(|pod| pod.what.qos.is_some()) {
         return Some("the pod's resources.limits.memory");
     }
@@ -168,9 +158,7 @@ pub(crate) fn more(size: Bytes) -> Bytes {
 /// hierarchy.
 fn plain_path(path: &str) -> Option<&str> {
     let path = path.trim_matches('/');
-    path.split('/')
-        .all(|part| is_plain(part) && !part.contains('\\'))
-        .then_some(path)
+    path.split('/').all(|part| is_plain(part) && !part.contains('\\')).then_some(path)
 }
 
 #[cfg(test)]
@@ -276,10 +264,7 @@ mod tests {
             undo("/system.slice/a.service", Knob::High, unlimited),
             "systemctl set-property --runtime a.service MemoryHigh=infinity"
         );
-        assert_eq!(
-            undo("/a", Knob::High, unlimited),
-            "echo max > /sys/fs/cgroup/a/memory.high"
-        );
+        assert_eq!(undo("/a", Knob::High, unlimited), "echo max > /sys/fs/cgroup/a/memory.high");
         assert_eq!(
             undo("/system.slice/a.service", Knob::MaxV1, unlimited),
             "echo -1 > /sys/fs/cgroup/memory/system.slice/a.service/memory.limit_in_bytes"

@@ -31,7 +31,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "accounting-mismatch", since: "0.1.0", class: Source,
         trigger: || Trigger::Source, story: story,
-        cause: "One file describes a container or another host, or the kernel initialises memory lazily.",
+        cause: "One file describes a container or another host, or the kernel initialises memory \
+                lazily.",
         verify: "the zones' managed pages add up to MemTotal",
     }
 }
@@ -40,7 +41,8 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     let ram = cx.ram()?;
     if let Some(nodes) = confined(cx) {
         return clear!(
-            "the kernel report prints only the zones of nodes {nodes}, because the allocation was confined to them"
+            "the kernel report prints only the zones of nodes {nodes}, because the allocation was \
+             confined to them"
         );
     }
     let checks = Checks::run(cx);
@@ -59,15 +61,28 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     let limit = Ratio::new(-Accounting::BROKEN.get());
     Ok(RULE
         .found(Severity::Info, title(cx, &checks, signs.as_deref()))
-        .and(|finding| show(finding, ZONE_MANAGED, managed, "zone sizes", "managed by the zones, MemTotal is"))
-        .and(|finding| show(finding, ZONE_FREE, free, "free pages", "free in the zones, MemFree is"))
+        .and(|finding| {
+            show(finding, ZONE_MANAGED, managed, "zone sizes", "managed by the zones, MemTotal is")
+        })
+        .and(|finding| {
+            show(finding, ZONE_FREE, free, "free pages", "free in the zones, MemFree is")
+        })
         .and(|finding| show(finding, NODE_TOTAL, nodes, "node sizes", "on the nodes, MemTotal is"))
         .with(checks.over, |finding, over| {
             let text = format!("the disjoint terms {}", too_large(over));
-            finding.shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text).counts_as("the sum of all terms")
+            finding
+                .shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text)
+                .counts_as("the sum of all terms")
         })
-        .with(signs, |finding, signs| finding.shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}")).counts_as("a container's own meminfo"))
-        .fix(Fix::say("Nothing to do on the host. Do not trust shares of MemTotal here; memtide takes the floor of free memory from the zones of each sample."))
+        .with(signs, |finding, signs| {
+            finding
+                .shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}"))
+                .counts_as("a container's own meminfo")
+        })
+        .fix(Fix::say(
+            "Nothing to do on the host. Do not trust shares of MemTotal here; memtide takes the \
+             floor of free memory from the zones of each sample.",
+        ))
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -80,10 +95,7 @@ fn without_zones(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         return clear!("the disjoint parts of RAM do not exceed MemTotal");
     }
     cx.page_size()?;
-    Err(Missing::signal(
-        ZONE_MANAGED.def(),
-        cx.timeline.absent.get(ZONE_MANAGED.def().file),
-    ))
+    Err(Missing::signal(ZONE_MANAGED.def(), cx.timeline.absent.get(ZONE_MANAGED.def().file)))
 }
 
 /// How far the terms are above MemTotal.
@@ -109,19 +121,23 @@ fn title(cx: &Evidence<'_>, checks: &Checks, signs: Option<&str>) -> String {
     };
     if cx.timeline.reports().next().is_some() {
         format!(
-            "The zones in the kernel report add up to {sum}, but other figures say {whole}: it comes from another host, or is partial."
+            "The zones in the kernel report add up to {sum}, but other figures say {whole}: it \
+             comes from another host, or is partial."
         )
     } else if managed.is_some_and(|difference| difference.of_ram < 0.0) {
         format!(
-            "The zones add up to {sum}, but MemTotal is {whole}: this machine adds memory to its zones when it is first touched."
+            "The zones add up to {sum}, but MemTotal is {whole}: this machine adds memory to its \
+             zones when it is first touched."
         )
     } else if sizes.is_some_and(|difference| difference.of_ram > 0.0) {
         format!(
-            "The zones add up to {sum}, but MemTotal is {whole}: a container's view (lxcfs), or files of different hosts."
+            "The zones add up to {sum}, but MemTotal is {whole}: a container's view (lxcfs), or \
+             files of different hosts."
         )
     } else {
         format!(
-            "Zones or nodes add up to {sum}, but /proc/meminfo says {whole}: the files come from different hosts or times."
+            "Zones or nodes add up to {sum}, but /proc/meminfo says {whole}: the files come from \
+             different hosts or times."
         )
     }
 }
@@ -133,9 +149,7 @@ fn mismatch(difference: Option<Difference>) -> Option<Difference> {
 
 /// The nodes to which a kernel report is confined, as it prints no others (mm/show_mem.c, show_mem_node_skip).
 fn confined<'a>(cx: &Evidence<'a>) -> Option<&'a str> {
-    cx.timeline
-        .reports()
-        .find_map(|reported| reported.report.confined_to())
+    cx.timeline.reports().find_map(|reported| reported.report.confined_to())
 }
 
 /// Adds a sum that differs from the whole.
@@ -188,11 +202,7 @@ mod tests {
     #[test]
     fn a_memtotal_below_the_zones_is_a_containers_view() {
         let finding = found(RULE, &host(9000, 500));
-        assert!(
-            finding.title.contains("container's view"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("container's view"), "{}", finding.title);
     }
 
     #[test]
@@ -222,9 +232,7 @@ mod tests {
 
     #[test]
     fn terms_that_exceed_memtotal_are_found() {
-        let case = host(1000, 500)
-            .gauge(MEM_ANON, MIB(400))
-            .gauge(MEM_CACHED, MIB(200));
+        let case = host(1000, 500).gauge(MEM_ANON, MIB(400)).gauge(MEM_CACHED, MIB(200));
         let finding = found(RULE, &case);
         assert!(finding.title.contains("10 %"), "{}", finding.title);
     }

@@ -40,7 +40,8 @@ declare_rule! {
         id: "available-exhaustion", since: "0.1.0", class: Scarcity,
         trigger: trigger, story: story,
         cause: "Programs and the kernel use nearly all of RAM, and little of it can be reclaimed.",
-        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: MemAvailable stays above 10 % of RAM, stalls stay below 1 %",
+        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: \
+                 MemAvailable stays above 10 % of RAM, stalls stay below 1 %",
         brings_about: &["swap-full", "no-swap-risk", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
@@ -77,18 +78,13 @@ fn is_reclaiming() -> Predicate {
 }
 
 fn is_little() -> Predicate {
-    all![
-        available::upper_bound().at_most("available", little()),
-        is_beside_arc(little())
-    ]
+    all![available::upper_bound().at_most("available", little()), is_beside_arc(little())]
 }
 
 /// The ARC of ZFS shrinks to its minimum when programs want memory, which MemAvailable does not know.
 fn is_beside_arc(edge: Reading<Bytes>) -> Predicate {
     let with_arc = arc::reclaimable().plus([available::upper_bound()]);
-    with_arc
-        .at_most("available with the ARC", edge)
-        .if_measured()
+    with_arc.at_most("available with the ARC", edge).if_measured()
 }
 
 fn little() -> Reading<Bytes> {
@@ -112,11 +108,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("enough memory was available");
     };
     let is_measured = cx.gauge(MEM_AVAILABLE).is_ok();
-    let what = if is_measured {
-        "available memory"
-    } else {
-        "free memory plus cache"
-    };
+    let what = if is_measured { "available memory" } else { "free memory plus cache" };
     let ram: Bytes = ram_at_least().track(cx)?.at(index).unwrap_or_default();
     let of_ram = match cx.ram() {
         Ok(_) => format!(" of {ram}"),
@@ -143,10 +135,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             Span::ZERO => String::new(),
             lasted => format!(" and stayed that low for {lasted}"),
         };
-        format!(
-            "{what} fell to {least}{share}{of_ram}{stayed}.{}",
-            stalls.sentence()
-        )
+        format!("{what} fell to {least}{share}{of_ram}{stayed}.{}", stalls.sentence())
     };
     Ok(RULE
         .found(severity, format!("RAM is nearly used up: {title}"))
@@ -155,15 +144,21 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as(what)
         .shows_stalls(&stalls)
         .shows_holders(cx, index, ram.share(AVAILABLE_LOW))
-        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused", "no reserved huge page is free"))
-        .not("free-low-harmless", "MemAvailable is low too, not only MemFree: there is no idle cache to drop")
+        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused", "no \
+                                                            reserved huge page is free"))
+        .not("free-low-harmless", "MemAvailable is low too, not only MemFree: there is no idle \
+                                   cache to drop")
         .with(swap_left(cx, index), |finding, (free, total)| {
             finding
-                .with_line(format!("only {} of {total} swap is used: programs' memory would have been swapped out first, unless it is locked or vm.swappiness is near 0", total.saturating_sub(free)))
-                .fix(Fix::say("See whether it is kernel memory: slab, shared memory, huge pages, the ARC of ZFS, a driver.").inspect("grep -E '^(Slab|SUnreclaim|Shmem|Mlocked|Hugetlb|Percpu)' /proc/meminfo\ngrep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats"))
+                .with_line(format!("only {} of {total} swap is used: programs' memory would have \
+                                    been swapped out first, unless it is locked or vm.swappiness \
+                                    is near 0", total.saturating_sub(free)))
+                .fix(Fix::say("See whether it is kernel memory: slab, shared memory, huge pages, \
+                               the ARC of ZFS, a driver.").inspect("grep -E '^(Slab|SUnreclaim|Shmem|Mlocked|Hugetlb|Percpu)' /proc/meminfo\ngrep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats"))
         })
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap its cgroup."))
-        .fix(Fix::say("Use smaller pools or fewer workers, run the job at another hour, or add RAM. Some swap is a safety net."))
+        .fix(Fix::say("Use smaller pools or fewer workers, run the job at another hour, or add \
+                       RAM. Some swap is a safety net."))
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
@@ -189,9 +184,7 @@ fn is_low_at(cx: &Evidence<'_>, index: usize) -> bool {
 /// The finding of a kernel report.
 fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let page = one.report.page_size.or(cx.facts.page_size);
-    let size = one
-        .asked
-        .map_or_else(|| "memory".to_owned(), |asked| asked.size(page));
+    let size = one.asked.map_or_else(|| "memory".to_owned(), |asked| asked.size(page));
     let by = one.report.invoker.as_ref();
     let is_reclaim = by.is_some_and(|by| by.name.starts_with("kswapd"));
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.name));
@@ -199,11 +192,7 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let goes_on = |asked: oom::Asked| asked.has_fallback || !asked.may_enter_fs;
     let is_minor = is_reclaim || one.report.waited.is_none() && one.asked.is_none_or(goes_on);
     let (because, value, open) = if one.zones.is_empty() {
-        (
-            "nothing could be freed for it",
-            0.6,
-            "the report does not show the zones (Mem-Info)",
-        )
+        ("nothing could be freed for it", 0.6, "the report does not show the zones (Mem-Info)")
     } else {
         ("every zone that it may use was at its watermark", 0.9, "")
     };
@@ -212,10 +201,7 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let finding = RULE.found(Severity::warning_if(!is_minor), title);
     let finding = oom::measures(cx, one, oom::explain(cx, one, finding));
     finding
-        .not(
-            "oom-global",
-            "the kernel kills no process for such a request",
-        )
+        .not("oom-global", "the kernel kills no process for such a request")
         .fix(
             Fix::say("See which programs use memory, and cap what grew.")
                 .inspect("ps -eo pid,rss,comm --sort=-rss | head; cat /proc/meminfo"),
@@ -236,13 +222,11 @@ mod tests {
     use timeline::signals::{ZFS_ARC, ZFS_ARC_MIN};
 
     fn host(case: Case, ram: u64, available: u64) -> Case {
-        case.gauge(MEM_TOTAL, Bytes::from_mib(ram))
-            .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+        case.gauge(MEM_TOTAL, Bytes::from_mib(ram)).gauge(MEM_AVAILABLE, Bytes::from_mib(available))
     }
 
     fn stalling(case: Case, percent: u64) -> Case {
-        case.counter(PSI_MEMORY_SOME, percent * 10_000)
-            .counter(PSI_MEMORY_FULL, percent * 9_000)
+        case.counter(PSI_MEMORY_SOME, percent * 10_000).counter(PSI_MEMORY_FULL, percent * 9_000)
     }
 
     #[test]
@@ -250,10 +234,7 @@ mod tests {
         let with = |free| {
             let case = host(Case::once(), 3182, 7).gauge(SWAP_TOTAL, Bytes::from_mib(8191));
             let finding = found(RULE, &case.gauge(SWAP_FREE, Bytes::from_mib(free)));
-            finding
-                .fixes
-                .iter()
-                .any(|fix| fix.what.contains("kernel memory"))
+            finding.fixes.iter().any(|fix| fix.what.contains("kernel memory"))
         };
         assert!(with(8142));
         assert!(!with(900));
@@ -272,14 +253,8 @@ mod tests {
     fn below_10_percent_counts_only_while_tasks_wait() {
         let case = || host(Case::over(60), 469, 30);
         clear(RULE, &stalling(case(), 0));
-        assert_eq!(
-            found(RULE, &stalling(case(), 30)).severity,
-            Severity::Warning
-        );
-        assert_eq!(
-            found(RULE, &case().counter(ALLOCSTALL, 30)).severity,
-            Severity::Warning
-        );
+        assert_eq!(found(RULE, &stalling(case(), 30)).severity, Severity::Warning);
+        assert_eq!(found(RULE, &case().counter(ALLOCSTALL, 30)).severity, Severity::Warning);
     }
 
     #[test]
@@ -289,12 +264,7 @@ mod tests {
         use units::{Count, Micros};
         let case = |percent: u64, available| {
             host(Case::once(), 917, available)
-                .gauge_of(
-                    Entity::Process,
-                    "49@0",
-                    PROC_CPU,
-                    Micros::new(percent * 10_000),
-                )
+                .gauge_of(Entity::Process, "49@0", PROC_CPU, Micros::new(percent * 10_000))
                 .gauge_of(Entity::Process, "49@0", PROC_PARENT, Count::new(2))
                 .named("49@0", "kswapd0")
         };
@@ -337,10 +307,7 @@ mod tests {
         // It may not enter file systems, so its caller has to cope.
         let finding = found(RULE, &Case::of_report(failed(0xc40).failed()));
         assert_eq!(finding.severity, Severity::Info);
-        let bare = found(
-            RULE,
-            &Case::of_report(Report::default().asking(0xcc0, 0).failed()),
-        );
+        let bare = found(RULE, &Case::of_report(Report::default().asking(0xcc0, 0).failed()));
         assert!(bare.confidence.value < 0.7, "{:?}", bare.confidence);
         // Atomic requests have a reserve of their own, and kills a rule.
         not_evaluated(RULE, &Case::of_report(failed(0xa20).failed()));
@@ -351,10 +318,7 @@ mod tests {
 
     #[test]
     fn clear_when_much_is_available_and_little_free() {
-        clear(
-            RULE,
-            &host(Case::over(60), 469, 94).gauge(MEM_FREE, Bytes::from_mib(4)),
-        );
+        clear(RULE, &host(Case::over(60), 469, 94).gauge(MEM_FREE, Bytes::from_mib(4)));
     }
 
     #[test]
@@ -436,11 +400,7 @@ mod tests {
     fn free_memory_plus_cache_stand_in_for_memavailable() {
         let finding = found(RULE, &old_free(109, 1, 62));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.title.contains("at most 172 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("at most 172 MiB"), "{}", finding.title);
         clear(RULE, &old_free(109, 1, 620));
         // Cached may be shared memory; so high an upper bound proves nothing.
         clear(RULE, &old_free(30, 0, 2300));

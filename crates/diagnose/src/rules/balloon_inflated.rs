@@ -34,7 +34,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "balloon-inflated", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "The hypervisor gave this guest's memory to others: it is overcommitted, or the guest's target is below its size.",
+        cause: "The hypervisor gave this guest's memory to others: it is overcommitted, or the \
+                guest's target is below its size.",
         verify: "memtide check: the balloon is below 5 % of RAM",
         brings_about: WANT_AND_THRASH,
     }
@@ -70,37 +71,52 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     // With more room, the waits are those of a cgroup at its own limit.
     let roomy = cx.ram()?.share(ROOM);
-    let is_tight = cx
-        .lowest_in(MEM_AVAILABLE, stretch)
-        .is_some_and(|(least, _)| least < roomy);
+    let is_tight = cx.lowest_in(MEM_AVAILABLE, stretch).is_some_and(|(least, _)| least < roomy);
     let is_felt = is_tight && stalls.for_memory();
-    let left = little_left(cx, stretch).map_or_else(String::new, |(left, _)| {
-        format!(", and only {left} is available")
-    });
+    let left = little_left(cx, stretch)
+        .map_or_else(String::new, |(left, _)| format!(", and only {left} is available"));
     let title = format!(
         "The hypervisor took {most}{} from this virtual machine through a balloon{left}.{}",
         cx.remark_of_ram(most),
         stalls.sentence()
     );
     let is_counted = cx.timeline.last(MEM_BALLOON).is_some();
-    let signal = if is_counted {
-        "Balloon"
-    } else {
-        "balloon_inflate minus balloon_deflate"
-    };
+    let signal = if is_counted { "Balloon" } else { "balloon_inflate minus balloon_deflate" };
     Ok(RULE
         .found(Severity::warning_if(!left.is_empty() || is_felt), title)
         .graph("memory in the balloon", &track)
-        .shows_from(Computed(MEM_BALLOON), most, least, cx.time(index), format!("{most} in the balloon ({signal})"))
+        .shows_from(
+            Computed(MEM_BALLOON),
+            most,
+            least,
+            cx.time(index),
+            format!("{most} in the balloon ({signal})"),
+        )
         .counts_as("the balloon's size")
-        .with(cx.level(MEM_TOTAL, index), |finding, ram| finding.shows(MEM_TOTAL, ram, cx.time(index), format!("MemTotal is {ram}; most drivers take the balloon off it")))
+        .with(cx.level(MEM_TOTAL, index), |finding, ram| {
+            finding.shows(
+                MEM_TOTAL,
+                ram,
+                cx.time(index),
+                format!("MemTotal is {ram}; most drivers take the balloon off it"),
+            )
+        })
         .shows_available(cx, stretch)
         .and(|finding| stalls.shown_in(finding))
         .counts_if(is_felt, "memory stalls")
         .not("unaccounted-memory", "the kernel counts this balloon")
-        .fix(Fix::say("Raise the guest's memory target on the hypervisor (virsh setmem, xl mem-set, Dynamic Memory, a reservation in vSphere): only the hypervisor can deflate the balloon. What the guest shows:")
-            .inspect("grep -E '^(MemTotal|Balloon)' /proc/meminfo\ngrep balloon /proc/vmstat"))
-        .fix(Fix::say("If the hypervisor has no memory to give, size the guest's programs to what is left to it."))
+        .fix(
+            Fix::say(
+                "Raise the guest's memory target on the hypervisor (virsh setmem, xl mem-set, \
+                 Dynamic Memory, a reservation in vSphere): only the hypervisor can deflate the \
+                 balloon. What the guest shows:",
+            )
+            .inspect("grep -E '^(MemTotal|Balloon)' /proc/meminfo\ngrep balloon /proc/vmstat"),
+        )
+        .fix(Fix::say(
+            "If the hypervisor has no memory to give, size the guest's programs to what is left to \
+             it.",
+        ))
         .sure_by_kinds(cx, "the hypervisor's figures would show why")
         .into())
 }
@@ -115,20 +131,14 @@ mod tests {
 
     /// A guest of 8,000 MiB with this much available.
     fn guest(available: u64) -> Case {
-        Case::over(20)
-            .gauge(MEM_TOTAL, MIB(8000))
-            .gauge(MEM_AVAILABLE, MIB(available))
+        Case::over(20).gauge(MEM_TOTAL, MIB(8000)).gauge(MEM_AVAILABLE, MIB(available))
     }
 
     #[test]
     fn a_balloon_with_room_left_is_informational() {
         let finding = found(RULE, &guest(3000).gauge(MEM_BALLOON, MIB(2000)));
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.contains("took 2 GiB (25 % of RAM)"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("took 2 GiB (25 % of RAM)"), "{}", finding.title);
     }
 
     #[test]
@@ -136,19 +146,14 @@ mod tests {
         let finding = found(RULE, &guest(300).gauge(MEM_BALLOON, MIB(2000)));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("only 300 MiB is available"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("only 300 MiB is available"), "{}", finding.title);
     }
 
     #[test]
     fn waits_make_a_warning_unless_there_is_room() {
         let severity = |available| {
-            let case = guest(available)
-                .gauge(MEM_BALLOON, MIB(2000))
-                .counter(PSI_MEMORY_SOME, 200_000);
+            let case =
+                guest(available).gauge(MEM_BALLOON, MIB(2000)).counter(PSI_MEMORY_SOME, 200_000);
             found(RULE, &case).severity
         };
         assert_eq!(severity(1500), Severity::Warning);
@@ -158,9 +163,7 @@ mod tests {
     #[test]
     fn kernels_before_6_16_count_what_moved() {
         let moved = |deflated| {
-            guest(3000)
-                .counter_at(BALLOON_INFLATE, 600_000)
-                .counter_at(BALLOON_DEFLATE, deflated)
+            guest(3000).counter_at(BALLOON_INFLATE, 600_000).counter_at(BALLOON_DEFLATE, deflated)
         };
         found(RULE, &moved(100_000));
         clear(RULE, &moved(590_000));
@@ -168,9 +171,7 @@ mod tests {
 
     #[test]
     fn clear_when_processes_hold_the_memory() {
-        let case = guest(100)
-            .gauge(MEM_ANON, MIB(7000))
-            .gauge(MEM_BALLOON, Bytes::ZERO);
+        let case = guest(100).gauge(MEM_ANON, MIB(7000)).gauge(MEM_BALLOON, Bytes::ZERO);
         clear(RULE, &case);
     }
 

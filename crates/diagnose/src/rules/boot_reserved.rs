@@ -31,7 +31,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "boot-reserved", since: "0.1.0", class: Setting,
         trigger: trigger, story: story,
-        cause: "A boot parameter, a crash kernel, a driver or a debugging option took the memory before the kernel managed it.",
+        cause: "A boot parameter, a crash kernel, a driver or a debugging option took the memory \
+                before the kernel managed it.",
         verify: "grep MemTotal /proc/meminfo after the next boot",
         explained_by: &[Explains::Maybe(KERNEL_CMDLINE)],
     }
@@ -45,13 +46,7 @@ const RESERVED_MIN: Bytes = Bytes::from_mib(512);
 /// Of what is missing, a balloon explains all if it explains this much: an engineering choice.
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
 /// Boot parameters that reserve memory.
-const RESERVING: [&str; 5] = [
-    "crashkernel=",
-    "reserve_mem=",
-    "page_owner=on",
-    "kasan",
-    "ramoops.",
-];
+const RESERVING: [&str; 5] = ["crashkernel=", "reserve_mem=", "page_owner=on", "kasan", "ramoops."];
 
 fn present() -> Reading<Bytes> {
     over(Entity::Zone, gauge(ZONE_PRESENT)).bytes()
@@ -66,10 +61,7 @@ fn large() -> Reading<Bytes> {
 }
 
 fn trigger() -> Trigger {
-    Trigger::on_host(
-        LEVEL,
-        reserved().at_least("memory reserved at boot", large()),
-    )
+    Trigger::on_host(LEVEL, reserved().at_least("memory reserved at boot", large()))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -98,16 +90,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             Severity::Info,
             format!("{least} of RAM ({share}) was reserved at boot and lies outside MemTotal{by}."),
         )
-        .shows_from(Computed(ZONE_MANAGED), least, edge, cx.time(index), format!("the zones have {whole}, of which {least} is not managed"))
+        .shows_from(Computed(ZONE_MANAGED), least, edge, cx.time(index), format!("the zones have \
+                                                            {whole}, of which {least} is not \
+                                                            managed"))
         .counts_as("pages present but not managed")
         .with(cx.level(MEM_TOTAL, index), |finding, ram| finding.shows(MEM_TOTAL, ram, None, format!("MemTotal is {ram}")))
         .when(!parameters.is_empty(), |finding| {
             finding.with_line(format!("boot parameters that reserve memory: {}", parameters.join(" "))).counts_as("boot parameters")
         })
         .not("hugetlb-unused", "huge pages reserved at boot are part of MemTotal")
-        .fix(Fix::say("See who reserved it: the boot parameters, the crash kernel, and the reserved ranges (root).")
+        .fix(Fix::say("See who reserved it: the boot parameters, the crash kernel, and the \
+                       reserved ranges (root).")
             .inspect("cat /proc/cmdline\ncat /sys/kernel/kexec_crash_size\ngrep -iE 'crash|reserved' /proc/iomem\njournalctl -k -g 'Memory:|crashkernel' --no-pager"))
-        .fix(Fix::say("Remove or reduce the parameter in the boot loader's configuration; it takes effect at the next boot."))
+        .fix(Fix::say("Remove or reduce the parameter in the boot loader's configuration; it takes \
+                       effect at the next boot."))
         .sure_by_kinds(cx, "the kernel's boot log and /proc/iomem would name the owner")
         .into())
 }
@@ -145,12 +141,7 @@ mod tests {
             .gauge_of(Entity::Zone, "0/DMA32", ZONE_PRESENT, Pages::new(2 * GIB))
             .gauge_of(Entity::Zone, "0/DMA32", ZONE_MANAGED, Pages::new(2 * GIB))
             .gauge_of(Entity::Zone, "0/Normal", ZONE_PRESENT, Pages::new(62 * GIB))
-            .gauge_of(
-                Entity::Zone,
-                "0/Normal",
-                ZONE_MANAGED,
-                Pages::new(managed - 2 * GIB),
-            )
+            .gauge_of(Entity::Zone, "0/Normal", ZONE_MANAGED, Pages::new(managed - 2 * GIB))
     }
 
     #[test]
@@ -159,11 +150,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("boot parameters: crashkernel=4G"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("boot parameters: crashkernel=4G"), "{}", finding.title);
         assert_eq!(found(RULE, &host(6000)).confidence.word(), "probable");
     }
 
@@ -179,9 +166,8 @@ mod tests {
 
     #[test]
     fn clear_when_a_balloon_took_it_or_huge_pages_are_reserved() {
-        let balloon = host(6000)
-            .counter_at(BALLOON_INFLATE, 5 * GIB)
-            .counter_at(BALLOON_DEFLATE, 0);
+        let balloon =
+            host(6000).counter_at(BALLOON_INFLATE, 5 * GIB).counter_at(BALLOON_DEFLATE, 0);
         assert!(clear(RULE, &balloon).contains("balloon"));
         let huge = host(1000)
             .gauge(HUGEPAGES_TOTAL, Count::new(16_000))

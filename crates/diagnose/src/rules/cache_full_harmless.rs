@@ -51,22 +51,16 @@ const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);
 fn trigger() -> Trigger {
     // vmstat does not report RAM; free memory plus cache is a lower bound.
     let known = given_back().and(gauge(MEM_FREE));
-    let much = ram()
-        .share(CACHE)
-        .or(known.share(CACHE).max(CACHE_UNKNOWN_RAM));
+    let much = ram().share(CACHE).or(known.share(CACHE).max(CACHE_UNKNOWN_RAM));
     let least = ram().share(available::AVAILABLE);
     let beyond_free = gauge(MEM_AVAILABLE).minus(gauge(MEM_FREE));
     let contained = beyond_free.at_least("cache that is available", given_back().share(GIVEN_BACK));
     Trigger::on_host(
         LEVEL,
         all![
-            gauge(MEM_FREE)
-                .and(given_back())
-                .at_least("free memory and cache", Bytes::new(1)),
+            gauge(MEM_FREE).and(given_back()).at_least("free memory and cache", Bytes::new(1)),
             given_back().at_least("droppable cache", much),
-            available::can_be_had()
-                .at_least("available memory", least)
-                .if_measured(),
+            available::can_be_had().at_least("available memory", least).if_measured(),
             contained.if_measured(),
             Quiet::holds(),
         ],
@@ -75,26 +69,14 @@ fn trigger() -> Trigger {
 
 /// Clean page cache; it includes shared memory where the source does not report that separately.
 fn clean() -> Reading<Bytes> {
-    let cache = page_cache()
-        .or(gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]))
-        .named("page cache");
-    let written = cache
-        .clone()
-        .minus(gauge(MEM_DIRTY))
-        .or(cache)
-        .named("cache that is not dirty");
-    written
-        .clone()
-        .minus(gauge(MEM_WRITEBACK))
-        .or(written)
-        .named("clean cache")
+    let cache = page_cache().or(gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)])).named("page cache");
+    let written = cache.clone().minus(gauge(MEM_DIRTY)).or(cache).named("cache that is not dirty");
+    written.clone().minus(gauge(MEM_WRITEBACK)).or(written).named("clean cache")
 }
 
 /// Clean page cache plus reclaimable slab.
 fn given_back() -> Reading<Bytes> {
-    clean()
-        .plus([gauge(MEM_SLAB_RECLAIMABLE)])
-        .named("droppable cache")
+    clean().plus([gauge(MEM_SLAB_RECLAIMABLE)]).named("droppable cache")
 }
 
 /// Levels at the end of an incident.
@@ -156,7 +138,10 @@ impl CacheLevels {
                 let text = if self.is_reported {
                     format!("{available} available ({share} of RAM)")
                 } else {
-                    format!("at most {available} in free memory, cache and reclaimable slab ({share} of RAM)")
+                    format!(
+                        "at most {available} in free memory, cache and reclaimable slab ({share} \
+                         of RAM)"
+                    )
                 };
                 finding.shows_from(
                     MEM_AVAILABLE,
@@ -202,7 +187,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "dropped pages were not needed again"
     };
     let title = format!(
-        "{given_back}{of_ram} looks used but is page cache, which the kernel drops on demand{unless}."
+        "{given_back}{of_ram} looks used but is page cache, which the kernel drops on \
+         demand{unless}."
     );
     let finding = RULE
         .found(Severity::Info, title)
@@ -218,9 +204,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .when(shared_is_known, |finding| {
             finding.not("shmem-growth", "shared memory is not counted here")
         })
-        .fix(Fix::say(
-            "Nothing to do. Dropping caches only slows the next reads.",
-        ))
+        .fix(Fix::say("Nothing to do. Dropping caches only slows the next reads."))
         .sure_by_kinds(cx, open)
         .into())
 }
@@ -229,11 +213,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// this growth and free memory are certain to be available.
 fn read_into(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Bytes, Missing> {
     let cache = clean().track(cx)?;
-    let (Some(first), Some(last), Ok(read)) = (
-        cache.at(stretch.first),
-        cache.at(stretch.last),
-        cx.rate(PGPGIN),
-    ) else {
+    let (Some(first), Some(last), Ok(read)) =
+        (cache.at(stretch.first), cache.at(stretch.last), cx.rate(PGPGIN))
+    else {
         return Ok(Bytes::ZERO);
     };
     let read = Bytes::from_f64(read.integral_in(stretch));
@@ -297,10 +279,7 @@ mod tests {
 
     #[test]
     fn clear_on_refaults_little_available_or_little_cache() {
-        clear(
-            RULE,
-            &watched(50, 620, 20, 640).counter(REFAULT_FILE, 5_000),
-        );
+        clear(RULE, &watched(50, 620, 20, 640).counter(REFAULT_FILE, 5_000));
         clear(RULE, &watched(20, 400, 20, 140));
         clear(RULE, &watched(700, 200, 20, 850));
     }

@@ -36,7 +36,8 @@ declare_rule! {
         id: "cache-starved-floor", since: "0.1.0", class: Shortage,
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Anonymous, shared and kernel memory leave hardly any RAM for the page cache.",
-        verify: "memtide check --for 1m during the job: free memory rises above its floor, and less is read from disks",
+        verify: "memtide check --for 1m during the job: free memory rises above its floor, and \
+                 less is read from disks",
         brings_about: &["available-exhaustion", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
@@ -58,18 +59,14 @@ fn trigger() -> Trigger {
     let waits = any![
         stall(PSI_MEMORY_SOME).at_least("memory stalls", PressureWindow::MEMORY),
         disk_waits,
-        refaults_file()
-            .bytes()
-            .at_least("file refaults", READ_AGAIN),
+        refaults_file().bytes().at_least("file refaults", READ_AGAIN),
     ];
     Trigger::on_host(
         LEVEL,
         all![
             gauge(MEM_FREE).at_most("free memory", floor().times(Floor::REACH)),
             page_cache().at_most("page cache", little_cache()),
-            gauge(MEM_AVAILABLE)
-                .at_most("available", ram().share(AVAILABLE))
-                .if_measured(),
+            gauge(MEM_AVAILABLE).at_most("available", ram().share(AVAILABLE)).if_measured(),
             waits,
         ],
     )
@@ -77,9 +74,7 @@ fn trigger() -> Trigger {
 
 /// At most this much page cache counts as starved.
 fn little_cache() -> Reading<Bytes> {
-    ram()
-        .share(LITTLE_CACHE)
-        .max(floor().times(CACHE_FLOOR_MULTIPLE))
+    ram().share(LITTLE_CACHE).max(floor().times(CACHE_FLOOR_MULTIPLE))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -91,11 +86,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("page cache was not measured");
     };
     let is_measured = cx.floor().is_ok();
-    let predicted = if is_measured {
-        ""
-    } else {
-        ", predicted for a host of this size"
-    };
+    let predicted = if is_measured { "" } else { ", predicted for a host of this size" };
     let little = little_cache().track(cx)?.at(index).unwrap_or_default();
     let ram = cx.ram()?;
     let stalls = PressureWindow::during(cx, stretch);
@@ -108,7 +99,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "the floor is predicted; /proc/zoneinfo has the real one"
     };
     let title = format!(
-        "RAM is full: the {free} still free is the kernel's own floor, and only {least} of {ram} is page cache.{}",
+        "RAM is full: the {free} still free is the kernel's own floor, and only {least} of {ram} \
+         is page cache.{}",
         stalls.sentence()
     );
     Ok(RULE
@@ -122,7 +114,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_stalls(&stalls)
         .not("free-low-harmless", format!("only {least} is page cache"))
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap its cgroup."))
-        .fix(Fix::say("Run batch jobs at another hour and capped (systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in the unit file), and pipe data instead of writing intermediate files."))
+        .fix(Fix::say(
+            "Run batch jobs at another hour and capped (systemd-run --scope -p MemoryHigh=512M \
+             COMMAND, or MemoryHigh=512M in the unit file), and pipe data instead of writing \
+             intermediate files.",
+        ))
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, open)
         .sure_at_most(if is_measured { 1.0 } else { 0.75 })
@@ -172,10 +168,7 @@ mod tests {
         let finding = found(RULE, &waiting(host(105, 120, 50), 0, 40));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert_eq!(
-            found(RULE, &waiting(host(105, 120, 50), 60, 0)).severity,
-            Severity::Critical
-        );
+        assert_eq!(found(RULE, &waiting(host(105, 120, 50), 60, 0)).severity, Severity::Critical);
     }
 
     #[test]

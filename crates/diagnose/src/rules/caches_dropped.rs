@@ -70,9 +70,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
 fn rises(cx: &Evidence<'_>) -> impl Iterator<Item = CounterRise> {
     let signals = [DROP_PAGECACHE.id(), DROP_SLAB.id()];
     let timeline = cx.timeline;
-    signals
-        .into_iter()
-        .flat_map(move |signal| host_counter_rises(timeline, signal))
+    signals.into_iter().flat_map(move |signal| host_counter_rises(timeline, signal))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -90,12 +88,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("no cache was dropped");
     }
     let loss = CacheLoss::around(cx, stretch);
-    let lost = loss
-        .lost
-        .map_or_else(String::new, |lost| format!(": page cache fell by {lost}"));
-    let again = loss.read_again.map_or_else(String::new, |(after, _)| {
-        format!(", and {after} were read afterwards")
-    });
+    let lost = loss.lost.map_or_else(String::new, |lost| format!(": page cache fell by {lost}"));
+    let again = loss
+        .read_again
+        .map_or_else(String::new, |(after, _)| format!(", and {after} were read afterwards"));
     let what = match (pages, objects) {
         (_, 0) => "Page cache was",
         (0, _) => "Dentries and inodes were",
@@ -107,7 +103,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .found(Severity::warning_if(costs), title)
         .with(page_cache().track(cx).ok(), |finding, cache| finding.graph("page cache", &cache))
         .when(pages > 0, |finding| finding.shows(DROP_PAGECACHE, Count::new(pages), None, format!("page cache was dropped {}", Count::new(pages).named("time", "times"))))
-        .when(objects > 0, |finding| finding.shows(DROP_SLAB, Count::new(objects), None, format!("dentries and inodes were dropped {}", Count::new(objects).named("time", "times"))))
+        .when(objects > 0, |finding| finding.shows(DROP_SLAB, Count::new(objects), None, format!("dentries \
+                                                            and inodes were dropped {}", Count::new(objects).named("time", "times"))))
         .counts_as("the kernel's counter")
         .with(loss.lost, |finding, lost| {
             let text = format!("page cache fell by {lost}{}", cx.remark_of_ram(lost));
@@ -115,18 +112,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .with(loss.read_again, |finding, (after, before)| {
             let before = before.map_or_else(String::new, |before| format!(", {before} before"));
-            finding.shows(PGPGIN, after, None, format!("{after} read in the seconds after it{before}"))
+            finding.shows(PGPGIN, after, None, format!("{after} read in the seconds after \
+                                                        it{before}"))
         })
         .with(loss.waited, |finding, waited| {
-            finding.shows(PSI_IO_SOME, waited, None, format!("tasks then waited for disks {waited} of the time"))
+            finding.shows(PSI_IO_SOME, waited, None, format!("tasks then waited for disks {waited} \
+                                                            of the time"))
         })
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} was available: nothing was short"))
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} was available: \
+                                                            nothing was short"))
         .with(cx.level(MEM_SLAB_RECLAIMABLE, stretch.last), |finding, slab| {
-            finding.shows(MEM_SLAB_RECLAIMABLE, slab, cx.time(stretch.last), format!("{slab} of dentries, inodes and the like are left"))
+            finding.shows(MEM_SLAB_RECLAIMABLE, slab, cx.time(stretch.last), format!("{slab} of \
+                                                            dentries, inodes and the like are \
+                                                            left"))
         })
         .not("page-cache-thrash", "the kernel was asked to drop the cache; reclaim did not need it")
         .fix(Fix::say("Find the job, and remove it. The kernel log names the process.").inspect("journalctl -k -g drop_caches --no-pager | tail\ngrep -rs drop_caches /etc/cron* /etc/systemd /var/spool/cron /usr/local /opt | head"))
-        .fix(Fix::say("Watch MemAvailable instead of MemFree: page cache is memory that can be had."))
+        .fix(Fix::say("Watch MemAvailable instead of MemFree: page cache is memory that can be \
+                       had."))
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -169,9 +172,7 @@ impl CacheLoss {
         };
         self.lost.is_some_and(much)
             && self.read_again.is_some_and(more)
-            && self
-                .waited
-                .is_some_and(|waited| waited >= PressureWindow::IO)
+            && self.waited.is_some_and(|waited| waited >= PressureWindow::IO)
     }
 }
 
@@ -184,11 +185,7 @@ mod tests {
     /// A host of 1,000 MiB with 500 MiB of cache, of which `lost` MiB go in second 30.
     fn dropping(lost: u64, read_after: u64, waits: u64) -> Case {
         let levels = |before: u64, after: u64| {
-            [
-                vec![Bytes::from_mib(before); 31],
-                vec![Bytes::from_mib(after); 30],
-            ]
-            .concat()
+            [vec![Bytes::from_mib(before); 31], vec![Bytes::from_mib(after); 30]].concat()
         };
         let steps = |before: u64, after: u64| [vec![before; 30], vec![after; 30]].concat();
         Case::over(60)
@@ -216,21 +213,14 @@ mod tests {
         let finding = found(RULE, &dropping(450, 60, 600_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("page cache fell by 450 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("page cache fell by 450 MiB"), "{}", finding.title);
         assert_eq!(times(&finding), [(30, 31)]);
     }
 
     #[test]
     fn informational_if_nothing_is_read_again_or_no_task_waits() {
-        for case in [
-            dropping(450, 1, 600_000),
-            dropping(450, 60, 5_000),
-            dropping(10, 60, 600_000),
-        ] {
+        for case in [dropping(450, 1, 600_000), dropping(450, 60, 5_000), dropping(10, 60, 600_000)]
+        {
             assert_eq!(found(RULE, &case).severity, Severity::Info);
         }
     }
@@ -239,11 +229,7 @@ mod tests {
     fn dentries_and_inodes_alone_are_named() {
         let case = Case::over(60).counter_steps(DROP_SLAB, &in_second(30, 60, 1));
         let finding = found(RULE, &case);
-        assert!(
-            finding.title.starts_with("Dentries and inodes"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.starts_with("Dentries and inodes"), "{}", finding.title);
     }
 
     #[test]
@@ -258,14 +244,8 @@ mod tests {
 
     #[test]
     fn clear_when_cache_goes_with_its_files() {
-        let levels = [
-            vec![Bytes::from_mib(500); 30],
-            vec![Bytes::from_mib(50); 30],
-        ]
-        .concat();
-        let case = Case::over(60)
-            .counter_at(DROP_PAGECACHE, 12)
-            .gauge_steps(MEM_CACHED, &levels);
+        let levels = [vec![Bytes::from_mib(500); 30], vec![Bytes::from_mib(50); 30]].concat();
+        let case = Case::over(60).counter_at(DROP_PAGECACHE, 12).gauge_steps(MEM_CACHED, &levels);
         clear(RULE, &case);
     }
 

@@ -39,7 +39,8 @@ declare_rule! {
     /// - kernel mm/workingset.c: what counts as a refault
     pub(crate) RULE = { id: "cgroup-cache-starved", since: "0.1.0", class: Limit,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "under the same load, neither workingset_refault_file in the cgroup's memory.stat nor max in its memory.events rises",
+        verify: "under the same load, neither workingset_refault_file in the cgroup's memory.stat \
+                 nor max in its memory.events rises",
     }
 }
 
@@ -96,23 +97,42 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(
             waits.severity(),
-            format!("{} re-reads its files (refaults: {refaulted}): its limit of {limit}{remainder}.{host}", capital(&name)),
+            format!(
+                "{} re-reads its files (refaults: {refaulted}): its limit of \
+                 {limit}{remainder}.{host}",
+                capital(&name)
+            ),
         )
         .graph("file refaults", &starved.refaults)
         .counts_as("the cgroup at its limit")
         .and(|finding| starved.shown_in(cx, group, stretch, finding))
-        .with(anon, |finding, anon| finding.shows(CGROUP_ANON, anon, None, format!("{anon} of it is anonymous memory")))
-        .with(cache, |finding, cache| finding.shows(CGROUP_FILE, cache, None, format!("{cache} of it is page cache")))
+        .with(anon, |finding, anon| {
+            finding.shows(CGROUP_ANON, anon, None, format!("{anon} of it is anonymous memory"))
+        })
+        .with(cache, |finding, cache| {
+            finding.shows(CGROUP_FILE, cache, None, format!("{cache} of it is page cache"))
+        })
         .and(|finding| waits.shown_in(finding))
         .with(available, |finding, available| {
             let text = format!("at least {available} available on the host");
-            finding.shows(MEM_AVAILABLE, available, None, text).not("page-cache-thrash", format!("the host had {available} available"))
+            finding
+                .shows(MEM_AVAILABLE, available, None, text)
+                .not("page-cache-thrash", format!("the host had {available} available"))
         })
         .not("oom-cgroup", "nothing was killed; there was page cache to evict")
         .cause(format!("The cgroup needs {needs}, more than its limit of {limit}."))
-        .fix(raised.described(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with a quarter more.")))
-        .affects([Affected::new("cgroup", &group.key, format!("{refaulted} refaulted, limit {limit}"))])
-        .when(cx.facts.cgroup_mode == Some(CgroupMode::V1), |finding| finding.verify(starved.verify_on_v1()))
+        .fix(raised.described(format!(
+            "Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with \
+             a quarter more."
+        )))
+        .affects([Affected::new(
+            "cgroup",
+            &group.key,
+            format!("{refaulted} refaulted, limit {limit}"),
+        )])
+        .when(cx.facts.cgroup_mode == Some(CgroupMode::V1), |finding| {
+            finding.verify(starved.verify_on_v1())
+        })
         .sure_by_kinds(cx, open)
         .into())
 }
@@ -133,9 +153,7 @@ impl Starved {
     fn during(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Result<Self, Missing> {
         let in_cgroup = cx.rate_of(group, CGROUP_REFAULT_FILE).ok();
         let counted = in_cgroup.is_some();
-        let refaults = in_cgroup
-            .map_or_else(|| cx.refaults_file(), Ok)?
-            .to_bytes(cx.page_size()?);
+        let refaults = in_cgroup.map_or_else(|| cx.refaults_file(), Ok)?.to_bytes(cx.page_size()?);
         let limit = cgroups::limit(cx, group, CGROUP_MAX);
         let signal = CGROUP_MAX.def().name;
         Ok(Self {
@@ -169,7 +187,8 @@ impl Starved {
     /// The counters of cgroup v1 that must not rise.
     fn verify_on_v1(&self) -> &'static str {
         if self.counted {
-            "under the same load, neither workingset_refault_file in the cgroup's memory.stat nor its memory.failcnt rises"
+            "under the same load, neither workingset_refault_file in the cgroup's memory.stat nor \
+             its memory.failcnt rises"
         } else {
             "under the same load, the cgroup's memory.failcnt does not rise"
         }
@@ -183,24 +202,17 @@ impl Starved {
         finding: Finding,
     ) -> Finding {
         let (limit, refaulted) = (self.limit, self.refaulted);
-        let by = if self.counted {
-            ""
-        } else {
-            ", counted for the host"
-        };
+        let by = if self.counted { "" } else { ", counted for the host" };
         let text = format!("{refaulted} of files read again after eviction (refaults{by})");
         let full = limit.share(cgroups::AT_LIMIT);
         let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
         finding
             .shows_from(CGROUP_REFAULT_FILE, refaulted, READ_AGAIN, None, text)
             .counts_if(self.counted, "its refaults")
-            .with(
-                current.and_then(|current| current.mean_in(stretch)),
-                |finding, current| {
-                    let text = format!("{current} of the {limit} limit used");
-                    finding.shows_from(CGROUP_CURRENT, current, full, None, text)
-                },
-            )
+            .with(current.and_then(|current| current.mean_in(stretch)), |finding, current| {
+                let text = format!("{current} of the {limit} limit used");
+                finding.shows_from(CGROUP_CURRENT, current, full, None, text)
+            })
             .with(self.hits, |finding, hits| {
                 let text = format!("limit hits: {hits}");
                 finding.shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text)
@@ -266,19 +278,15 @@ impl CgroupWaits {
     }
 
     fn shown_in(&self, finding: Finding) -> Finding {
-        let some = [
-            (CGROUP_PSI_MEMORY_SOME, self.memory, "memory"),
-            (CGROUP_PSI_IO_SOME, self.io, "I/O"),
-        ];
+        let some =
+            [(CGROUP_PSI_MEMORY_SOME, self.memory, "memory"), (CGROUP_PSI_IO_SOME, self.io, "I/O")];
         let remark = self.over.remark();
-        let each = some
-            .into_iter()
-            .fold(finding, |finding, (signal, some, what)| {
-                finding.with(some, |finding, some| {
-                    let text = format!("{what} stalls of the cgroup: some {some}{remark}");
-                    finding.shows_from(signal, some, NOTICED, None, text)
-                })
-            });
+        let each = some.into_iter().fold(finding, |finding, (signal, some, what)| {
+            finding.with(some, |finding, some| {
+                let text = format!("{what} stalls of the cgroup: some {some}{remark}");
+                finding.shows_from(signal, some, NOTICED, None, text)
+            })
+        });
         each.counts_if(self.of_group(), "its stalls")
     }
 }
@@ -312,8 +320,12 @@ mod tests {
     }
 
     fn stalled(case: Case, io: u64) -> Case {
-        case.counter_of(Cgroup, WEB, CGROUP_PSI_IO_SOME, io * 10_000)
-            .counter_of(Cgroup, WEB, CGROUP_PSI_IO_FULL, io * 9_000)
+        case.counter_of(Cgroup, WEB, CGROUP_PSI_IO_SOME, io * 10_000).counter_of(
+            Cgroup,
+            WEB,
+            CGROUP_PSI_IO_FULL,
+            io * 9_000,
+        )
     }
 
     #[test]
@@ -321,11 +333,7 @@ mod tests {
         let finding = found(RULE, &stalled(counted(web(79, 12_000, 200), 12_000), 20));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("leaves 8 MiB for page cache"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("leaves 8 MiB for page cache"), "{}", finding.title);
         let finding = found(RULE, &stalled(counted(web(79, 12_000, 200), 12_000), 60));
         assert_eq!(finding.severity, Severity::Critical);
     }
@@ -342,11 +350,7 @@ mod tests {
         case.facts.cgroup_mode = Some(CgroupMode::V1);
         let finding = found(RULE, &case);
         assert_eq!(finding.confidence.word(), "probable");
-        assert!(
-            finding.verify.contains("memory.failcnt does not rise"),
-            "{}",
-            finding.verify
-        );
+        assert!(finding.verify.contains("memory.failcnt does not rise"), "{}", finding.verify);
         let mut own = counted(web(79, 12_000, 200), 12_000);
         own.facts.cgroup_mode = Some(CgroupMode::V1);
         let verify = found(RULE, &own).verify;
@@ -368,22 +372,13 @@ mod tests {
     #[test]
     fn clear_when_the_kernel_killed_in_the_cgroup() {
         let case = counted(web(79, 12_000, 200), 12_000);
-        clear(
-            RULE,
-            &case.counter_of(Cgroup, WEB, CGROUP_EVENTS_OOM_KILL, 1),
-        );
+        clear(RULE, &case.counter_of(Cgroup, WEB, CGROUP_EVENTS_OOM_KILL, 1));
     }
 
     #[test]
     fn clear_without_limits_and_not_evaluated_without_cgroups() {
-        clear(
-            RULE,
-            &web(79, 0, 0).gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Unlimited),
-        );
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["cgroup.current"]
-        );
+        clear(RULE, &web(79, 0, 0).gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Unlimited));
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["cgroup.current"]);
         let once = Case::once()
             .gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(80)))
             .gauge_of(Cgroup, WEB, CGROUP_CURRENT, Bytes::from_mib(79))
@@ -415,10 +410,7 @@ mod tests {
     fn two_cgroups_are_two_findings() {
         let both = hour(hour(Case::over(3600), WEB, 12_000), "/db", 9000);
         let all = incidents(RULE, &both);
-        let mut keys: Vec<&str> = all
-            .iter()
-            .map(|finding| finding.scope.key.as_str())
-            .collect();
+        let mut keys: Vec<&str> = all.iter().map(|finding| finding.scope.key.as_str()).collect();
         keys.sort_unstable();
         assert_eq!(keys, ["/db", WEB]);
     }

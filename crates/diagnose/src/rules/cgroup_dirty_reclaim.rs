@@ -49,7 +49,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "cgroup-dirty-reclaim", since: "0.1.0", class: Limit,
         trigger: trigger, waits: Memory, story: story,
-        cause: "The levels from which the kernel writes dirty pages are those of the host; a cgroup of v1 has none of its own.",
+        cause: "The levels from which the kernel writes dirty pages are those of the host; a \
+                cgroup of v1 has none of its own.",
         verify: "memtide check --for 1m during the same writes: tasks wait less for memory",
         explained_by: DIRTY_LIMITS,
     }
@@ -77,17 +78,11 @@ fn trigger() -> Trigger {
             rate(ALLOCSTALL)
                 .at_most("allocation stalls", PressureWindow::ALLOCATION_STALLS)
                 .if_measured(),
-            swapped_in()
-                .at_most("swapped in", SWAP_OUT_NOTABLE)
-                .if_measured(),
-            gauge(MEM_AVAILABLE)
-                .at_least("available", ram().share(PLENTY))
-                .if_measured(),
+            swapped_in().at_most("swapped in", SWAP_OUT_NOTABLE).if_measured(),
+            gauge(MEM_AVAILABLE).at_least("available", ram().share(PLENTY)).if_measured(),
             is_far_from_limit(),
             // Writeback of a cgroup contains swap-out.
-            rate(PSWPOUT)
-                .at_most("swapped out", SWAP_OUT_NOTABLE)
-                .if_measured(),
+            rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE).if_measured(),
         ],
     )
 }
@@ -107,9 +102,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if !writes.fill_it() {
         return clear!("{mean} of {name} was unwritten, of a limit of {limit}");
     }
-    let hits = writes
-        .hits
-        .ok_or_else(|| Missing::same_time(CGROUP_EVENTS_MAX.def()))?;
+    let hits = writes.hits.ok_or_else(|| Missing::same_time(CGROUP_EVENTS_MAX.def()))?;
     if hits < LIMIT_HITS {
         return clear!("{name} hit its limit {hits}");
     }
@@ -126,7 +119,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     let share = mean.ratio_of(limit).unwrap_or_default();
     let title = format!(
-        "Writers in {name} wait for the disk: {share} of its limit of {limit} is unwritten data, and a cgroup of v1 that meets its limit waits until the disk has written some.{}",
+        "Writers in {name} wait for the disk: {share} of its limit of {limit} is unwritten data, \
+         and a cgroup of v1 that meets its limit waits until the disk has written some.{}",
         stalls.sentence_beside_a_cgroup()
     );
     let usage = cx.timeline.gauge_of(group, CGROUP_CURRENT);
@@ -142,19 +136,37 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             format!("{mean} of the cgroup dirty or under writeback, of a limit of {limit}"),
         )
         .counts_as("the cgroup's dirty pages")
-        .shows_from(CGROUP_EVENTS_MAX, hits, LIMIT_HITS, None, format!("the cgroup hit its limit {hits}"))
+        .shows_from(
+            CGROUP_EVENTS_MAX,
+            hits,
+            LIMIT_HITS,
+            None,
+            format!("the cgroup hit its limit {hits}"),
+        )
         .counts_as("its limit hits")
         .with(used, |finding, (used, _)| {
             finding.shows(CGROUP_CURRENT, used, None, format!("the cgroup had up to {used}"))
         })
         .shows_stalls(&stalls)
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available on the host"))
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
+            format!("at least {least} available on the host")
+        })
         .not("dirty-throttle", "the host is far from its own limit of dirty pages")
         .with(earlier_writes(cx, stretch, limit), Finding::fix)
-        .fix(remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit)).described("Or raise the limit, if the host has the memory: a larger one is full later, and no limit makes the disk faster."))
-        .fix(Fix::say("Or let the program write around the page cache (O_DIRECT) or call sync_file_range. Cgroup v2 throttles writers of a cgroup before it is full."))
+        .fix(remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit)).described(
+            "Or raise the limit, if the host has the memory: a larger one is full later, and no \
+             limit makes the disk faster.",
+        ))
+        .fix(Fix::say(
+            "Or let the program write around the page cache (O_DIRECT) or call sync_file_range. \
+             Cgroup v2 throttles writers of a cgroup before it is full.",
+        ))
         .affects([Affected::new("cgroup", &group.key, format!("{mean} unwritten, limit {limit}"))])
-        .sure_by_kinds(cx, "cgroup v1 does not count who waited: the stack of a writer (/proc/PID/stack) has reclaim_throttle or folio_wait_writeback")
+        .sure_by_kinds(
+            cx,
+            "cgroup v1 does not count who waited: the stack of a writer (/proc/PID/stack) has \
+             reclaim_throttle or folio_wait_writeback",
+        )
         .sure_at_most(0.75)
         .into())
 }
@@ -170,7 +182,8 @@ fn earlier_writes(cx: &Evidence<'_>, stretch: &Stretch, limit: Bytes) -> Option<
         return None;
     }
     let what = format!(
-        "Let the kernel begin to write before the cgroup is full: at a quarter of {smallest}, the limit. Remove vm.dirty_background_ratio from /etc/sysctl.conf and /etc/sysctl.d/."
+        "Let the kernel begin to write before the cgroup is full: at a quarter of {smallest}, the \
+         limit. Remove vm.dirty_background_ratio from /etc/sysctl.conf and /etc/sysctl.d/."
     );
     Some(Fix::dirty_limits(cx, what, level, None))
 }
@@ -218,9 +231,12 @@ mod tests {
     }
 
     fn writing() -> Case {
-        job(host(Case::over(30), 40), &bursts(30))
-            .counter(PSI_MEMORY_SOME, 180_000)
-            .counter_of(Cgroup, JOB, CGROUP_EVENTS_MAX, 500)
+        job(host(Case::over(30), 40), &bursts(30)).counter(PSI_MEMORY_SOME, 180_000).counter_of(
+            Cgroup,
+            JOB,
+            CGROUP_EVENTS_MAX,
+            500,
+        )
     }
 
     #[test]
@@ -228,13 +244,7 @@ mod tests {
         let finding = found(RULE, &writing());
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "probable");
-        assert!(
-            finding
-                .title
-                .contains("of its limit of 64 MiB is unwritten"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("of its limit of 64 MiB is unwritten"), "{}", finding.title);
         assert_eq!(
             finding.fixes[0].now,
             format!("sysctl -w vm.dirty_background_bytes={}", 16 << 20)
@@ -271,10 +281,7 @@ mod tests {
         clear(RULE, &refaults(5_000));
         found(RULE, &refaults(50));
         // One that reads through its limit drops clean pages at once.
-        found(
-            RULE,
-            &writing().counter_of(Cgroup, other, CGROUP_EVENTS_MAX, 5_000),
-        );
+        found(RULE, &writing().counter_of(Cgroup, other, CGROUP_EVENTS_MAX, 5_000));
     }
 
     #[test]
@@ -282,10 +289,7 @@ mod tests {
         let at = |mib: u64| {
             let case = writing();
             let case = case.gauge(NR_DIRTY_THRESHOLD, Pages::new(1200 * 256));
-            found(
-                RULE,
-                &case.gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(mib * 256)),
-            )
+            found(RULE, &case.gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(mib * 256)))
         };
         let advises = |mib| at(mib).fixes[0].now.contains("dirty_background");
         assert!(advises(17));
@@ -307,9 +311,12 @@ mod tests {
     /// A writer that waits for a slow disk: at the limit all the while, which it hits in bursts, some seconds apart.
     fn on_a_slow_disk(hits: u64) -> Case {
         let hits: Vec<u64> = [hits, 0, 0, 0].into_iter().cycle().take(31).collect();
-        job(host(Case::over(30), 40), &[60; 31])
-            .counter(PSI_MEMORY_SOME, 800_000)
-            .counter_steps_of(Cgroup, JOB, CGROUP_EVENTS_MAX, &hits)
+        job(host(Case::over(30), 40), &[60; 31]).counter(PSI_MEMORY_SOME, 800_000).counter_steps_of(
+            Cgroup,
+            JOB,
+            CGROUP_EVENTS_MAX,
+            &hits,
+        )
     }
 
     #[test]
@@ -324,22 +331,15 @@ mod tests {
         found(RULE, &writing_out());
         clear(RULE, &writing_out().gauge(MEM_AVAILABLE, MIB(300)));
         clear(RULE, &writing_out().counter(ALLOCSTALL, 40));
-        clear(
-            RULE,
-            &writing_out().counter(PSWPIN, 3_000).counter(PSWPOUT, 0),
-        );
+        clear(RULE, &writing_out().counter(PSWPIN, 3_000).counter(PSWPOUT, 0));
         clear(RULE, &writing().counter(PGPGOUT, 10_000));
     }
 
     #[test]
     fn the_limit_of_the_time_counts_and_not_an_earlier_one() {
-        let limits: Vec<Limit> = (0..31)
-            .map(|second| Limit::Bytes(MIB(if second == 0 { 10 } else { 400 })))
-            .collect();
-        clear(
-            RULE,
-            &writing().gauge_steps_of(Cgroup, JOB, CGROUP_MAX, &limits),
-        );
+        let limits: Vec<Limit> =
+            (0..31).map(|second| Limit::Bytes(MIB(if second == 0 { 10 } else { 400 }))).collect();
+        clear(RULE, &writing().gauge_steps_of(Cgroup, JOB, CGROUP_MAX, &limits));
     }
 
     #[test]

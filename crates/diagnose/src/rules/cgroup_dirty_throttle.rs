@@ -44,7 +44,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "cgroup-dirty-throttle", since: "0.1.0", class: Limit,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "A cgroup's dirty limit is a share of the memory that its own limit leaves for files, and its writers are faster than the disk.",
+        cause: "A cgroup's dirty limit is a share of the memory that its own limit leaves for \
+                files, and its writers are faster than the disk.",
         verify: "io.pressure of the cgroup during the same writes: some below 10 %",
         explained_by: DIRTY_LIMITS,
     }
@@ -57,16 +58,12 @@ fn trigger() -> Trigger {
         STALL,
         all![
             own_unwritten().at_least("dirty pages of the cgroup", UNWRITTEN_MIN),
-            own_unwritten().at_least(
-                "dirty pages of the cgroup",
-                level.times(NEAR_OWN_LEVEL.get())
-            ),
+            own_unwritten()
+                .at_least("dirty pages of the cgroup", level.times(NEAR_OWN_LEVEL.get())),
             stall(CGROUP_PSI_IO_SOME).at_least("I/O stalls of the cgroup", NOTICED),
             is_far_from_limit(),
             // A cgroup's writeback contains swap-out.
-            rate(PSWPOUT)
-                .at_most("swapped out", SWAP_OUT_NOTABLE)
-                .if_measured(),
+            rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE).if_measured(),
         ],
     )
 }
@@ -94,26 +91,50 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let waits = waited.time().unwrap_or_default();
     let (knob, signal, max) = binding(cx, group)?;
     let title = format!(
-        "Writers in {name} wait for the disk {waits}: its {max} leave room for only {level} of unwritten data. The host is far from its own limit."
+        "Writers in {name} wait for the disk {waits}: its {max} leave room for only {level} of \
+         unwritten data. The host is far from its own limit."
     );
     Ok(RULE
         .found(Severity::Warning, title)
         .graph("dirty pages of the cgroup", &own_unwritten().track_of(cx, group)?)
-        .shows_from(CGROUP_FILE_DIRTY, dirty, near_level, None, format!("{dirty} of the cgroup dirty or under writeback; its writers are throttled from about {level}"))
+        .shows_from(
+            CGROUP_FILE_DIRTY,
+            dirty,
+            near_level,
+            None,
+            format!(
+                "{dirty} of the cgroup dirty or under writeback; its writers are throttled from \
+                 about {level}"
+            ),
+        )
         .counts_as("the cgroup's dirty pages")
         .shows(signal, max, None, format!("its memory limit is {max}"))
         .with(waited.some, |finding, some| {
             let text = format!("I/O stalls of the cgroup: {}", waited.shares());
-            finding.shows_from(CGROUP_PSI_IO_SOME, some, NOTICED, None, text).counts_as("its I/O stalls")
+            finding
+                .shows_from(CGROUP_PSI_IO_SOME, some, NOTICED, None, text)
+                .counts_as("its I/O stalls")
         })
         .with(limit, |finding, limit| {
-            let text = format!("{host} dirty or under writeback on the host, of a limit of {limit}");
+            let text =
+                format!("{host} dirty or under writeback on the host, of a limit of {limit}");
             finding.shows(NR_DIRTY_THRESHOLD, limit, None, text)
         })
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available on the host"))
-        .not("dirty-throttle", format!("the host has {host} of unwritten data, far below its limit"))
-        .fix(Fix::say("Write less, or to a faster disk: what writes faster than the disk waits with any limit. Smaller vm.dirty_bytes of the host would make the cgroup wait earlier."))
-        .fix(remedy::set_limit(cx, group, knob, remedy::more(max)).described(format!("If it writes in bursts, raise the cgroup's memory limit (it was {max}): its dirty limit grows with it, and a longer burst fits. Start with a quarter more.")))
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
+            format!("at least {least} available on the host")
+        })
+        .not(
+            "dirty-throttle",
+            format!("the host has {host} of unwritten data, far below its limit"),
+        )
+        .fix(Fix::say(
+            "Write less, or to a faster disk: what writes faster than the disk waits with any \
+             limit. Smaller vm.dirty_bytes of the host would make the cgroup wait earlier.",
+        ))
+        .fix(remedy::set_limit(cx, group, knob, remedy::more(max)).described(format!(
+            "If it writes in bursts, raise the cgroup's memory limit (it was {max}): its dirty \
+             limit grows with it, and a longer burst fits. Start with a quarter more."
+        )))
         .affects([Affected::new("cgroup", &group.key, format!("{dirty} unwritten, of {level}"))])
         .sure_by_kinds(cx, "")
         .into())
@@ -128,8 +149,7 @@ fn binding(
     let set = limits
         .into_iter()
         .filter_map(|(knob, signal)| Some((knob, signal, cgroups::limit(cx, group, signal)?)));
-    set.min_by_key(|(_, _, limit)| *limit)
-        .ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))
+    set.min_by_key(|(_, _, limit)| *limit).ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))
 }
 
 #[cfg(test)]
@@ -180,11 +200,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
         // 15 % of 216 MiB.
-        assert!(
-            finding.title.contains("256 MiB leave room for only 32 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("256 MiB leave room for only 32 MiB"), "{}", finding.title);
         assert_eq!(
             finding.fixes[1].now,
             "systemctl set-property --runtime job.service MemoryMax=320M"

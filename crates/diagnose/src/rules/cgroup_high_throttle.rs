@@ -40,8 +40,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "cgroup-high-throttle", since: "0.1.0", class: Limit,
         trigger: trigger, waits: Memory, story: story,
-        cause: "The cgroup uses more than its memory.high, and the kernel cannot reclaim from it fast enough.",
-        verify: "the cgroup's memory.pressure stays below 1 %, and high in its memory.events no longer rises",
+        cause: "The cgroup uses more than its memory.high, and the kernel cannot reclaim from it \
+                fast enough.",
+        verify: "the cgroup's memory.pressure stays below 1 %, and high in its memory.events no \
+                 longer rises",
     }
 }
 
@@ -57,14 +59,11 @@ fn trigger() -> Trigger {
     let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the cgroup", NOTICED);
     let at_high = current().at_least("memory of the cgroup", high(NEAR_LIMIT));
     let above_high = current().at_least("memory of the cgroup", high(ABOVE));
-    let waited = computed_of(
-        "memory stalls of the cgroup before the sample",
-        |cx, group| {
-            let average = PressureAverage::of_one_sample_in(cx, group)
-                .ok_or_else(|| cx.lacks_signal(CGROUP_PSI_MEMORY_SOME.id()))?;
-            Ok(cx.timeline.constant(average.some).cast())
-        },
-    );
+    let waited = computed_of("memory stalls of the cgroup before the sample", |cx, group| {
+        let average = PressureAverage::of_one_sample_in(cx, group)
+            .ok_or_else(|| cx.lacks_signal(CGROUP_PSI_MEMORY_SOME.id()))?;
+        Ok(cx.timeline.constant(average.some).cast())
+    });
     let waited = waited.at_least("memory stalls of the cgroup", NOTICED);
     Trigger::on(
         Subjects::Each(Entity::Cgroup, has_high),
@@ -81,19 +80,16 @@ fn has_high(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let Some(throttled) = Throttled::during(cx, group, stretch) else {
-        return clear!(
-            "{} did not exceed its memory.high",
-            cgroups::called(cx, group)
-        );
+        return clear!("{} did not exceed its memory.high", cgroups::called(cx, group));
     };
     let Throttled { high, used, events } = throttled;
     let share = |signal| cgroups::stalled(cx, group, signal, stretch);
     let signals = [CGROUP_PSI_MEMORY_SOME, CGROUP_PSI_MEMORY_FULL];
     let waited = PressureAverage::of_one_sample_in(cx, group)
         .map_or_else(|| Waited::during(stretch, signals, share), Waited::averaged);
-    let waits = waited.clause().map_or_else(String::new, |(did, time)| {
-        format!(", and its tasks {did} {time}")
-    });
+    let waits = waited
+        .clause()
+        .map_or_else(String::new, |(did, time)| format!(", and its tasks {did} {time}"));
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
     let open = match waited.some {
@@ -107,28 +103,57 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         capital(&name)
     );
     let stalled = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME);
-    let is_short = |available: Bytes| {
-        cx.ram()
-            .is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE))
-    };
+    let is_short =
+        |available: Bytes| cx.ram().is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE));
     Ok(RULE
         .found(Severity::critical_if(waited.is_standstill()), title)
-        .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("memory.high exceeded {events} times"))
-        .shows_from(CGROUP_CURRENT, used, high.share(NEAR_LIMIT), None, format!("the cgroup uses {used}{}", if cx.is_single_sample() { "" } else { " on average" }))
+        .shows_from(
+            CGROUP_EVENTS_HIGH,
+            events,
+            Count::new(1),
+            None,
+            format!("memory.high exceeded {events} times"),
+        )
+        .shows_from(
+            CGROUP_CURRENT,
+            used,
+            high.share(NEAR_LIMIT),
+            None,
+            format!(
+                "the cgroup uses {used}{}",
+                if cx.is_single_sample() { "" } else { " on average" }
+            ),
+        )
         .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"))
         .counts_as("the cgroup's high events")
         .with(waited.some, |finding, some| {
             let text = format!("memory stalls of the cgroup: {}", waited.shares());
-            finding.shows_from(CGROUP_PSI_MEMORY_SOME, some, NOTICED, None, text).counts_as("its memory stalls")
+            finding
+                .shows_from(CGROUP_PSI_MEMORY_SOME, some, NOTICED, None, text)
+                .counts_as("its memory stalls")
         })
-        .with(stalled, |finding, stalled| finding.graph("memory stalls of the cgroup", &stalled.to_share()))
-        .with(available, |finding, available| finding.shows(MEM_AVAILABLE, available, None, format!("at least {available} available on the host")))
+        .with(stalled, |finding, stalled| {
+            finding.graph("memory stalls of the cgroup", &stalled.to_share())
+        })
+        .with(available, |finding, available| {
+            finding.shows(
+                MEM_AVAILABLE,
+                available,
+                None,
+                format!("at least {available} available on the host"),
+            )
+        })
         .with(available.filter(|available| !is_short(*available)), |finding, available| {
-            let why = format!("the host had {available} available; its memory stalls come from the cgroup");
+            let why = format!(
+                "the host had {available} available; its memory stalls come from the cgroup"
+            );
             finding.not("available-exhaustion", why)
         })
         .not("oom-cgroup", "memory.high throttles; it does not kill")
-        .fix(raised.described(format!("Raise memory.high (it was {high}) above what the cgroup needs, or make the program smaller. Start with a quarter more.")))
+        .fix(raised.described(format!(
+            "Raise memory.high (it was {high}) above what the cgroup needs, or make the program \
+             smaller. Start with a quarter more."
+        )))
         .affects([Affected::new("cgroup", &group.key, format!("{used} of memory.high {high}"))])
         .sure_by_kinds(cx, open)
         .into())
@@ -178,8 +203,12 @@ mod tests {
     }
 
     fn stalled(case: Case, key: &str, percent: u64) -> Case {
-        case.counter_of(Cgroup, key, CGROUP_PSI_MEMORY_SOME, percent * 10_000)
-            .counter_of(Cgroup, key, CGROUP_PSI_MEMORY_FULL, percent * 9_500)
+        case.counter_of(Cgroup, key, CGROUP_PSI_MEMORY_SOME, percent * 10_000).counter_of(
+            Cgroup,
+            key,
+            CGROUP_PSI_MEMORY_FULL,
+            percent * 9_500,
+        )
     }
 
     #[test]
@@ -189,11 +218,7 @@ mod tests {
         assert_eq!(finding.confidence.word(), "confirmed");
         assert!(finding.title.contains("/app"));
         assert!(finding.title.contains("486 MiB available"));
-        assert!(
-            finding.fixes[0]
-                .now
-                .contains("/sys/fs/cgroup/app/memory.high")
-        );
+        assert!(finding.fixes[0].now.contains("/sys/fs/cgroup/app/memory.high"));
     }
 
     #[test]
@@ -223,12 +248,7 @@ mod tests {
     fn one_sample_with_the_kernels_averages_is_enough() {
         let case = |percent: u64| {
             Case::once()
-                .gauge_of(
-                    Cgroup,
-                    "/app",
-                    CGROUP_HIGH,
-                    Limit::Bytes(Bytes::from_mib(80)),
-                )
+                .gauge_of(Cgroup, "/app", CGROUP_HIGH, Limit::Bytes(Bytes::from_mib(80)))
                 .gauge_of(Cgroup, "/app", CGROUP_CURRENT, Bytes::from_mib(80))
                 .counter_of(Cgroup, "/app", CGROUP_EVENTS_HIGH, 423_774)
                 .gauge_of(
@@ -251,10 +271,7 @@ mod tests {
 
     #[test]
     fn probable_without_the_cgroups_pressure() {
-        assert_eq!(
-            found(RULE, &group("/app", 90, 17)).confidence.word(),
-            "probable"
-        );
+        assert_eq!(found(RULE, &group("/app", 90, 17)).confidence.word(), "probable");
     }
 
     #[test]
@@ -270,9 +287,6 @@ mod tests {
         let unlimited =
             group("/app", 90, 0).gauge_of(Cgroup, "/app", CGROUP_HIGH, Limit::Unlimited);
         clear(RULE, &unlimited);
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["cgroup.current"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["cgroup.current"]);
     }
 }

@@ -35,8 +35,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "cgroup-kmem-large", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        cause: "The kernel charges what it allocates for a cgroup to it, and cannot reclaim these kinds.",
-        verify: "the cgroup's memory.stat: kernel - slab_reclaimable + sock is below 25 % of its limit",
+        cause: "The kernel charges what it allocates for a cgroup to it, and cannot reclaim these \
+                kinds.",
+        verify: "the cgroup's memory.stat: kernel - slab_reclaimable + sock is below 25 % of its \
+                 limit",
         brings_about: &["cgroup-high-throttle", "cgroup-cache-starved", "oom-cgroup"],
     }
 }
@@ -47,16 +49,10 @@ const KERNEL_SHARE: Ratio = Ratio::from_percent(25.0);
 /// Kernel memory of a cgroup that cannot be reclaimed, with its socket buffers. Kernels before 5.18 have no sum of it.
 fn kernel() -> Reading<Bytes> {
     let objects = gauge(CGROUP_SLAB_UNRECLAIMABLE);
-    let parts = objects.plus([
-        gauge(CGROUP_PAGETABLES),
-        gauge(CGROUP_KERNEL_STACK),
-        gauge(CGROUP_PERCPU),
-    ]);
+    let parts =
+        objects.plus([gauge(CGROUP_PAGETABLES), gauge(CGROUP_KERNEL_STACK), gauge(CGROUP_PERCPU)]);
     let whole = gauge(CGROUP_KERNEL).minus(gauge(CGROUP_SLAB_RECLAIMABLE));
-    whole
-        .or(parts)
-        .named("cgroup kernel objects")
-        .plus([gauge(CGROUP_SOCK)])
+    whole.or(parts).named("cgroup kernel objects").plus([gauge(CGROUP_SOCK)])
 }
 
 fn trigger() -> Trigger {
@@ -64,10 +60,7 @@ fn trigger() -> Trigger {
     Trigger::on(
         Subjects::each_cgroup(),
         LEVEL,
-        all![
-            cgroups::is_nearly_full(),
-            kernel().at_least("kernel memory of the cgroup", least),
-        ],
+        all![cgroups::is_nearly_full(), kernel().at_least("kernel memory of the cgroup", least),],
     )
 }
 
@@ -76,22 +69,21 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let track = kernel().track_of(cx, group)?;
     let limits = cgroups::tightest().track_of(cx, group)?;
     let name = cgroups::called(cx, group);
-    let Some(((most, index), limit)) = track
-        .max_in(stretch)
-        .and_then(|most| Some((most, limits.at(most.1)?)))
+    let Some(((most, index), limit)) =
+        track.max_in(stretch).and_then(|most| Some((most, limits.at(most.1)?)))
     else {
         return clear!("kernel memory of {name} was not measured");
     };
     let kinds = kinds(cx, group, index);
-    let mostly = kinds.first().map_or_else(String::new, |(_, what, size)| {
-        format!(", {size} of it {what}")
-    });
+    let mostly =
+        kinds.first().map_or_else(String::new, |(_, what, size)| format!(", {size} of it {what}"));
     let share = most.ratio_of(limit).unwrap_or_default();
     let harm = LimitHarm::during(cx, group, stretch);
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
     let title = format!(
-        "{} is nearly full of memory that cannot be dropped, and {most} ({share} of its limit of {limit}) is kernel memory{mostly}.{host}",
+        "{} is nearly full of memory that cannot be dropped, and {most} ({share} of its limit of \
+         {limit}) is kernel memory{mostly}.{host}",
         capital(&name)
     );
     let anon = cx.timeline.at_of(group, CGROUP_ANON, index);
@@ -111,12 +103,25 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         finding.shows(*signal, *size, cx.time(index), format!("{what}: {size}"))
     });
     Ok(shown
-        .with(anon, |finding, anon| finding.shows(CGROUP_ANON, anon, cx.time(index), format!("anonymous memory: {anon}")))
+        .with(anon, |finding, anon| {
+            finding.shows(CGROUP_ANON, anon, cx.time(index), format!("anonymous memory: {anon}"))
+        })
         .and(|finding| harm.shown_in(finding))
         .not("cgroup-cache-starved", "page cache and reclaimable objects are not counted here")
-        .fix(raised.described(format!("Raise its limit (it was {limit}); the kernel needs this memory for what the service does. Start with a quarter more.")))
-        .fix(Fix::say("Reduce the largest kind: page tables by huge pages or fewer processes, stacks by smaller thread pools, socket buffers by reading and closing connections, objects by closing files and watches."))
-        .affects([Affected::new("cgroup", &group.key, format!("{most} of kernel memory, limit {limit}"))])
+        .fix(raised.described(format!(
+            "Raise its limit (it was {limit}); the kernel needs this memory for what the service \
+             does. Start with a quarter more."
+        )))
+        .fix(Fix::say(
+            "Reduce the largest kind: page tables by huge pages or fewer processes, stacks by \
+             smaller thread pools, socket buffers by reading and closing connections, objects by \
+             closing files and watches.",
+        ))
+        .affects([Affected::new(
+            "cgroup",
+            &group.key,
+            format!("{most} of kernel memory, limit {limit}"),
+        )])
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -177,11 +182,7 @@ mod tests {
         let finding = found(RULE, &hitting(group(20, 500), 3));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("250 MiB of it page tables"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("250 MiB of it page tables"), "{}", finding.title);
         assert_eq!(
             finding.fixes[0].now,
             "systemctl set-property --runtime db.service MemoryMax=1250M"
@@ -235,9 +236,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_cgroups() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["cgroup.current"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["cgroup.current"]);
     }
 }

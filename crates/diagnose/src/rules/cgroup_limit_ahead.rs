@@ -124,7 +124,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let words = part.words();
     let title = format!(
-        "{} meets its limit of {limit} in {left} if it goes on like this: its {words} rose in a line from {} to {} in {}, {}.",
+        "{} meets its limit of {limit} in {left} if it goes on like this: its {words} rose in a \
+         line from {} to {} in {}, {}.",
         capital(&name),
         growth.from,
         growth.to,
@@ -188,12 +189,7 @@ mod tests {
             })
             .collect();
         Case::over(seconds)
-            .gauge_of(
-                Cgroup,
-                APP,
-                CGROUP_MAX,
-                Limit::Bytes(Bytes::from_mib(limit)),
-            )
+            .gauge_of(Cgroup, APP, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(limit)))
             .gauge_steps_of(Cgroup, APP, CGROUP_CURRENT, &sizes)
             .gauge_steps_of(Cgroup, APP, CGROUP_ANON, &sizes)
     }
@@ -217,14 +213,8 @@ mod tests {
             let rate = growth.growth.rate.unwrap().rate.get() / 1048576.0;
             let left = growth.limit_in().unwrap().as_secs_f64();
             let really = (limit as f64 - begins - per_second * 90.0) / per_second;
-            assert!(
-                (rate / per_second - 1.0).abs() < 0.1,
-                "leak {seed}: {rate} of {per_second}"
-            );
-            assert!(
-                (left / really - 1.0).abs() < 0.2,
-                "leak {seed}: {left} of {really}"
-            );
+            assert!((rate / per_second - 1.0).abs() < 0.1, "leak {seed}: {rate} of {per_second}");
+            assert!((left / really - 1.0).abs() < 0.2, "leak {seed}: {left} of {really}");
         }
     }
 
@@ -248,11 +238,7 @@ mod tests {
     fn a_leak_is_a_warning_with_its_pace() {
         let finding = found(RULE, &app(120, 500, 2.0, 1, |at| 100.0 + at));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.title.contains("60 MiB a minute"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("60 MiB a minute"), "{}", finding.title);
         assert_ne!(finding.confidence.word(), "confirmed");
     }
 

@@ -35,7 +35,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "cgroup-shmem-large", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        cause: "Files in tmpfs and shared segments are charged to the cgroup that wrote them, until they are removed.",
+        cause: "Files in tmpfs and shared segments are charged to the cgroup that wrote them, \
+                until they are removed.",
         verify: "the cgroup's memory.stat: shmem is below half of its limit",
         brings_about: &["cgroup-high-throttle", "cgroup-cache-starved", "oom-cgroup"],
     }
@@ -61,9 +62,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let shmem = cx.gauge_of(group, CGROUP_SHMEM)?;
     let limits = cgroups::tightest().track_of(cx, group)?;
     let name = cgroups::called(cx, group);
-    let Some(((most, index), limit)) = shmem
-        .max_in(stretch)
-        .and_then(|most| Some((most, limits.at(most.1)?)))
+    let Some(((most, index), limit)) =
+        shmem.max_in(stretch).and_then(|most| Some((most, limits.at(most.1)?)))
     else {
         return clear!("shared memory of {name} was not measured");
     };
@@ -80,22 +80,52 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
     let title = format!(
-        "{} is nearly full, and {most} ({share} of its limit of {limit}) is tmpfs files or shared memory: {only}.{host}",
+        "{} is nearly full, and {most} ({share} of its limit of {limit}) is tmpfs files or shared \
+         memory: {only}.{host}",
         capital(&name)
     );
     let raised = remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit));
     Ok(RULE
         .found(Severity::warning_if(harm.is_felt()), title)
         .graph("shared memory of the cgroup", &shmem)
-        .shows_from(CGROUP_SHMEM, most, limit.share(SHMEM_SHARE), cx.time(index), format!("shared memory and tmpfs of the cgroup: {most}"))
+        .shows_from(
+            CGROUP_SHMEM,
+            most,
+            limit.share(SHMEM_SHARE),
+            cx.time(index),
+            format!("shared memory and tmpfs of the cgroup: {most}"),
+        )
         .counts_as("the cgroup's shared memory")
-        .with(at(CGROUP_ANON), |finding, anon| finding.shows(CGROUP_ANON, anon, cx.time(index), format!("anonymous memory: {anon}")))
-        .with(at(CGROUP_SWAP_CURRENT), |finding, swapped| finding.shows(CGROUP_SWAP_CURRENT, swapped, cx.time(index), format!("in swap: {swapped}")))
+        .with(at(CGROUP_ANON), |finding, anon| {
+            finding.shows(CGROUP_ANON, anon, cx.time(index), format!("anonymous memory: {anon}"))
+        })
+        .with(at(CGROUP_SWAP_CURRENT), |finding, swapped| {
+            finding.shows(
+                CGROUP_SWAP_CURRENT,
+                swapped,
+                cx.time(index),
+                format!("in swap: {swapped}"),
+            )
+        })
         .and(|finding| harm.shown_in(finding))
         .not("cgroup-cache-starved", "page cache is not counted here; this cannot be dropped")
-        .fix(Fix::say("Find the files (in the mount namespace of the service) and the segments, and remove what is not needed.").inspect("df -h -t tmpfs\nipcs -m"))
-        .fix(raised.described(format!("Raise its limit (it was {limit}) if the files are needed. Start with a quarter more. A size limit on the volume (size=, sizeLimit) fails a write instead of killing the service.")))
-        .affects([Affected::new("cgroup", &group.key, format!("{most} of shared memory, limit {limit}"))])
+        .fix(
+            Fix::say(
+                "Find the files (in the mount namespace of the service) and the segments, and \
+                 remove what is not needed.",
+            )
+            .inspect("df -h -t tmpfs\nipcs -m"),
+        )
+        .fix(raised.described(format!(
+            "Raise its limit (it was {limit}) if the files are needed. Start with a quarter more. \
+             A size limit on the volume (size=, sizeLimit) fails a write instead of killing the \
+             service."
+        )))
+        .affects([Affected::new(
+            "cgroup",
+            &group.key,
+            format!("{most} of shared memory, limit {limit}"),
+        )])
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -130,11 +160,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("70 % of its limit"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("70 % of its limit"), "{}", finding.title);
         assert_eq!(found(RULE, &pod(990, 20, 700)).severity, Severity::Info);
     }
 
@@ -157,10 +183,7 @@ mod tests {
         clear(RULE, &pod(990, 600, 300));
         // A database: shared buffers of 40 %, and page cache up to the limit.
         clear(RULE, &pod(990, 450, 400));
-        clear(
-            RULE,
-            &pod(990, 20, 100).gauge_of(Cgroup, POD, CGROUP_KERNEL, MIB(600)),
-        );
+        clear(RULE, &pod(990, 20, 100).gauge_of(Cgroup, POD, CGROUP_KERNEL, MIB(600)));
     }
 
     #[test]
@@ -185,9 +208,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_cgroups() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["cgroup.current"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["cgroup.current"]);
     }
 }

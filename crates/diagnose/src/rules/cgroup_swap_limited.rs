@@ -31,7 +31,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "cgroup-swap-limited", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        cause: "The cgroup has more anonymous memory than its limits of memory and swap hold together.",
+        cause: "The cgroup has more anonymous memory than its limits of memory and swap hold \
+                together.",
         verify: "memory.swap.current of the cgroup stays below 95 % of memory.swap.max",
         brings_about: &["cgroup-cache-starved", "cgroup-high-throttle", "oom-cgroup"],
     }
@@ -75,13 +76,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("{name} used its swap, but the host has only {free} of swap left");
     }
     let limit = cgroups::tightest().track_of(cx, group)?.at(index);
-    let of_limit = limit.map_or_else(String::new, |limit| {
-        format!(" below its memory limit of {limit}")
-    });
+    let of_limit =
+        limit.map_or_else(String::new, |limit| format!(" below its memory limit of {limit}"));
     let harm = LimitHarm::during(cx, group, stretch);
-    let left = free.map_or_else(String::new, |free| {
-        format!(" The host has {free} of free swap.")
-    });
+    let left = free.map_or_else(String::new, |free| format!(" The host has {free} of free swap."));
     let title = format!(
         "{} has used up its swap limit of {most} and has no room{of_limit}.{left}",
         capital(&name)
@@ -91,14 +89,38 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(harm.is_felt()), title)
         .graph("swap of the cgroup", &swap)
-        .shows_from(CGROUP_SWAP_CURRENT, used, most.share(USED_UP), cx.time(index), format!("{used} of the swap limit of {most} used"))
+        .shows_from(
+            CGROUP_SWAP_CURRENT,
+            used,
+            most.share(USED_UP),
+            cx.time(index),
+            format!("{used} of the swap limit of {most} used"),
+        )
         .counts_as("its swap limit")
-        .with(at(CGROUP_CURRENT), |finding, current| finding.shows(CGROUP_CURRENT, current, cx.time(index), format!("{current} of memory used")))
-        .with(at(CGROUP_ANON), |finding, anon| finding.shows(CGROUP_ANON, anon, cx.time(index), format!("anonymous memory: {anon}")))
+        .with(at(CGROUP_CURRENT), |finding, current| {
+            finding.shows(
+                CGROUP_CURRENT,
+                current,
+                cx.time(index),
+                format!("{current} of memory used"),
+            )
+        })
+        .with(at(CGROUP_ANON), |finding, anon| {
+            finding.shows(CGROUP_ANON, anon, cx.time(index), format!("anonymous memory: {anon}"))
+        })
         .and(|finding| harm.shown_in(finding))
-        .with(free, |finding, free| finding.not("swap-full", format!("the host had {free} of free swap")))
-        .with(raised, |finding, raised| finding.fix(raised.described("Raise its memory limit, if the host has the memory. Start with a quarter more.")))
-        .fix(Fix::say("Or let it swap more: MemorySwapMax= in its unit, memory.swap.max of the cgroup. It then waits instead of being killed."))
+        .with(free, |finding, free| {
+            finding.not("swap-full", format!("the host had {free} of free swap"))
+        })
+        .with(raised, |finding, raised| {
+            finding.fix(raised.described(
+                "Raise its memory limit, if the host has the memory. Start with a quarter more.",
+            ))
+        })
+        .fix(Fix::say(
+            "Or let it swap more: MemorySwapMax= in its unit, memory.swap.max of the cgroup. It \
+             then waits instead of being killed.",
+        ))
         .affects([Affected::new("cgroup", &group.key, format!("{used} of swap, limit {most}"))])
         .sure_by_kinds(cx, "")
         .into())
@@ -176,9 +198,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_cgroups() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["cgroup.swap_current"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["cgroup.swap_current"]);
     }
 }

@@ -33,7 +33,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "cma-reserved", since: "0.1.0", class: Setting,
         trigger: trigger, waits: Memory, story: story,
-        cause: "CMA areas are larger than what movable pages fill, and the kernel's own allocations may not use them.",
+        cause: "CMA areas are larger than what movable pages fill, and the kernel's own \
+                allocations may not use them.",
         verify: "memtide check --for 1m at the same load: memory stalls below 1 %",
         brings_about: &["direct-reclaim-stall", "kswapd-saturated"],
         explained_by: &[Explains::Maybe(KERNEL_CMDLINE)],
@@ -75,21 +76,35 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let kept = floor().track(cx)?.at(index).unwrap_or_default();
     let stalls = PressureWindow::during(cx, stretch);
     let title = format!(
-        "{cma} of the free memory lies in CMA areas, which the kernel cannot use for itself; outside them {least} is free, and tasks wait for it.{}",
+        "{cma} of the free memory lies in CMA areas, which the kernel cannot use for itself; \
+         outside them {least} is free, and tasks wait for it.{}",
         stalls.sentence()
     );
     Ok(RULE
         .found(Severity::critical_if(stalls.standstill()), title)
         .graph("free memory outside CMA areas", &track)
-        .shows_below(Computed(MEM_FREE), least, kept, cx.time(index), format!("MemFree without CmaFree is {least}; the kernel keeps {kept} free"))
+        .shows_below(
+            Computed(MEM_FREE),
+            least,
+            kept,
+            cx.time(index),
+            format!("MemFree without CmaFree is {least}; the kernel keeps {kept} free"),
+        )
         .counts_as("free memory outside CMA areas")
         .shows_from(MEM_CMA_FREE, cma, edge, cx.time(index), format!("{cma} is free in CMA areas"))
-        .with(cx.level(MEM_CMA_TOTAL, index), |finding, all| finding.shows(MEM_CMA_TOTAL, all, None, format!("CMA areas have {all}")))
+        .with(cx.level(MEM_CMA_TOTAL, index), |finding, all| {
+            finding.shows(MEM_CMA_TOTAL, all, None, format!("CMA areas have {all}"))
+        })
         .and(|finding| stalls.shown_in(finding))
         .counts_if(stalls.for_memory(), "memory stalls")
         .shows_available(cx, stretch)
-        .fix(Fix::say("See how the areas are set and who uses them.").inspect("grep Cma /proc/meminfo\ncat /proc/cmdline\njournalctl -k -g 'cma:' --no-pager"))
-        .fix(Fix::say("Make the area smaller: cma= on the kernel's command line or its size in the device tree; it takes effect at the next boot."))
+        .fix(Fix::say("See how the areas are set and who uses them.").inspect(
+            "grep Cma /proc/meminfo\ncat /proc/cmdline\njournalctl -k -g 'cma:' --no-pager",
+        ))
+        .fix(Fix::say(
+            "Make the area smaller: cma= on the kernel's command line or its size in the device \
+             tree; it takes effect at the next boot.",
+        ))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }

@@ -72,25 +72,21 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     if let Some(available) = little_available(cx, stretch) {
         return clear!(
-            "{failures} of {attempts} compactions failed with {available} available: the host is short of memory, fragmented or not"
+            "{failures} of {attempts} compactions failed with {available} available: the host is \
+             short of memory, fragmented or not"
         );
     }
     let waits = PressureWindow::during(cx, stretch);
     let fallbacks = cx.mean_rate(THP_FAULT_FALLBACK, stretch);
     let title = format!(
-        "Tasks wait while memory is compacted into large free blocks: {failures} of {attempts} attempts failed in {}.",
+        "Tasks wait while memory is compacted into large free blocks: {failures} of {attempts} \
+         attempts failed in {}.",
         stretch.duration()
     );
     let finding = RULE
         .found(Severity::warning_if(waits.any()), title)
         .graph("compaction stalls", &stalls)
-        .shows_from(
-            COMPACT_STALL,
-            rate,
-            STALLS,
-            None,
-            format!("compaction stalls: {rate}"),
-        )
+        .shows_from(COMPACT_STALL, rate, STALLS, None, format!("compaction stalls: {rate}"))
         .counts_as("compaction stalls")
         .shows_from(
             Computed(COMPACT_FAIL),
@@ -100,14 +96,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             format!("{failures} of {attempts} attempts failed ({failed})"),
         )
         .counts_as("failed attempts")
-        .with(
-            fallbacks.filter(|rate| rate.get() > 0.0),
-            |finding, fallbacks| {
-                let text =
-                    format!("{fallbacks} page faults got small pages instead of a huge page");
-                finding.shows(THP_FAULT_FALLBACK, fallbacks, None, text)
-            },
-        )
+        .with(fallbacks.filter(|rate| rate.get() > 0.0), |finding, fallbacks| {
+            let text = format!("{fallbacks} page faults got small pages instead of a huge page");
+            finding.shows(THP_FAULT_FALLBACK, fallbacks, None, text)
+        })
         .shows_mean(cx, COMPACT_MIGRATE_SCANNED, stretch, |scanned| {
             format!("compaction scanned {scanned}")
         })
@@ -138,8 +130,16 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
         )),
     };
     match cx.number(COMPACTION_PROACTIVENESS) {
-        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd make large blocks in advance.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
-        _ => finding.fix(Fix::say("Reserve huge pages at boot, before memory is fragmented: hugepages= on the kernel command line.")),
+        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(
+            cx,
+            "Let kcompactd make large blocks in advance.",
+            COMPACTION_PROACTIVENESS,
+            PROACTIVENESS,
+        )),
+        _ => finding.fix(Fix::say(
+            "Reserve huge pages at boot, before memory is fragmented: hugepages= on the kernel \
+             command line.",
+        )),
     }
 }
 
@@ -150,9 +150,7 @@ mod tests {
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME};
 
     fn compacting(stalls: u64, failures: u64) -> Case {
-        Case::over(30)
-            .counter(COMPACT_STALL, stalls)
-            .counter(COMPACT_FAIL, failures)
+        Case::over(30).counter(COMPACT_STALL, stalls).counter(COMPACT_FAIL, failures)
     }
 
     #[test]
@@ -182,18 +180,14 @@ mod tests {
     fn clear_after_a_burst_of_one_second() {
         let mut steps = vec![0; 30];
         steps[4] = 400;
-        let case = Case::over(30)
-            .counter_steps(COMPACT_STALL, &steps)
-            .counter_steps(COMPACT_FAIL, &steps);
+        let case =
+            Case::over(30).counter_steps(COMPACT_STALL, &steps).counter_steps(COMPACT_FAIL, &steps);
         clear(RULE, &case);
     }
 
     #[test]
     fn not_evaluated_without_the_counters() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["vm.compact_stall"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["vm.compact_stall"]);
     }
 
     #[test]

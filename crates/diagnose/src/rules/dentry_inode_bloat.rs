@@ -37,7 +37,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "dentry-inode-bloat", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "A program walks very many files (updatedb, find, a backup), or keeps looking up files that do not exist.",
+        cause: "A program walks very many files (updatedb, find, a backup), or keeps looking up \
+                files that do not exist.",
         verify: "SReclaimable stays level under the same load",
         explained_by: &[Explains::Maybe(VFS_CACHE_PRESSURE)],
     }
@@ -55,9 +56,7 @@ const SCANNED: PerSecond<Count> = PerSecond::new(1_000.0);
 const NEGATIVE: f64 = 0.5;
 
 fn trigger() -> Trigger {
-    let rise = computed("reclaimable_slab_rise", |cx| {
-        Ok(heights(cx, &reclaimable().track(cx)?))
-    });
+    let rise = computed("reclaimable_slab_rise", |cx| Ok(heights(cx, &reclaimable().track(cx)?)));
     let rises = all![
         rise.at_least("rise of reclaimable slab", Rise::least(RISE)),
         reclaimable().at_least("reclaimable slab", Rise::least(RISE)),
@@ -79,9 +78,7 @@ fn is_large() -> Predicate {
 }
 
 fn large() -> Reading<Bytes> {
-    ram()
-        .share(CACHE_SHARE_LARGE)
-        .or(Reading::constant(LARGE_UNKNOWN_RAM))
+    ram().share(CACHE_SHARE_LARGE).or(Reading::constant(LARGE_UNKNOWN_RAM))
 }
 
 /// Steady rises and jumps both count.
@@ -96,10 +93,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some((level, at)) = track.max_in(stretch) else {
         return clear!("reclaimable slab was not measured");
     };
-    let caches: Vec<_> = slab::caches(cx, stretch.last)
-        .into_iter()
-        .filter(slab::SlabCache::is_of_files)
-        .collect();
+    let caches: Vec<_> =
+        slab::caches(cx, stretch.last).into_iter().filter(slab::SlabCache::is_of_files).collect();
     let least = Rise::at_least(cx, RISE);
     let rise = Rise::seen(&track, least).max_by_key(Rise::by);
     let hurts = hurts(cx, stretch);
@@ -115,13 +110,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(rise.as_ref(), |finding, rise| {
             let text = format!("SReclaimable rose from {} to {}", rise.from, rise.to);
             finding
-                .shows_from(
-                    MEM_SLAB_RECLAIMABLE,
-                    rise.by(),
-                    least,
-                    Some(rise.stretch.to),
-                    text,
-                )
+                .shows_from(MEM_SLAB_RECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text)
                 .counts_as("a rise")
         })
         .shows_level(
@@ -133,15 +122,26 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         )
         .counts_if(!caches.is_empty(), "slab caches")
         .counts_once_if(!is_counted || of_ram.is_empty());
-    let open = if caches.is_empty() {
-        "slab caches (root) would show which objects they are"
-    } else {
-        ""
-    };
+    let open =
+        if caches.is_empty() { "slab caches (root) would show which objects they are" } else { "" };
     Ok(contents_shown_in(finding, cx, &caches, at)
-        .when(is_counted, |finding| finding.not("slab-leak", "the kernel counts these objects as reclaimable"))
-        .fix(Fix::say("Nothing to do unless tasks wait. To find the cause, look for the process that reads directories while the cache grows.").inspect("slabtop --once --sort=c | head -n 20"))
-        .fix(Fix::tunable(cx, "If tasks wait: exclude trees from the walk, or make the kernel reclaim names and inodes sooner.", VFS_CACHE_PRESSURE, 200))
+        .when(is_counted, |finding| {
+            finding.not("slab-leak", "the kernel counts these objects as reclaimable")
+        })
+        .fix(
+            Fix::say(
+                "Nothing to do unless tasks wait. To find the cause, look for the process that \
+                 reads directories while the cache grows.",
+            )
+            .inspect("slabtop --once --sort=c | head -n 20"),
+        )
+        .fix(Fix::tunable(
+            cx,
+            "If tasks wait: exclude trees from the walk, or make the kernel reclaim names and \
+             inodes sooner.",
+            VFS_CACHE_PRESSURE,
+            200,
+        ))
         .affects(slab::affected(&caches, 3))
         .sure_by_kinds(cx, open)
         .into())
@@ -212,11 +212,7 @@ fn hurts(cx: &Evidence<'_>, incident: &Stretch) -> Option<Ratio> {
 
 /// Negative dentries and their share, where they are most of all dentries.
 fn negative(cx: &Evidence<'_>, at: usize) -> Option<(Count, Ratio)> {
-    let level = |signal| {
-        cx.timeline
-            .gauge(signal)
-            .and_then(|track: Track<_>| track.at(at))
-    };
+    let level = |signal| cx.timeline.gauge(signal).and_then(|track: Track<_>| track.at(at));
     let (negative, all) = (level(DENTRIES_NEGATIVE)?, level(DENTRIES)?);
     #[allow(clippy::cast_precision_loss)] // a share is read to three digits
     let share = negative.get() as f64 / all.get().max(1) as f64;
@@ -254,15 +250,16 @@ mod tests {
 
     #[test]
     fn a_growing_cache_is_informational() {
-        let case = host()
-            .gauge_steps(MEM_SLAB_RECLAIMABLE, &ramp(10, 120))
-            .gauge_of(Entity::Slab, "dentry", SLAB_PAGES, Pages::new(25_600));
+        let case = host().gauge_steps(MEM_SLAB_RECLAIMABLE, &ramp(10, 120)).gauge_of(
+            Entity::Slab,
+            "dentry",
+            SLAB_PAGES,
+            Pages::new(25_600),
+        );
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
         assert!(
-            finding
-                .title
-                .starts_with("The kernel's cache of file names grew by 110 MiB"),
+            finding.title.starts_with("The kernel's cache of file names grew by 110 MiB"),
             "{}",
             finding.title
         );
@@ -270,16 +267,11 @@ mod tests {
 
     #[test]
     fn a_large_cache_in_a_single_sample_is_informational() {
-        let case = Case::once()
-            .gauge(MEM_TOTAL, MIB(1000))
-            .gauge(MEM_SLAB_RECLAIMABLE, MIB(300));
+        let case = Case::once().gauge(MEM_TOTAL, MIB(1000)).gauge(MEM_SLAB_RECLAIMABLE, MIB(300));
         let finding = found(RULE, &case);
         assert!(finding.title.contains("30 % of RAM"), "{}", finding.title);
         // Two fields only: no RAM, no second sample.
-        found(
-            RULE,
-            &Case::once().gauge(MEM_SLAB_RECLAIMABLE, Bytes::from_gib(4)),
-        );
+        found(RULE, &Case::once().gauge(MEM_SLAB_RECLAIMABLE, Bytes::from_gib(4)));
     }
 
     #[test]
@@ -304,10 +296,7 @@ mod tests {
     #[test]
     fn clear_when_the_cache_is_small_or_level() {
         clear(RULE, &host().gauge(MEM_SLAB_RECLAIMABLE, MIB(140)));
-        clear(
-            RULE,
-            &host().gauge_steps(MEM_SLAB_RECLAIMABLE, &ramp(10, 38)),
-        );
+        clear(RULE, &host().gauge_steps(MEM_SLAB_RECLAIMABLE, &ramp(10, 38)));
     }
 
     #[test]

@@ -35,7 +35,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "direct-reclaim-stall", since: "0.1.0", class: Shortage,
         trigger: trigger, waits: Memory, story: story,
-        verify: "memtide check --for 1m under the same load: no allocation stalls, memory stalls below 1 %",
+        verify: "memtide check --for 1m under the same load: no allocation stalls, memory stalls \
+                 below 1 %",
         brings_about: &["kswapd-saturated"],
         explained_by: &[Explains::Maybe(THP_DEFRAG)],
     }
@@ -59,13 +60,8 @@ fn trigger() -> Trigger {
         STALL,
         all![
             rate(ALLOCSTALL).at_least("allocation stalls", PressureWindow::ALLOCATION_STALLS),
-            share.at_least(
-                "scanned by allocating tasks, of all scanning",
-                RECLAIM_CPU_SHARE
-            ),
-            stall(PSI_MEMORY_SOME)
-                .at_least("memory stalls", RECLAIM_COSTS)
-                .if_measured(),
+            share.at_least("scanned by allocating tasks, of all scanning", RECLAIM_CPU_SHARE),
+            stall(PSI_MEMORY_SOME).at_least("memory stalls", RECLAIM_COSTS).if_measured(),
         ],
     )
 }
@@ -83,11 +79,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let share = |signal| pressure::worst(&cx.stall(signal).ok()?, stretch);
     let waited = Waited::during(stretch, [PSI_MEMORY_SOME, PSI_MEMORY_FULL], share);
-    let sentence = waited.time().map_or_else(String::new, |time| {
-        format!(" Tasks waited for memory {time}.")
-    });
+    let sentence =
+        waited.time().map_or_else(String::new, |time| format!(" Tasks waited for memory {time}."));
     let title = format!(
-        "Tasks have to reclaim memory before they can allocate: {rate} allocation stalls for {}.{sentence}",
+        "Tasks have to reclaim memory before they can allocate: {rate} allocation stalls for \
+         {}.{sentence}",
         stretch.duration()
     );
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
@@ -115,12 +111,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .with(waited.some, |finding, some| {
             let text = format!("memory stalls: {}", waited.shares());
-            finding.shows_from(PSI_MEMORY_SOME, some, RECLAIM_COSTS, None, text)
+            finding
+                .shows_from(PSI_MEMORY_SOME, some, RECLAIM_COSTS, None, text)
                 .counts_as("memory stalls")
         })
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
-            format!("available fell to {least}")
-        })
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}"))
         .and(|finding| causes(cx, stretch, finding, is_short))
         .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
         .with(cx.mean_rate(COMPACT_STALL, stretch), |finding, waited| {
@@ -129,7 +124,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::cap(
             cx,
             worst,
-            "Cap or stop what allocates most. If the host is short of memory, that is the root cause.",
+            "Cap or stop what allocates most. If the host is short of memory, that is the root \
+             cause.",
         ))
         .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, open)
@@ -161,7 +157,8 @@ fn causes(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding, is_short: bool
     } else if is_short {
         "The host is short of memory: few pages are left to evict."
     } else {
-        "Programs allocate in bursts larger than the gap between the low and the min watermark, faster than kswapd reclaims."
+        "Programs allocate in bursts larger than the gap between the low and the min watermark, \
+         faster than kswapd reclaims."
     };
     // If background writeback starts earlier already, the setting would delay it.
     let background = cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok();
@@ -287,10 +284,7 @@ mod tests {
 
     #[test]
     fn clear_when_stalls_cost_no_time() {
-        clear(
-            RULE,
-            &reclaiming(50, 4000, 9000).counter(PSI_MEMORY_SOME, 10_000),
-        );
+        clear(RULE, &reclaiming(50, 4000, 9000).counter(PSI_MEMORY_SOME, 10_000));
     }
 
     #[test]
@@ -329,10 +323,7 @@ mod tests {
                 .fact(WATERMARK_SCALE, "10")
         };
         let widened = |case: &Case| {
-            found(RULE, case)
-                .fixes
-                .iter()
-                .any(|fix| fix.now.contains("watermark_scale_factor=100"))
+            found(RULE, case).fixes.iter().any(|fix| fix.now.contains("watermark_scale_factor=100"))
         };
         assert!(widened(&case(400)));
         assert!(!widened(&case(20)));
@@ -340,10 +331,7 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_the_counters() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["vm.allocstall"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["vm.allocstall"]);
         let no_scans = Case::over(30).counter(ALLOCSTALL, 5);
         assert_eq!(not_evaluated(RULE, &no_scans).names, ["vm.pgscan_direct"]);
     }

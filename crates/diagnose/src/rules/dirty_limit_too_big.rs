@@ -70,9 +70,7 @@ fn trigger() -> Trigger {
             ),
             is_busy,
             // Swap-out counts as writeback and as written.
-            rate(PSWPOUT)
-                .at_most("swapped out", SWAP_OUT_NOTABLE)
-                .if_measured(),
+            rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE).if_measured(),
         ],
     )
 }
@@ -98,7 +96,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let waited = stalled.and_then(|stalled| pressure::worst(&stalled, stretch));
     let is_noticed = waited.is_some_and(|waited| waited >= NOTICED);
     let title = format!(
-        "The dirty limit of {limit} is {longest} of writing at the {speed} that the disk does; {most} was unwritten, and a sync then takes {}.",
+        "The dirty limit of {limit} is {longest} of writing at the {speed} that the disk does; \
+         {most} was unwritten, and a sync then takes {}.",
         takes(most)
     );
     let finding = RULE
@@ -120,10 +119,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             format!("{speed} written: the limit is {longest} of it"),
         )
         .with(disk, |finding, disk| {
-            let text = format!(
-                "{} was busy {} of the time: this is its speed",
-                disk.name, disk.busy
-            );
+            let text =
+                format!("{} was busy {} of the time: this is its speed", disk.name, disk.busy);
             finding
                 .shows_from(DISK_IO_TIME, disk.busy, DISK_BUSY, None, text)
                 .counts_as("the disk's speed")
@@ -131,9 +128,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .with(waited.filter(|_| is_noticed), |finding, waited| {
             let text = format!("tasks waited for disks {waited} of the time");
-            finding
-                .shows_from(PSI_IO_SOME, waited, NOTICED, None, text)
-                .counts_as("I/O stalls")
+            finding.shows_from(PSI_IO_SOME, waited, NOTICED, None, text).counts_as("I/O stalls")
         });
     Ok(remedy(cx, finding, speed, limit)
         .when(cx.rate(PSWPOUT).is_ok(), |finding| {
@@ -152,18 +147,24 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, speed: BytesPerSecond, limit: Byt
     let background = seconds(1.0);
     let most = seconds(4.0).max(background + background);
     if most >= limit {
-        return finding.fix(Fix::say(
-            "The limit is small already; only a faster disk helps.",
-        ));
+        return finding.fix(Fix::say("The limit is small already; only a faster disk helps."));
     }
     finding
         .fix(Fix::dirty_limits(
             cx,
-            "Let the limits follow from the disk: start writing at one second's worth, throttle writers at four. Remove vm.dirty_ratio and vm.dirty_background_ratio from /etc/sysctl.conf and /etc/sysctl.d/.",
+            "Let the limits follow from the disk: start writing at one second's worth, throttle \
+             writers at four. Remove vm.dirty_ratio and vm.dirty_background_ratio from \
+             /etc/sysctl.conf and /etc/sysctl.d/.",
             background,
             Some(most),
         ))
-        .fix(Fix::say("If only one device is slow (a USB stick, a network mount), limit its share instead: max_ratio of its entry in /sys/class/bdi.").inspect("grep -H . /sys/class/bdi/*/max_ratio\nlsblk --fs"))
+        .fix(
+            Fix::say(
+                "If only one device is slow (a USB stick, a network mount), limit its share \
+                 instead: max_ratio of its entry in /sys/class/bdi.",
+            )
+            .inspect("grep -H . /sys/class/bdi/*/max_ratio\nlsblk --fs"),
+        )
 }
 
 #[cfg(test)]
@@ -192,11 +193,7 @@ mod tests {
     fn minutes_of_unwritten_data_are_found() {
         let finding = found(RULE, &writing(3000, 20));
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.contains("limit of 4 GiB is 3.4 min"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("limit of 4 GiB is 3.4 min"), "{}", finding.title);
         let fix = &finding.fixes[0];
         assert_eq!(
             fix.now,
@@ -240,9 +237,7 @@ mod tests {
     fn finds_30_s_within_an_hour() {
         let hour = |dirty| {
             let dirty = amid_calm(Bytes::from_mib(dirty), Bytes::from_mib(3));
-            host(Case::over(3600), 950)
-                .gauge_steps(MEM_DIRTY, &dirty)
-                .counter(NR_WRITTEN, 20 * 256)
+            host(Case::over(3600), 950).gauge_steps(MEM_DIRTY, &dirty).counter(NR_WRITTEN, 20 * 256)
         };
         assert_eq!(times(&found(RULE, &hour(3000))), [(1799, 1829)]);
         clear(RULE, &hour(500));

@@ -44,7 +44,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, dirty_bytes
     pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", class: Stall,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m during the same writes: tasks wait for disks less than 10 % of the time, or in shorter steps",
+        verify: "memtide check --for 1m during the same writes: tasks wait for disks less than 10 \
+                 % of the time, or in shorter steps",
         brings_about: &["dirty-limit-too-big", "reclaim-behind-writes", "direct-reclaim-stall", "kswapd-saturated"],
         explained_by: DIRTY_LIMITS,
         aliases: &["dirty-throttling"],
@@ -75,14 +76,10 @@ fn trigger() -> Trigger {
         STALL,
         all![
             unwritten().at_least("dirty pages and writeback", free_run().times(NEAR_LIMIT)),
-            stall(PSI_IO_SOME)
-                .at_least("I/O stalls", WAITED)
-                .or_without(is_busy.if_measured()),
+            stall(PSI_IO_SOME).at_least("I/O stalls", WAITED).or_without(is_busy.if_measured()),
             is_genuine(),
             // Swap-out counts as writeback too.
-            rate(PSWPOUT)
-                .at_most("swapped out", SWAPPED_OUT)
-                .if_measured(),
+            rate(PSWPOUT).at_most("swapped out", SWAPPED_OUT).if_measured(),
         ],
     )
 }
@@ -111,13 +108,12 @@ fn busy_writing(cx: &Evidence<'_>, disk: &EntitySeries) -> Option<Numbers> {
     let written = cx.rate_of(disk, DISK_WRITE_BYTES).ok()?;
     let (busy, written): (Numbers, Numbers) = (busy.cast(), written.cast());
     // Milliseconds of I/O a second.
-    Some(busy.zip(&written, |busy, written| {
-        if written > 0.0 {
-            (busy / 1000.0).min(1.0)
-        } else {
-            0.0
-        }
-    }))
+    Some(busy.zip(
+        &written,
+        |busy, written| {
+            if written > 0.0 { (busy / 1000.0).min(1.0) } else { 0.0 }
+        },
+    ))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -143,9 +139,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let disk = busiest_disk(cx, stretch);
     let speed = written(cx, stretch, disk.as_ref());
-    let at = speed.map_or_else(String::new, |speed| {
-        format!(", and the disk writes {speed}")
-    });
+    let at = speed.map_or_else(String::new, |speed| format!(", and the disk writes {speed}"));
     let title = format!(
         "Writers wait for the disk for {}: dirty pages are at their limit of {limit}{at}.",
         stretch.duration()
@@ -164,11 +158,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         ""
     };
-    let finding = waits
-        .ruling_out(finding)
-        .when(cx.rate(PSWPOUT).is_ok(), |finding| {
-            finding.not("swap-thrash", "hardly a page was swapped out")
-        });
+    let finding = waits.ruling_out(finding).when(cx.rate(PSWPOUT).is_ok(), |finding| {
+        finding.not("swap-thrash", "hardly a page was swapped out")
+    });
     Ok(remedy(cx, finding, speed, limit)
         .cause(cause(level, speed))
         .affects(disk.map(|disk| {
@@ -213,9 +205,7 @@ impl WriterWaits {
         finding
             .with(self.disks, |finding, waited| {
                 let text = format!("tasks waited for disks {waited} of the time");
-                finding
-                    .shows_from(PSI_IO_SOME, waited, WAITED, None, text)
-                    .counts_as("I/O stalls")
+                finding.shows_from(PSI_IO_SOME, waited, WAITED, None, text).counts_as("I/O stalls")
             })
             .with(busy, |finding, disk| {
                 let text = format!("{} was busy {} of the time", disk.name, disk.busy);
@@ -283,10 +273,8 @@ fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding
     // The limit is reached within the first intervals of the stretch, so they belong to the run-up.
     let reached = (stretch.first + 2).min(stretch.last);
     let run_up = cx.timeline.stretch(0, reached);
-    let at_limit = cx
-        .timeline
-        .stretch(reached, stretch.last)
-        .and_then(|stretch| dirtied.mean_in(&stretch));
+    let at_limit =
+        cx.timeline.stretch(reached, stretch.last).and_then(|stretch| dirtied.mean_in(&stretch));
     let Some(at_limit) = at_limit else {
         return finding;
     };
@@ -311,10 +299,7 @@ fn writers(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Affected> {
             *by_name.entry(&process.label).or_default() += rate.integral_in(stretch);
         }
     }
-    let mut writers: Vec<_> = by_name
-        .into_iter()
-        .filter(|(_, bytes)| *bytes > 0.0)
-        .collect();
+    let mut writers: Vec<_> = by_name.into_iter().filter(|(_, bytes)| *bytes > 0.0).collect();
     writers.sort_by(|a, b| b.1.total_cmp(&a.1));
     writers
         .into_iter()
@@ -331,7 +316,10 @@ fn remedy(
     speed: Option<BytesPerSecond>,
     limit: Bytes,
 ) -> Finding {
-    let finding = finding.fix(Fix::say("Use a faster disk, or write less: no memory limit makes the disk faster. Raising vm.dirty_ratio only defers the wait."));
+    let finding = finding.fix(Fix::say(
+        "Use a faster disk, or write less: no memory limit makes the disk faster. Raising \
+         vm.dirty_ratio only defers the wait.",
+    ));
     let Some(speed) = speed else {
         return finding;
     };
@@ -347,7 +335,9 @@ fn remedy(
     }
     finding.fix(Fix::dirty_limits(
         cx,
-        "Make the waits short and even: start writeback at one second's worth of writes, throttle writers at four. Remove vm.dirty_ratio and vm.dirty_background_ratio from /etc/sysctl.conf and /etc/sysctl.d/.",
+        "Make the waits short and even: start writeback at one second's worth of writes, throttle \
+         writers at four. Remove vm.dirty_ratio and vm.dirty_background_ratio from \
+         /etc/sysctl.conf and /etc/sysctl.d/.",
         background,
         Some(most),
     ))
@@ -372,8 +362,7 @@ mod tests {
     }
 
     fn waiting(case: Case) -> Case {
-        case.counter(PSI_IO_SOME, 700_000)
-            .counter(PSI_MEMORY_SOME, 0)
+        case.counter(PSI_IO_SOME, 700_000).counter(PSI_MEMORY_SOME, 0)
     }
 
     #[test]
@@ -416,42 +405,32 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("the disk writes 20 MiB/s"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("the disk writes 20 MiB/s"), "{}", finding.title);
         assert!(finding.cause.contains("8.4 s"), "{}", finding.cause);
         assert!(
-            finding
-                .evidence
-                .iter()
-                .any(|line| line.text.contains("156 MiB/s before the limit"))
+            finding.evidence.iter().any(|line| line.text.contains("156 MiB/s before the limit"))
         );
         let fix = &finding.fixes[1];
         assert_eq!(
             fix.now,
             "sysctl -w vm.dirty_background_bytes=20971520\nsysctl -w vm.dirty_bytes=83886080"
         );
-        assert_eq!(
-            fix.undo,
-            "sysctl -w vm.dirty_background_ratio=10\nsysctl -w vm.dirty_ratio=20"
-        );
+        assert_eq!(fix.undo, "sysctl -w vm.dirty_background_ratio=10\nsysctl -w vm.dirty_ratio=20");
     }
 
     #[test]
     fn a_busy_disk_counts_without_pressure_files() {
         let disk = |busy| {
-            writing(168, 168)
-                .counter_of(Entity::Disk, "sda", DISK_IO_TIME, busy)
-                .counter_of(Entity::Disk, "sda", DISK_WRITE_BYTES, 20_000_000)
+            writing(168, 168).counter_of(Entity::Disk, "sda", DISK_IO_TIME, busy).counter_of(
+                Entity::Disk,
+                "sda",
+                DISK_WRITE_BYTES,
+                20_000_000,
+            )
         };
         assert_eq!(found(RULE, &disk(990)).confidence.word(), "confirmed");
         clear(RULE, &disk(100));
-        assert_eq!(
-            found(RULE, &writing(168, 168)).confidence.word(),
-            "probable"
-        );
+        assert_eq!(found(RULE, &writing(168, 168)).confidence.word(), "probable");
     }
 
     #[test]
@@ -474,9 +453,8 @@ mod tests {
 
     #[test]
     fn clear_when_tasks_wait_for_memory() {
-        let case = writing(168, 168)
-            .counter(PSI_IO_SOME, 700_000)
-            .counter(PSI_MEMORY_SOME, 600_000);
+        let case =
+            writing(168, 168).counter(PSI_IO_SOME, 700_000).counter(PSI_MEMORY_SOME, 600_000);
         clear(RULE, &case);
     }
 

@@ -30,8 +30,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "dying-cgroups", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Page cache, tmpfs files or kernel objects of removed cgroups are still in memory, and each keeps its cgroup.",
-        verify: "grep dying_descendants /sys/fs/cgroup/cgroup.stat (v1: grep memory /proc/cgroups): level over a day",
+        cause: "Page cache, tmpfs files or kernel objects of removed cgroups are still in memory, \
+                and each keeps its cgroup.",
+        verify: "grep dying_descendants /sys/fs/cgroup/cgroup.stat (v1: grep memory \
+                 /proc/cgroups): level over a day",
         brings_about: &["percpu-large"],
     }
 }
@@ -55,28 +57,52 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = dying.min_in(stretch).map_or(most, |(least, _)| least);
     let living = cx.level(CGROUPS, index).unwrap_or_default();
     let percpu = cx.level(MEM_PERCPU, index);
-    let is_costly = percpu
-        .and_then(|percpu| cx.of_ram(percpu).ok())
-        .is_some_and(|share| share >= PERCPU_SHARE);
+    let is_costly =
+        percpu.and_then(|percpu| cx.of_ram(percpu).ok()).is_some_and(|share| share >= PERCPU_SHARE);
     let grown = Count::new(most.get() - least.get());
-    let costs = percpu.map_or_else(String::new, |percpu| {
-        format!("; per-CPU memory is {percpu}")
-    });
+    let costs = percpu.map_or_else(String::new, |percpu| format!("; per-CPU memory is {percpu}"));
     let title = format!(
         "{most} removed cgroups are still in the kernel, beside {living} living ones{costs}."
     );
     Ok(RULE
         .found(Severity::warning_if(is_costly), title)
         .graph("dying cgroups", &dying)
-        .shows_from(CGROUPS_DYING, most, MANY.max(living), cx.time(index), format!("{most} dying cgroups"))
+        .shows_from(
+            CGROUPS_DYING,
+            most,
+            MANY.max(living),
+            cx.time(index),
+            format!("{most} dying cgroups"),
+        )
         .counts_as("the kernel's count")
         .shows(CGROUPS, living, cx.time(index), format!("{living} cgroups exist"))
-        .when(grown > Count::ZERO, |finding| finding.shows(CGROUPS_DYING, grown, None, format!("they rose by {grown}")))
-        .with(percpu, |finding, percpu| finding.shows(MEM_PERCPU, percpu, cx.time(index), format!("per-CPU memory {percpu}{}", cx.remark_of_ram(percpu))))
+        .when(grown > Count::ZERO, |finding| {
+            finding.shows(CGROUPS_DYING, grown, None, format!("they rose by {grown}"))
+        })
+        .with(percpu, |finding, percpu| {
+            finding.shows(
+                MEM_PERCPU,
+                percpu,
+                cx.time(index),
+                format!("per-CPU memory {percpu}{}", cx.remark_of_ram(percpu)),
+            )
+        })
         .counts_if(is_costly, "per-CPU memory")
         .shows_available(cx, stretch)
-        .fix(Fix::say("Find what makes and removes cgroups so often: a container that fails and starts again, a short timer.").inspect(format!("systemctl list-timers --no-pager\n{}", count_command(cx))))
-        .fix(Fix::say("To free them at once, write what is dirty and drop the caches; files are then read again, so do it at a quiet time.").now("sync && echo 3 > /proc/sys/vm/drop_caches"))
+        .fix(
+            Fix::say(
+                "Find what makes and removes cgroups so often: a container that fails and starts \
+                 again, a short timer.",
+            )
+            .inspect(format!("systemctl list-timers --no-pager\n{}", count_command(cx))),
+        )
+        .fix(
+            Fix::say(
+                "To free them at once, write what is dirty and drop the caches; files are then \
+                 read again, so do it at a quiet time.",
+            )
+            .now("sync && echo 3 > /proc/sys/vm/drop_caches"),
+        )
         .sure_by_kinds(cx, "a recording over hours would show whether they pile up")
         .into())
 }
@@ -125,9 +151,7 @@ mod tests {
     fn finds_30_s_within_an_hour() {
         let hour = |most| {
             let steps = amid_calm(Count::new(most), Count::new(10));
-            Case::over(3600)
-                .gauge(CGROUPS, Count::new(90))
-                .gauge_steps(CGROUPS_DYING, &steps)
+            Case::over(3600).gauge(CGROUPS, Count::new(90)).gauge_steps(CGROUPS_DYING, &steps)
         };
         assert_eq!(times(&found(RULE, &hour(3000))), [(1799, 1829)]);
         clear(RULE, &hour(500));

@@ -39,7 +39,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "exec-pages-evicted", since: "0.1.0", class: Shortage,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m under the same load: major faults below 10 per second, stalls below 1 %",
+        verify: "memtide check --for 1m under the same load: major faults below 10 per second, \
+                 stalls below 1 %",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "page-cache-thrash", "swappiness-misfit", "no-swap-risk",
             "direct-reclaim-stall", "kswapd-saturated",
@@ -83,9 +84,7 @@ fn trigger() -> Trigger {
     )
     .alert_if(all![
         host_evicts(),
-        rate(PGMAJFAULT)
-            .at_least("major faults", MAJOR_FAULTS)
-            .if_measured(),
+        rate(PGMAJFAULT).at_least("major faults", MAJOR_FAULTS).if_measured(),
     ])
 }
 
@@ -130,10 +129,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_lowest(cx, MEM_MAPPED, stretch, |mapped| {
             format!("mapped files and shared memory fell to {mapped}")
         })
-        .counts_if(
-            faulting.len() >= PROCESSES,
-            "major faults in several processes",
-        )
+        .counts_if(faulting.len() >= PROCESSES, "major faults in several processes")
         .shows_stalls(&stalls);
     let why = format!("{swapped_in} swapped in against {refaulted} of file refaults");
     let mut affected = by_name(&faulting);
@@ -161,9 +157,7 @@ fn show_paging(
     let most_swapped = PerSecond::<Pages>::new(refaulted.get() * SWAPPED);
     let swapped = format!("{swapped_in} swapped in");
     Ok(finding
-        .shows_mean(cx, PGMAJFAULT, stretch, |faults| {
-            format!("major faults: {faults}")
-        })
+        .shows_mean(cx, PGMAJFAULT, stretch, |faults| format!("major faults: {faults}"))
         .shows_below(PAGE_CACHE, cache, little, None, left)
         .shows_below(PSWPIN, swapped_in, most_swapped, None, swapped))
 }
@@ -222,23 +216,27 @@ fn with_fixes(cx: &Evidence<'_>, finding: Finding, index: usize) -> Finding {
             Bytes::from_gib(2),
         )),
     };
-    finding.fix(Fix::cap(cx, index, "Cap what grew last.")).fix(Fix::say("Protect logins: keep sshd's memory from reclaim (the unit is sshd.service on Fedora, RHEL and Arch).")
+    finding.fix(Fix::cap(cx, index, "Cap what grew last.")).fix(
+        Fix::say(
+            "Protect logins: keep sshd's memory from reclaim (the unit is sshd.service on Fedora, \
+             RHEL and Arch).",
+        )
         .now("systemctl set-property --runtime ssh.service MemoryMin=32M")
-        .keep("systemctl set-property ssh.service MemoryMin=32M"))
+        .keep("systemctl set-property ssh.service MemoryMin=32M"),
+    )
 }
 
 /// Why the refaulting pages are not mapped by many programs; `None` where they are.
 fn not_mapped(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<String>, Missing> {
     match (faulting(cx, stretch), cx.mean_rate(PGMAJFAULT, stretch)) {
         (Some(processes), _) if processes.len() >= PROCESSES => Ok(None),
-        (Some(processes), _) if !processes.is_empty() => Ok(Some(format!(
-            "only {} took major faults: it re-reads its own file",
-            processes[0].0
-        ))),
+        (Some(processes), _) if !processes.is_empty() => {
+            Ok(Some(format!("only {} took major faults: it re-reads its own file", processes[0].0)))
+        }
         (_, Some(faults)) if faults >= MAJOR_FAULTS => Ok(None),
-        (_, Some(faults)) => Ok(Some(format!(
-            "{faults} major faults: the refaulting pages are read, not mapped"
-        ))),
+        (_, Some(faults)) => {
+            Ok(Some(format!("{faults} major faults: the refaulting pages are read, not mapped")))
+        }
         (_, None) => Err(Missing::because(
             vec![PROC_MAJFLT.def().name, PGMAJFAULT.def().name],
             Need::File(PGMAJFAULT.def().file),
@@ -256,11 +254,7 @@ fn faulting<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<Vec<(&'a str, Pe
         })
         .peekable();
     measured.peek()?;
-    Some(
-        measured
-            .filter(|(_, mean)| *mean >= FAULTS_OF_ONE)
-            .collect(),
-    )
+    Some(measured.filter(|(_, mean)| *mean >= FAULTS_OF_ONE).collect())
 }
 
 /// Faulting processes by name, most faults first.
@@ -291,7 +285,8 @@ fn cause(cx: &Evidence<'_>, stretch: &Stretch) -> String {
     let mean = |signal| cx.mean_level(signal, stretch);
     match (mean(MEM_ANON), mean(MEM_SHMEM)) {
         (Some(anon), Some(shared)) if shared.as_f64() > 0.1 * anon.as_f64() => format!(
-            "{anon} of anonymous and {shared} of shared memory stay in RAM, so only file pages are left to evict."
+            "{anon} of anonymous and {shared} of shared memory stay in RAM, so only file pages are \
+             left to evict."
         ),
         (Some(anon), _) => {
             format!(
@@ -371,10 +366,7 @@ mod tests {
         let in_an_hour = |swapped_in| {
             let case = Case::over(3600)
                 .gauge(MEM_TOTAL, Bytes::from_mib(1000))
-                .gauge_steps(
-                    MEM_CACHED,
-                    &amid_calm(Bytes::from_mib(26), Bytes::from_mib(300)),
-                )
+                .gauge_steps(MEM_CACHED, &amid_calm(Bytes::from_mib(26), Bytes::from_mib(300)))
                 .gauge(MEM_SHMEM, Bytes::from_mib(6))
                 .gauge(SWAP_TOTAL, Bytes::from_mib(500))
                 .gauge(SWAP_FREE, Bytes::from_mib(400))
@@ -406,10 +398,7 @@ mod tests {
     #[test]
     fn clear_when_anonymous_memory_can_be_swapped_out() {
         clear(RULE, &faulting(starved(20, 500, "60"), 3));
-        clear(
-            RULE,
-            &faulting(starved(20, 500, "0"), 3).counter(PSWPIN, 2000),
-        );
+        clear(RULE, &faulting(starved(20, 500, "0"), 3).counter(PSWPIN, 2000));
     }
 
     #[test]
@@ -431,9 +420,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_refaults() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(60)).names,
-            ["vm.workingset_refault_file"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(60)).names, ["vm.workingset_refault_file"]);
     }
 }

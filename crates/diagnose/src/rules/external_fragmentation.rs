@@ -69,7 +69,8 @@ fn trigger() -> Trigger {
         scope: Subjects::Host,
         none: Some(|_| {
             clear!(
-                "every order up to huge pages has free blocks, no request for a missing one is known, or little memory is free"
+                "every order up to huge pages has free blocks, no request for a missing one is \
+                 known, or little memory is free"
             )
         }),
     })
@@ -87,9 +88,7 @@ fn is_fragmented(blocks: Reading<Ratio>) -> Predicate {
 
 /// The share of a zone's free memory in blocks that the kernel expects to find; the largest of all zones.
 fn expected_blocks() -> Reading<Ratio> {
-    computed("free memory in blocks of 8 pages", |cx| {
-        largest_share(cx, &zones(cx)?, COSTLY)
-    })
+    computed("free memory in blocks of 8 pages", |cx| largest_share(cx, &zones(cx)?, COSTLY))
 }
 
 /// The same for blocks of a huge page.
@@ -115,11 +114,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
 
 /// Removes occurrences that overlap one of `known`.
 fn retain_others(occurrences: &mut Vec<Occurrence>, known: &[Occurrence]) {
-    occurrences.retain(|occurrence| {
-        known
-            .iter()
-            .all(|known| overlap(occurrence, known).is_none())
-    });
+    occurrences.retain(|occurrence| known.iter().all(|known| overlap(occurrence, known).is_none()));
 }
 
 fn has_no_block(explained: &Explained<'_>) -> bool {
@@ -141,11 +136,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let failures = failures(cx);
     let mut found: Vec<Occurrence> = holding(blocks_of_huge_pages())?
         .iter()
-        .flat_map(|level| {
-            failures
-                .iter()
-                .filter_map(|failing| overlap(level, failing))
-        })
+        .flat_map(|level| failures.iter().filter_map(|failing| overlap(level, failing)))
         .filter(|occurrence| {
             let stretch = cx.timeline.stretch(occurrence.first, occurrence.last);
             stretch.is_some_and(|stretch| stretch.duration() >= LEVEL)
@@ -165,9 +156,7 @@ fn overlap(a: &Occurrence, b: &Occurrence) -> Option<Occurrence> {
 
 /// The times at which requests failed often enough.
 fn failures(cx: &Evidence<'_>) -> Vec<Occurrence> {
-    let all = FAILURES
-        .iter()
-        .flat_map(|(signal, _)| failures_by(cx, *signal));
+    let all = FAILURES.iter().flat_map(|(signal, _)| failures_by(cx, *signal));
     joined(cx, all.collect(), Span::ZERO)
 }
 
@@ -214,33 +203,22 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (order, share) = smallest_missing(cx, stretch)?;
     let block = Bytes::from_f64(cx.page_size()?.bytes().as_f64() * pages_in(order));
     let free = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
-    let twice = cx.mean_in(
-        stretch,
-        MEM_FLOOR_HIGH,
-        &cx.floor()?.high.scaled(FREE_FLOOR_MULTIPLE),
-    )?;
+    let twice =
+        cx.mean_in(stretch, MEM_FLOOR_HIGH, &cx.floor()?.high.scaled(FREE_FLOOR_MULTIPLE))?;
     let (effect, open) = match &failed {
         Some((_, rate, what)) => (format!("{rate} {what}"), ""),
-        None => (
-            "no request needed one".to_owned(),
-            "a failed request would show that it matters",
-        ),
+        None => ("no request needed one".to_owned(), "a failed request would show that it matters"),
     };
     let title =
         format!("Memory is fragmented: {free} is free, but hardly any block of {block}: {effect}.");
     let text = format!(
-        "blocks of order {order} or more ({block}): at most {share} of the free memory in any zone above its watermarks"
+        "blocks of order {order} or more ({block}): at most {share} of the free memory in any zone \
+         above its watermarks"
     );
     let finding = RULE
         .found(severity, title)
         .shows_below(Computed(ZONE_BLOCKS_0), share, ABOUT_NONE, None, text)
-        .shows_from(
-            MEM_FREE,
-            free,
-            twice,
-            None,
-            format!("{free} free, more than twice the floor"),
-        )
+        .shows_from(MEM_FREE, free, twice, None, format!("{free} free, more than twice the floor"))
         .counts_as("the free lists")
         .with(failed, |finding, (signal, rate, what)| {
             finding
@@ -250,7 +228,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .when(stalls.any(), |finding| stalls.shown_in(finding));
     Ok(remedy(cx, finding)
         .not("available-exhaustion", format!("{free} is free, well above the floor"))
-        .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; compact_fail does not rise")
+        .verify(
+            "cat /proc/buddyinfo: blocks in the columns of higher orders; compact_fail does not \
+             rise",
+        )
         .sure_by_kinds(cx, open)
         .into())
 }
@@ -275,40 +256,43 @@ fn smallest_missing(cx: &Evidence<'_>, stretch: &Stretch) -> Result<(usize, Rati
 /// What a kernel report shows.
 fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
     let page = explained.report.page_size.or(cx.facts.page_size);
-    let size = explained
-        .asked
-        .map_or_else(String::new, |asked| asked.size(page));
+    let size = explained.asked.map_or_else(String::new, |asked| asked.size(page));
     let (severity, effect) = oom::effect(explained);
     let may_be_shortage = explained.asked.is_some_and(|asked| asked.order <= PROMISED);
     if explained.zones.is_empty() && may_be_shortage {
         let because = format!("no block of {size} was free, or hardly any memory was");
         let title = format!("{effect}: {because}; the report does not show the zones (Mem-Info).");
         let open = "the zones would distinguish fragmentation from a shortage";
-        return RULE
-            .found(Severity::Info, title)
-            .sure(oom::sure(explained, 0.45, open));
+        return RULE.found(Severity::Info, title).sure(oom::sure(explained, 0.45, open));
     }
     let (because, value, open) = if let Some((cma, free)) = free_in_cma(explained) {
         let because = format!(
-            " because no block of {size} was free that it may use: {cma} of the free {free} belong to CMA, for movable memory"
+            " because no block of {size} was free that it may use: {cma} of the free {free} belong \
+             to CMA, for movable memory"
         );
         (because, 0.9, "")
     } else if explained.zones.is_empty() {
         let because = format!(
-            ", probably because no block of {size} was free; how much was free in smaller blocks is not shown"
+            ", probably because no block of {size} was free; how much was free in smaller blocks \
+             is not shown"
         );
-        let open = "the report does not show the zones (Mem-Info): their free memory would distinguish fragmentation from a shortage";
+        let open = "the report does not show the zones (Mem-Info): their free memory would \
+                    distinguish fragmentation from a shortage";
         (because, 0.6, open)
     } else {
         let because = format!(
-            " because no block of {size} was free, although enough memory was free in smaller blocks"
+            " because no block of {size} was free, although enough memory was free in smaller \
+             blocks"
         );
         (because, 0.95, "")
     };
     RULE.found(severity, format!("{effect}{because}."))
-    .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the kernel log")
-    .affects(oom::victim(explained))
-    .sure(oom::sure(explained, value, open))
+        .verify(
+            "cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the \
+             kernel log",
+        )
+        .affects(oom::victim(explained))
+        .sure(oom::sure(explained, value, open))
 }
 
 /// The free memory of CMA and all free memory, where the request may not use most of it.
@@ -360,10 +344,7 @@ struct ZoneBlocks {
 impl ZoneBlocks {
     /// Free pages in blocks of `order` or more.
     fn pages_from(&self, order: usize) -> Track<Count> {
-        self.pages
-            .iter()
-            .skip(order)
-            .fold(self.none.clone(), |sum, pages| sum.plus(pages))
+        self.pages.iter().skip(order).fold(self.none.clone(), |sum, pages| sum.plus(pages))
     }
 
     /// The share of free memory in blocks of `order` or more.
@@ -375,11 +356,7 @@ impl ZoneBlocks {
     fn usable_share_from(&self, cx: &Evidence<'_>, order: usize) -> Track<Ratio> {
         let shares = self.share_from(order);
         let usable = (0..cx.timeline.len()).map(|at| {
-            if self.at_watermarks.at(at)? {
-                Some(0.0)
-            } else {
-                shares.at(at).map(Ratio::get)
-            }
+            if self.at_watermarks.at(at)? { Some(0.0) } else { shares.at(at).map(Ratio::get) }
         });
         cx.timeline.track(usable.collect())
     }
@@ -430,9 +407,18 @@ fn failed_requests(cx: &Evidence<'_>, stretch: &Stretch) -> Option<FailedRequest
 
 fn remedy_beside_cma(finding: Finding) -> Finding {
     finding
-        .cause("Most of the free memory is in the area of CMA, which kernel allocations may not use.")
-        .fix(Fix::say("See how large the area is, and how much of it is free.").inspect("grep Cma /proc/meminfo"))
-        .fix(Fix::say("Make the area smaller (cma= on the kernel command line, or linux,cma in the device tree), or let the driver allocate from it (dma_alloc_coherent), early, or in smaller pieces."))
+        .cause(
+            "Most of the free memory is in the area of CMA, which kernel allocations may not use.",
+        )
+        .fix(
+            Fix::say("See how large the area is, and how much of it is free.")
+                .inspect("grep Cma /proc/meminfo"),
+        )
+        .fix(Fix::say(
+            "Make the area smaller (cma= on the kernel command line, or linux,cma in the device \
+             tree), or let the driver allocate from it (dma_alloc_coherent), early, or in smaller \
+             pieces.",
+        ))
 }
 
 fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
@@ -441,8 +427,17 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
             .now("echo 1 > /proc/sys/vm/compact_memory"),
     );
     match cx.number(COMPACTION_PROACTIVENESS) {
-        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd make large blocks in advance.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
-        _ => finding.fix(Fix::say("Have large blocks allocated at boot: huge pages by hugepages= on the kernel command line, a driver's by loading it early. Or avoid them (drivers without jumbo buffers).")),
+        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(
+            cx,
+            "Let kcompactd make large blocks in advance.",
+            COMPACTION_PROACTIVENESS,
+            PROACTIVENESS,
+        )),
+        _ => finding.fix(Fix::say(
+            "Have large blocks allocated at boot: huge pages by hugepages= on the kernel command \
+             line, a driver's by loading it early. Or avoid them (drivers without jumbo \
+             buffers).",
+        )),
     }
 }
 
@@ -458,10 +453,7 @@ mod tests {
 
     /// A zone of 1 GiB with these many free blocks of orders 0 to 10.
     fn lists(case: Case, key: &str, blocks: [u64; 11], high: u64) -> Case {
-        let free: u64 = (0..)
-            .zip(blocks)
-            .map(|(order, n): (u32, u64)| n << order)
-            .sum();
+        let free: u64 = (0..).zip(blocks).map(|(order, n): (u32, u64)| n << order).sum();
         let mut case = case
             .gauge_of(ZONE, key, ZONE_FREE, Pages::new(free))
             .gauge_of(ZONE, key, ZONE_HIGH, Pages::new(high))
@@ -486,11 +478,7 @@ mod tests {
         let case = || lists(host(203), "0/Normal", SINGLES, 10_000).counter(COMPACT_FAIL, 5);
         let finding = found(RULE, &case().counter(PSI_MEMORY_SOME, 60_000));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.title.contains("block of 32 KiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("block of 32 KiB"), "{}", finding.title);
         assert_eq!(found(RULE, &case()).severity, Severity::Info);
     }
 
@@ -514,10 +502,7 @@ mod tests {
     #[test]
     fn a_zone_at_its_watermarks_with_large_blocks_does_not_hide_it() {
         let case = lists(host(203), "0/Normal", SINGLES, 10_000);
-        found(
-            RULE,
-            &lists(case, "0/DMA", [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3], 3840),
-        );
+        found(RULE, &lists(case, "0/DMA", [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3], 3840));
     }
 
     #[test]
@@ -545,11 +530,7 @@ mod tests {
         };
         let finding = found(RULE, &Case::of_report(report(400_000)));
         assert_eq!(finding.severity, Severity::Critical);
-        assert!(
-            finding.title.contains("block of 32 KiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("block of 32 KiB"), "{}", finding.title);
         let failed = found(RULE, &Case::of_report(report(400_000).failed()));
         assert_eq!(failed.severity, Severity::Warning);
         // The host is short of memory, fragmented or not.
@@ -590,9 +571,6 @@ mod tests {
             .blocks(&[(20_000, "UM"), (500, "U"), (0, ""), (0, "C")])
             .killing(8, "java");
         let finding = found(RULE, &Case::over(3600).reporting(600, report));
-        assert_eq!(
-            (finding.harm.killed, times(&finding)),
-            (1, vec![(600, 600)])
-        );
+        assert_eq!((finding.harm.killed, times(&finding)), (1, vec![(600, 600)]));
     }
 }

@@ -37,7 +37,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "fork-cow-spike", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        verify: "over the next fork, available memory falls by less than a fifth of the parent's size",
+        verify: "over the next fork, available memory falls by less than a fifth of the parent's \
+                 size",
         brings_about: WANT_AND_THRASH,
         aliases: &["cow-fork-spike"],
     }
@@ -71,11 +72,7 @@ fn trigger() -> Trigger {
     let least = ram().share(PARENT).max(PARENT_AT_LEAST);
     Trigger::Found(FoundBy {
         find,
-        could: Some(
-            gauge(MEM_ANON)
-                .at_least("anonymous memory", least)
-                .if_measured(),
-        ),
+        could: Some(gauge(MEM_ANON).at_least("anonymous memory", least).if_measured()),
         scope: Subjects::Each(Entity::Process, |_, _| true),
         none: None,
     })
@@ -104,19 +101,12 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     for fork in forks.iter().filter(|fork| is_copied(cx, fork)) {
         let (first, last) = (fork.stretch.first, fork.stretch.last);
         let of_parent = joined.entry(&fork.parent.key).or_default();
-        match of_parent
-            .iter_mut()
-            .find(|known| first <= known.last && known.first <= last)
-        {
+        match of_parent.iter_mut().find(|known| first <= known.last && known.first <= last) {
             Some(known) => {
                 known.first = known.first.min(first);
                 known.last = known.last.max(last);
             }
-            None => of_parent.push(Occurrence {
-                first,
-                last,
-                key: Some(fork.parent.key.clone()),
-            }),
+            None => of_parent.push(Occurrence { first, last, key: Some(fork.parent.key.clone()) }),
         }
     }
     Ok(joined.into_values().flatten().collect())
@@ -126,18 +116,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (ram, parent) = (cx.ram()?, incident.entity()?);
     let mut forks = forks(cx, ram);
     forks.retain(|fork| fork.parent.key == parent.key && fork.stretch.overlaps(&incident.stretch));
-    let copies = forks
-        .iter()
-        .filter_map(|fork| Some((fork, copied(cx, fork)?)));
+    let copies = forks.iter().filter_map(|fork| Some((fork, copied(cx, fork)?)));
     let Some((fork, copied)) = copies.max_by_key(|(_, copied)| *copied) else {
         return clear!("no large process had a child of its own name and size");
     };
     let name = &fork.parent.label;
     if !is_copied(cx, fork) {
-        return clear!(
-            "{name} ({}) forked, but only {copied} was copied",
-            fork.size
-        );
+        return clear!("{name} ({}) forked, but only {copied} was copied", fork.size);
     }
     let share = copied.ratio_of(fork.size).unwrap_or_default();
     let available = available::available(cx).ok().map(|(track, _)| track);
@@ -150,7 +135,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE_AVAILABLE)
     });
     let title = format!(
-        "{name} ({}) forked, and {copied} of it ({share}) was copied in {} by copy-on-write, as it is written while the child lives.",
+        "{name} ({}) forked, and {copied} of it ({share}) was copied in {} by copy-on-write, as it \
+         is written while the child lives.",
         fork.size,
         fork.stretch.duration()
     );
@@ -159,17 +145,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             let text = format!("available fell from {before} to {least}");
             finding.shows(MEM_AVAILABLE, least, cx.time(index), text)
         })
-        .with(cx.gauge(MEM_ANON).ok(), |finding, anon| {
-            finding.graph("anonymous memory", &anon)
-        })
-        .counts_if(
-            fork.begins,
-            "a child of the same size that started during it",
-        )
-        .not(
-            "a memory leak",
-            "the RSS of the processes did not grow by this amount",
-        );
+        .with(cx.gauge(MEM_ANON).ok(), |finding, anon| finding.graph("anonymous memory", &anon))
+        .counts_if(fork.begins, "a child of the same size that started during it")
+        .not("a memory leak", "the RSS of the processes did not grow by this amount");
     let open = if finding.kinds.len() < 2 {
         "smaps_rollup of parent and child (root) would settle it"
     } else {
@@ -215,18 +193,26 @@ fn show_copies(finding: Finding, cx: &Evidence<'_>, fork: &Fork<'_>) -> Finding 
 fn advised(finding: Finding, cx: &Evidence<'_>, size: Bytes) -> Finding {
     let choice = cx.choice(THP_ENABLED).ok();
     let plan = Fix::say(format!(
-        "Keep up to {size} more available while the child lives, or save at quiet times or on a replica."
+        "Keep up to {size} more available while the child lives, or save at quiet times or on a \
+         replica."
     ));
     if choice != Some("always") {
         return finding
-            .cause("Parent or child writes to memory that both share; the kernel copies each page before the write.")
+            .cause(
+                "Parent or child writes to memory that both share; the kernel copies each page \
+                 before the write.",
+            )
             .fix(plan);
     }
     finding
-        .cause("Parent or child writes to memory that both share, and huge pages are on for all: one written byte copies up to 2 MiB.")
+        .cause(
+            "Parent or child writes to memory that both share, and huge pages are on for all: one \
+             written byte copies up to 2 MiB.",
+        )
         .fix(plan)
         .fix(Fix::file(
-            "Limit huge pages to programs that request them (madvise). If the kernel command line sets the mode: transparent_hugepage=madvise.",
+            "Limit huge pages to programs that request them (madvise). If the kernel command line \
+             sets the mode: transparent_hugepage=madvise.",
             "/sys/kernel/mm/transparent_hugepage/enabled",
             "madvise",
             choice,
@@ -404,11 +390,7 @@ mod tests {
     fn growth_beyond_what_processes_allocated_is_found() {
         let finding = found(RULE, &pair(&ramp(310, 140), 300, "redis"));
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.contains("140 MiB of it (47 %)"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("140 MiB of it (47 %)"), "{}", finding.title);
         assert_eq!(finding.affected.len(), 2);
     }
 
@@ -426,13 +408,7 @@ mod tests {
         let child = |case: Case, key: &str, samples: std::ops::Range<usize>| {
             let parent = Count::new(10);
             let case = case
-                .gauge_within_of(
-                    Entity::Process,
-                    key,
-                    samples.clone(),
-                    PROC_RSS_ANON,
-                    MIB(300),
-                )
+                .gauge_within_of(Entity::Process, key, samples.clone(), PROC_RSS_ANON, MIB(300))
                 .gauge_within_of(Entity::Process, key, samples.clone(), PROC_PARENT, parent);
             case.named_within(key, samples, "redis")
         };
@@ -442,13 +418,9 @@ mod tests {
 
     /// A fork for 30 s within an hour, with `copied` MiB copied.
     fn within_an_hour(copied: u64) -> Case {
-        let anon = [
-            vec![MIB(310); 1800],
-            ramp(310, copied),
-            vec![MIB(310 + copied); 10],
-            vec![MIB(310)],
-        ]
-        .concat();
+        let anon =
+            [vec![MIB(310); 1800], ramp(310, copied), vec![MIB(310 + copied); 10], vec![MIB(310)]]
+                .concat();
         let available = [vec![MIB(500); 1820], vec![MIB(200); 11], vec![MIB(500)]].concat();
         let case = Case::over(3600)
             .gauge(MEM_TOTAL, MIB(1000))
@@ -459,13 +431,7 @@ mod tests {
             .named("10@1", "redis");
         let (key, lives) = ("11@7", 1801..1831);
         case.gauge_within_of(Entity::Process, key, lives.clone(), PROC_RSS_ANON, MIB(300))
-            .gauge_within_of(
-                Entity::Process,
-                key,
-                lives.clone(),
-                PROC_PARENT,
-                Count::new(10),
-            )
+            .gauge_within_of(Entity::Process, key, lives.clone(), PROC_PARENT, Count::new(10))
             .named_within(key, lives, "redis")
     }
 

@@ -34,7 +34,8 @@ declare_rule! {
     /// - kernel mm/page_alloc.c: watermarks and lowmem_reserve
     pub(crate) RULE = { id: "free-low-harmless", since: "0.1.0", class: Note,
         trigger: trigger, story: story,
-        cause: "The page cache has grown into idle memory; the kernel reclaims it when programs need it.",
+        cause: "The page cache has grown into idle memory; the kernel reclaims it when programs \
+                need it.",
         verify: "memtide check over a working day: MemAvailable stays above 15 %, no refaults",
         aliases: &["free-floor-harmless"],
     }
@@ -73,48 +74,30 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let free = cx.gauge(MEM_FREE)?;
     let level = cx.mean_in(&stretch, MEM_FREE, &free)?;
     let level_shown = rounding::shown(cx, MEM_FREE, level);
-    let floor = cx
-        .floor()
-        .ok()
-        .and_then(|floor| floor.high.mean_in(&stretch));
+    let floor = cx.floor().ok().and_then(|floor| floor.high.mean_in(&stretch));
     let open = match floor {
         Some(_) => calm.open(),
         None => "the zones' watermarks (/proc/zoneinfo) would settle it",
     };
-    let meaning = if calm.kinds().is_empty() {
-        "which alone means nothing"
-    } else {
-        "which is normal"
-    };
+    let meaning =
+        if calm.kinds().is_empty() { "which alone means nothing" } else { "which is normal" };
     let title = format!(
-        "Only {level_shown} is free, {meaning}: the kernel keeps no more free. {least} ({share} of RAM) is available{}.",
+        "Only {level_shown} is free, {meaning}: the kernel keeps no more free. {least} ({share} of \
+         RAM) is available{}.",
         calm.clause(cx)
     );
-    let kind = if is_reported {
-        "available"
-    } else {
-        "free or page cache"
-    };
+    let kind = if is_reported { "available" } else { "free or page cache" };
     let text = format!("at least {least} {kind} ({share} of RAM)");
     let finding = RULE
         .found(Severity::Info, title)
         .during(stretch)
         .graph("free", &free)
-        .shows_from(
-            MEM_AVAILABLE,
-            least,
-            ram.share(available::AVAILABLE),
-            cx.time(index),
-            text,
-        )
+        .shows_from(MEM_AVAILABLE, least, ram.share(available::AVAILABLE), cx.time(index), text)
         .counts_as("available memory");
     Ok(calm
         .shown_in(show_floor(finding, cx, level, floor)?)
         .counts_as_all(calm.kinds().into_iter().filter(|_| floor.is_some()))
-        .not(
-            "available-exhaustion",
-            format!("{share} of RAM is available"),
-        )
+        .not("available-exhaustion", format!("{share} of RAM is available"))
         .fix(Fix::say(
             "Nothing to do. Alert on MemAvailable or memory pressure, not on free memory.",
         ))
@@ -216,9 +199,7 @@ mod tests {
 
     #[test]
     fn a_single_sample_is_named_in_the_title() {
-        let case = zoned(Case::once())
-            .gauge(MEM_FREE, MIB(18))
-            .gauge(MEM_AVAILABLE, MIB(700));
+        let case = zoned(Case::once()).gauge(MEM_FREE, MIB(18)).gauge(MEM_AVAILABLE, MIB(700));
         let finding = found(RULE, &case);
         assert!(finding.title.contains("one sample"), "{}", finding.title);
     }

@@ -36,8 +36,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "fsync-storm", since: "0.1.0", class: Stall,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "Each durable write waits for a flush of the disk, and the disk completes only so many of them.",
-        verify: "memtide check --for 1m at the same load: tasks wait for disks less than 20 % of the time",
+        cause: "Each durable write waits for a flush of the disk, and the disk completes only so \
+                many of them.",
+        verify: "memtide check --for 1m at the same load: tasks wait for disks less than 20 % of \
+                 the time",
     }
 }
 
@@ -68,12 +70,8 @@ fn trigger() -> Trigger {
             is_read,
             stall(PSI_IO_SOME).at_least("I/O stalls", WAITED),
             is_far_from_limit(),
-            stall(PSI_MEMORY_SOME)
-                .at_most("memory stalls", PressureWindow::MEMORY)
-                .if_measured(),
-            rate(PSWPOUT)
-                .at_most("swapped out", SWAP_OUT_NOTABLE)
-                .if_measured(),
+            stall(PSI_MEMORY_SOME).at_most("memory stalls", PressureWindow::MEMORY).if_measured(),
+            rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE).if_measured(),
         ],
     )
 }
@@ -95,14 +93,27 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_long = waited >= WAITED_LONG && tasks.is_some_and(|tasks| tasks.get() >= TASKS_WAITING);
     let each = Bytes::from_f64(load.written.get() / rate.get().max(1.0));
     let title = format!(
-        "Durable writes (fsync) wait for {name}: {rate} flushes with {each} each, and tasks wait for disks {waited} of the time. Memory is not short."
+        "Durable writes (fsync) wait for {name}: {rate} flushes with {each} each, and tasks wait \
+         for disks {waited} of the time. Memory is not short."
     );
     Ok(RULE
         .found(Severity::warning_if(is_long), title)
         .graph("flushes", &flushes)
-        .shows_from(DISK_FLUSHES, rate, FLUSHES, None, format!("{rate} flushes of {name}, {each} written for each"))
+        .shows_from(
+            DISK_FLUSHES,
+            rate,
+            FLUSHES,
+            None,
+            format!("{rate} flushes of {name}, {each} written for each"),
+        )
         .counts_as("the disk's flushes")
-        .shows_from(PSI_IO_SOME, waited, WAITED, None, format!("tasks waited for disks {waited} of the time"))
+        .shows_from(
+            PSI_IO_SOME,
+            waited,
+            WAITED,
+            None,
+            format!("tasks waited for disks {waited} of the time"),
+        )
         .counts_as("I/O stalls")
         .with(load.write_takes, |finding, takes| {
             let text = format!("a write took {takes} on average");
@@ -111,10 +122,21 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows(DIRTY_AND_WRITEBACK, level, None, format!("only {level} dirty or under writeback"))
         .not("dirty-throttle", format!("{level} of unwritten data is far below the limit"))
         .with(stalls.memory_some, |finding, memory| {
-            finding.not("direct-reclaim-stall", format!("tasks hardly waited for memory ({memory} of the time)"))
+            finding.not(
+                "direct-reclaim-stall",
+                format!("tasks hardly waited for memory ({memory} of the time)"),
+            )
         })
-        .fix(Fix::say("Find who commits: it is the program that writes to the disk and calls fsync.").inspect("pidstat -d 5 3\niostat -x 5 3"))
-        .fix(Fix::say("Commit several changes with one fsync (group commit), give the log a disk of its own, or use a disk with a cache that survives a power cut. More memory does not help."))
+        .fix(
+            Fix::say(
+                "Find who commits: it is the program that writes to the disk and calls fsync.",
+            )
+            .inspect("pidstat -d 5 3\niostat -x 5 3"),
+        )
+        .fix(Fix::say(
+            "Commit several changes with one fsync (group commit), give the log a disk of its own, \
+             or use a disk with a cache that survives a power cut. More memory does not help.",
+        ))
         .affects([load.affected()])
         .sure_by_kinds(cx, "")
         .into())
@@ -157,11 +179,7 @@ mod tests {
         let finding = found(RULE, &committing(45, 64, 700_000));
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("45/s flushes with 64 KiB each"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("45/s flushes with 64 KiB each"), "{}", finding.title);
     }
 
     #[test]
@@ -191,14 +209,8 @@ mod tests {
     #[test]
     fn clear_when_reads_or_memory_take_the_time() {
         let reading = committing(45, 64, 700_000);
-        clear(
-            RULE,
-            &reading.counter_of(Entity::Disk, "sda", DISK_READ_TIME, 5_000),
-        );
-        clear(
-            RULE,
-            &committing(45, 64, 700_000).counter(PSI_MEMORY_SOME, 300_000),
-        );
+        clear(RULE, &reading.counter_of(Entity::Disk, "sda", DISK_READ_TIME, 5_000));
+        clear(RULE, &committing(45, 64, 700_000).counter(PSI_MEMORY_SOME, 300_000));
         clear(RULE, &committing(45, 64, 700_000).counter(PSWPOUT, 3_000));
     }
 

@@ -35,8 +35,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "heap-fragmentation-growth", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "What the program frees does not fit what it allocates next, and live pieces keep the pages between them.",
-        verify: "memtide growth over as long a time with the other allocator: no fragmentation, and latency as before",
+        cause: "What the program frees does not fit what it allocates next, and live pieces keep \
+                the pages between them.",
+        verify: "memtide growth over as long a time with the other allocator: no fragmentation, \
+                 and latency as before",
         brings_about: WANT_AND_THRASH,
     }
 }
@@ -65,20 +67,17 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (growth, at) = (&course.growth, cx.time(course.last));
     let ((from, free), live) = (course.free, course.live.1);
     let little = little_left(cx, stretch).is_some();
-    let ends = growth.levels_off_at.map_or_else(String::new, |level| {
-        format!("; it levels off at about {level}")
-    });
+    let ends = growth
+        .levels_off_at
+        .map_or_else(String::new, |level| format!("; it levels off at about {level}"));
     let title = format!(
-        "The malloc heap of {} is ever more fragmented: {free} of it are free beside {live} of live data, {from} were {} before{ends}.",
+        "The malloc heap of {} is ever more fragmented: {free} of it are free beside {live} of \
+         live data, {from} were {} before{ends}.",
         course.name(),
         growth.judged,
     );
-    let returnable = cx
-        .timeline
-        .at_of(process, PROC_HEAP_RETURNABLE, course.last);
-    let resident = cx
-        .timeline
-        .at_of(process, PROC_HEAP_FREE_RESIDENT, course.last);
+    let returnable = cx.timeline.at_of(process, PROC_HEAP_RETURNABLE, course.last);
+    let resident = cx.timeline.at_of(process, PROC_HEAP_FREE_RESIDENT, course.last);
     let finding = RULE
         .found(Severity::warning_if(little), title)
         .with(cx.timeline.gauge_of(process, PROC_HEAP_FREE), |finding, free| {
@@ -87,10 +86,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(PROC_HEAP_FREE, free, FREE_MIN, at, format!("{free} are free in its heap"))
         .shows(PROC_HEAP_LIVE, live, at, format!("{live} are live"))
         .with(resident, |finding, resident| {
-            finding.shows(PROC_HEAP_FREE_RESIDENT, resident, at, format!("{resident} of the free memory are in RAM"))
+            finding.shows(
+                PROC_HEAP_FREE_RESIDENT,
+                resident,
+                at,
+                format!("{resident} of the free memory are in RAM"),
+            )
         })
         .with(returnable, |finding, returnable| {
-            finding.shows(PROC_HEAP_RETURNABLE, returnable, at, format!("malloc_trim would return {returnable}"))
+            finding.shows(
+                PROC_HEAP_RETURNABLE,
+                returnable,
+                at,
+                format!("malloc_trim would return {returnable}"),
+            )
         })
         .with_line(growth.method.clone())
         .counts_as("live and free bytes of its malloc heap")
@@ -98,16 +107,22 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.not("process-leak", "its live bytes do not rise in a line")
         })
         .not("a batch that is over", "free bytes did not jump once")
-        .fix(Fix::say("See which arenas and sizes it is, and what malloc_trim or fewer arenas would save.").inspect(format!(
-            "memtide explain {} --full",
-            heap_growth::pid(process)
-        )))
-        .fix(Fix::say("Start it with another allocator (LD_PRELOAD of libjemalloc.so.2) or with MALLOC_ARENA_MAX=2 in Environment= of its unit, and compare memory and latency."))
-        .fix(Fix::say("If it stays: have it call malloc_trim(0) at quiet times, and size its limit for the level at which the growth ends."));
-    Ok(finding
-        .affects([course.affected()])
-        .sure(course.confidence())
-        .into())
+        .fix(
+            Fix::say(
+                "See which arenas and sizes it is, and what malloc_trim or fewer arenas would \
+                 save.",
+            )
+            .inspect(format!("memtide explain {} --full", heap_growth::pid(process))),
+        )
+        .fix(Fix::say(
+            "Start it with another allocator (LD_PRELOAD of libjemalloc.so.2) or with \
+             MALLOC_ARENA_MAX=2 in Environment= of its unit, and compare memory and latency.",
+        ))
+        .fix(Fix::say(
+            "If it stays: have it call malloc_trim(0) at quiet times, and size its limit for the \
+             level at which the growth ends.",
+        ));
+    Ok(finding.affects([course.affected()]).sure(course.confidence()).into())
 }
 
 #[cfg(test)]
@@ -143,18 +158,13 @@ mod tests {
             finding.title
         );
         assert!(
-            finding
-                .title
-                .contains("beside 300 MiB of live data, 10 MiB were"),
+            finding.title.contains("beside 300 MiB of live data, 10 MiB were"),
             "{}",
             finding.title
         );
         assert_eq!(finding.confidence.word(), "confirmed");
         assert!(finding.ruled_out.iter().any(|out| out.id == "process-leak"));
-        assert_eq!(
-            found(RULE, &host(800, fragmenting)).severity,
-            Severity::Warning
-        );
+        assert_eq!(found(RULE, &host(800, fragmenting)).severity, Severity::Warning);
     }
 
     #[test]

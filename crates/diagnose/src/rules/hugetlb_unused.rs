@@ -87,22 +87,50 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (kept, old) = (pages.saturating_sub(idle).get(), pages.get());
     Ok(RULE
         .found(Severity::Warning, title)
-        .shows_from(HUGETLB_UNUSED, wasted, least, None, format!("{idle} of {pages} huge pages of {size} are free and not reserved by a program"))
+        .shows_from(
+            HUGETLB_UNUSED,
+            wasted,
+            least,
+            None,
+            format!(
+                "{idle} of {pages} huge pages of {size} are free and not reserved by a program"
+            ),
+        )
         .counts_as("the pool's counters")
         .shows(HUGEPAGES_TOTAL, pages, None, format!("the pool has {reserve} in all"))
-        .with(cx.number(NR_HUGEPAGES).ok(), |finding, set| finding.shows_fact(NR_HUGEPAGES, set, format!("vm.nr_hugepages = {set}")))
+        .with(cx.number(NR_HUGEPAGES).ok(), |finding, set| {
+            finding.shows_fact(NR_HUGEPAGES, set, format!("vm.nr_hugepages = {set}"))
+        })
         .with(cx.level(MEM_AVAILABLE, last), |finding, available| {
             let text = format!("{available} available, without this pool");
             finding.shows(MEM_AVAILABLE, available, None, text)
         })
         .counts_if(cx.gauge(HUGEPAGES_RSVD).is_ok(), "no reservation on them")
         .not("unaccounted-memory", "the huge page pool explains the memory that no process uses")
-        .fix(Fix::tunable(cx, "Reserve only what is used; do the same with hugepages= on the kernel command line.", NR_HUGEPAGES, kept)
-            .undo(format!("sysctl -w vm.nr_hugepages={old}")))
-        .fix(Fix::say("Or make the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL large-pages, JVM -XX:+UseLargePages."))
+        .fix(
+            Fix::tunable(
+                cx,
+                "Reserve only what is used; do the same with hugepages= on the kernel command \
+                 line.",
+                NR_HUGEPAGES,
+                kept,
+            )
+            .undo(format!("sysctl -w vm.nr_hugepages={old}")),
+        )
+        .fix(Fix::say(
+            "Or make the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL \
+             large-pages, JVM -XX:+UseLargePages.",
+        ))
         .verify(format!("memtide check: about {wasted} more available, HugePages_Free near 0"))
-        .affects(processes::holding(cx, |process| cx.timeline.last_of(process, PROC_HUGETLB), "in huge pages"))
-        .sure_by_kinds(cx, "a recording over a work cycle would show whether a program uses them at another hour")
+        .affects(processes::holding(
+            cx,
+            |process| cx.timeline.last_of(process, PROC_HUGETLB),
+            "in huge pages",
+        ))
+        .sure_by_kinds(
+            cx,
+            "a recording over a work cycle would show whether a program uses them at another hour",
+        )
         .into())
 }
 
@@ -113,9 +141,7 @@ fn were_taken(cx: &Evidence<'_>, last: usize, pages: Count) -> Result<bool, Miss
     let unused = unused().track(cx)?.at(after);
     let least = least().track(cx)?.at(after);
     Ok(reserved.is_some_and(|reserved| reserved >= pages)
-        && unused
-            .zip(least)
-            .is_some_and(|(unused, least)| unused < least))
+        && unused.zip(least).is_some_and(|(unused, least)| unused < least))
 }
 
 #[cfg(test)]
@@ -150,9 +176,7 @@ mod tests {
 
     #[test]
     fn clear_when_a_program_takes_the_pool_later() {
-        let steps: Vec<Count> = (0..20)
-            .map(|i| Count::new(if i < 15 { 96 } else { 2 }))
-            .collect();
+        let steps: Vec<Count> = (0..20).map(|i| Count::new(if i < 15 { 96 } else { 2 })).collect();
         let case = reserved(Case::over(20), 96, 0, 0)
             .gauge_steps(HUGEPAGES_FREE, &steps)
             .gauge(MEM_TOTAL, Bytes::from_mib(600));
@@ -169,9 +193,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_hugepages_in_meminfo() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::once()).names,
-            ["hugepages.total"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::once()).names, ["hugepages.total"]);
     }
 }

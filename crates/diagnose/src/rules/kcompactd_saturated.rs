@@ -64,20 +64,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     let moved = cx.mean_rate(COMPACT_MIGRATE_SCANNED, stretch);
     let scans = moved.map_or_else(String::new, |rate| format!(", scanning {rate} to move"));
-    let title = format!(
-        "{name} used {used} of a CPU for {}{scans}.",
-        stretch.duration()
-    );
+    let title = format!("{name} used {used} of a CPU for {}{scans}.", stretch.duration());
     let finding = RULE
         .found(Severity::warning_if(stalls.for_memory()), title)
         .graph("kcompactd's CPU", &cpus)
-        .shows_from(
-            PROC_STIME,
-            used,
-            CPU_BUSY,
-            None,
-            format!("{name} used {used} of a CPU"),
-        )
+        .shows_from(PROC_STIME, used, CPU_BUSY, None, format!("{name} used {used} of a CPU"))
         .counts_as("kcompactd's CPU time")
         .with(moved.filter(|rate| rate.get() > 0.0), |finding, rate| {
             finding
@@ -92,18 +83,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_mean(cx, COMPACT_FREE_SCANNED, stretch, |rate| {
             format!("{rate} scanned for free places")
         })
-        .shows_mean(cx, COMPACT_DAEMON_WAKE, stretch, |rate| {
-            format!("kcompactd was woken {rate}")
-        })
+        .shows_mean(cx, COMPACT_DAEMON_WAKE, stretch, |rate| format!("kcompactd was woken {rate}"))
         .when(stalls.for_memory(), |finding| finding.shows_stalls(&stalls))
         .with(
-            cx.mean_rate(COMPACT_STALL, stretch)
-                .filter(|rate| rate.get() < 1.0),
+            cx.mean_rate(COMPACT_STALL, stretch).filter(|rate| rate.get() < 1.0),
             |finding, rate| {
-                finding.not(
-                    "compaction-stall",
-                    format!("direct compactions by tasks: {rate}"),
-                )
+                finding.not("compaction-stall", format!("direct compactions by tasks: {rate}"))
             },
         );
     Ok(remedy(cx, finding)
@@ -121,12 +106,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
                 eager,
                 format!("vm.compaction_proactiveness is {eager}: it also compacts unasked"),
             )
-            .fix(Fix::tunable(
-                cx,
-                "Let it compact only on request.",
-                COMPACTION_PROACTIVENESS,
-                0,
-            )),
+            .fix(Fix::tunable(cx, "Let it compact only on request.", COMPACTION_PROACTIVENESS, 0)),
         None => finding,
     };
     let is_eager = |word: &&str| ["always", "defer"].contains(word);
@@ -137,7 +117,8 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
             "madvise",
             Some(word),
         )),
-        None => finding.fix(Fix::say("Find who asks for large blocks: huge pages at a fault, network or storage drivers, a starting virtual machine.").inspect("grep -H . /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/defrag\ncat /proc/buddyinfo\ngrep -E '^(compact|thp_fault)' /proc/vmstat")),
+        None => finding.fix(Fix::say("Find who asks for large blocks: huge pages at a fault, \
+                                      network or storage drivers, a starting virtual machine.").inspect("grep -H . /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/defrag\ncat /proc/buddyinfo\ngrep -E '^(compact|thp_fault)' /proc/vmstat")),
     }
 }
 
@@ -151,8 +132,7 @@ mod tests {
     const THREAD: &str = "31@12";
 
     fn thread(case: Case) -> Case {
-        case.gauge_of(Entity::Process, THREAD, PROC_PARENT, KTHREADD)
-            .named(THREAD, "kcompactd0")
+        case.gauge_of(Entity::Process, THREAD, PROC_PARENT, KTHREADD).named(THREAD, "kcompactd0")
     }
 
     fn running(ticks: u64) -> Case {
@@ -168,19 +148,9 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.starts_with("kcompactd0 used 90 %"),
-            "{}",
-            finding.title
-        );
-        assert_eq!(
-            finding.fixes[0].now,
-            "sysctl -w vm.compaction_proactiveness=0"
-        );
-        assert_eq!(
-            finding.fixes[0].undo,
-            "sysctl -w vm.compaction_proactiveness=20"
-        );
+        assert!(finding.title.starts_with("kcompactd0 used 90 %"), "{}", finding.title);
+        assert_eq!(finding.fixes[0].now, "sysctl -w vm.compaction_proactiveness=0");
+        assert_eq!(finding.fixes[0].undo, "sysctl -w vm.compaction_proactiveness=20");
     }
 
     #[test]
@@ -190,21 +160,14 @@ mod tests {
             .fact(THP_DEFRAG, "[always] defer defer+madvise madvise never");
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.fixes[0].undo.starts_with("echo always > "),
-            "{:?}",
-            finding.fixes
-        );
+        assert!(finding.fixes[0].undo.starts_with("echo always > "), "{:?}", finding.fixes);
     }
 
     #[test]
     fn clear_when_it_is_idle_or_works_for_a_moment() {
         clear(RULE, &running(20));
         let moment = [vec![1; 10], vec![95; 5], vec![1; 15]].concat();
-        clear(
-            RULE,
-            &running(1).counter_steps_of(Entity::Process, THREAD, PROC_STIME, &moment),
-        );
+        clear(RULE, &running(1).counter_steps_of(Entity::Process, THREAD, PROC_STIME, &moment));
     }
 
     #[test]

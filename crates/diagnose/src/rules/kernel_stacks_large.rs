@@ -48,10 +48,7 @@ const STACK: Bytes = Bytes::from_kib(16);
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
-    Trigger::on_host(
-        LEVEL,
-        gauge(MEM_KERNEL_STACK).at_least("kernel stacks", large()),
-    )
+    Trigger::on_host(LEVEL, gauge(MEM_KERNEL_STACK).at_least("kernel stacks", large()))
 }
 
 fn large() -> Reading<Bytes> {
@@ -69,24 +66,23 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let programs = threads(cx, index);
     let many = Count::from_f64(about.as_f64() * EXPLAINS.get());
     let top = programs.first().filter(|(_, threads)| *threads >= many);
-    let who = top.map_or_else(String::new, |(name, threads)| {
-        format!(", {threads} of them in {name}")
-    });
+    let who =
+        top.map_or_else(String::new, |(name, threads)| format!(", {threads} of them in {name}"));
     let matters = cx.of_ram(most).is_ok_and(|share| share >= MATTERS);
     let little = matters && little_left(cx, stretch).is_some();
-    let title = format!(
-        "Kernel stacks take {most}{}: about {about} threads{who}.",
-        cx.remark_of_ram(most)
-    );
-    let open = if top.is_some() {
-        ""
-    } else {
-        "processes' thread counts would name the program"
-    };
+    let title =
+        format!("Kernel stacks take {most}{}: about {about} threads{who}.", cx.remark_of_ram(most));
+    let open = if top.is_some() { "" } else { "processes' thread counts would name the program" };
     Ok(RULE
         .found(Severity::warning_if(little), title)
         .graph("kernel stacks", &stacks)
-        .shows_from(MEM_KERNEL_STACK, most, least, cx.time(index), format!("kernel stacks {most}{}", cx.remark_of_ram(most)))
+        .shows_from(
+            MEM_KERNEL_STACK,
+            most,
+            least,
+            cx.time(index),
+            format!("kernel stacks {most}{}", cx.remark_of_ram(most)),
+        )
         .counts_as("the size of kernel stacks")
         .with(top, |finding, (name, threads)| {
             let text = format!("{name} has {threads} threads");
@@ -94,9 +90,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .shows_available(cx, stretch)
         .not("vmalloc-large", "stacks are counted in a line of their own")
-        .fix(Fix::say("Find the program with the most threads and restart it.").inspect("ps -eo nlwp,pid,comm --sort=-nlwp | head"))
-        .fix(Fix::say("Bound its pools, and set TasksMax= in its unit, so that a leak of threads fails there and not on the whole host."))
-        .affects(programs.iter().take(3).map(|(name, threads)| Affected::new("process", *name, format!("{threads} threads"))))
+        .fix(
+            Fix::say("Find the program with the most threads and restart it.")
+                .inspect("ps -eo nlwp,pid,comm --sort=-nlwp | head"),
+        )
+        .fix(Fix::say(
+            "Bound its pools, and set TasksMax= in its unit, so that a leak of threads fails there \
+             and not on the whole host.",
+        ))
+        .affects(
+            programs.iter().take(3).map(|(name, threads)| {
+                Affected::new("process", *name, format!("{threads} threads"))
+            }),
+        )
         .sure_by_kinds(cx, open)
         .into())
 }
@@ -137,19 +143,14 @@ mod tests {
     #[test]
     fn the_program_with_the_threads_is_named() {
         let threads = |case: Case, key, name, n| {
-            case.gauge_of(Entity::Process, key, PROC_THREADS, Count::new(n))
-                .named(key, name)
+            case.gauge_of(Entity::Process, key, PROC_THREADS, Count::new(n)).named(key, name)
         };
         let case = threads(host(320, 4000), "7@1", "java", 12_000);
         let case = threads(threads(case, "8@1", "java", 3_000), "9@1", "sshd", 1);
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("15,000 of them in java"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("15,000 of them in java"), "{}", finding.title);
     }
 
     #[test]
@@ -163,9 +164,8 @@ mod tests {
     fn clear_on_a_busy_host_a_small_one_and_with_other_kernel_memory() {
         clear(RULE, &host(120, 4000));
         clear(RULE, &host(30, 4000).gauge(MEM_TOTAL, MIB(1000)));
-        let other = host(20, 300)
-            .gauge(MEM_VMALLOC_USED, MIB(900))
-            .gauge(MEM_SLAB_UNRECLAIMABLE, MIB(900));
+        let other =
+            host(20, 300).gauge(MEM_VMALLOC_USED, MIB(900)).gauge(MEM_SLAB_UNRECLAIMABLE, MIB(900));
         clear(RULE, &other);
     }
 
@@ -182,9 +182,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_kernel_stacks() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::once()).names,
-            ["mem.kernel_stack"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::once()).names, ["mem.kernel_stack"]);
     }
 }

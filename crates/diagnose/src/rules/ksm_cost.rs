@@ -31,7 +31,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "ksm-cost", since: "0.1.0", class: Setting,
         trigger: trigger, story: story,
-        cause: "The programs that asked for merging have few pages in common, or pages_to_scan is high.",
+        cause: "The programs that asked for merging have few pages in common, or pages_to_scan is \
+                high.",
         verify: "memtide check --for 1m: ksmd below 1 % of a CPU",
         explained_by: &[Explains::Maybe(KSM_RUN)],
     }
@@ -71,24 +72,49 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let saved = saved().track(cx)?;
     let saves = cx.mean_in(stretch, KSM_SHARING, &saved)?;
     let little = cx.ram()?.share(SAVES_LITTLE);
-    let kept = cx
-        .bytes(KSM_SHARED)
-        .ok()
-        .and_then(|kept| kept.mean_in(stretch));
+    let kept = cx.bytes(KSM_SHARED).ok().and_then(|kept| kept.mean_in(stretch));
     let old = cx.number(KSM_RUN).ok();
     Ok(RULE
         .found(
             Severity::Info,
-            format!("KSM uses {mean} of a CPU to search for equal pages, and saves only {saves}{}.", cx.remark_of_ram(saves)),
+            format!(
+                "KSM uses {mean} of a CPU to search for equal pages, and saves only {saves}{}.",
+                cx.remark_of_ram(saves)
+            ),
         )
         .graph("ksmd's CPU", &cpu)
         .shows_from(PROC_STIME, mean, KSMD_CPU, None, format!("ksmd uses {mean} of a CPU"))
         .counts_as("ksmd's CPU time")
-        .shows_below(Computed(KSM_SHARING), saves, little, None, format!("{saves} saved by merging"))
+        .shows_below(
+            Computed(KSM_SHARING),
+            saves,
+            little,
+            None,
+            format!("{saves} saved by merging"),
+        )
         .counts_as("the little that it saves")
-        .with(kept, |finding, kept| finding.shows(Computed(KSM_SHARED), kept, None, format!("{kept} of merged pages are in use")))
-        .fix(Fix::say("See how many passes it made, and what it merges; before its second pass it saves nothing.").inspect("grep -H . /sys/kernel/mm/ksm/*"))
-        .fix(Fix::file("Stop it. What is merged stays merged; 2 instead of 0 takes merged pages apart, which needs RAM.", "/sys/kernel/mm/ksm/run", 0, old))
+        .with(kept, |finding, kept| {
+            finding.shows(
+                Computed(KSM_SHARED),
+                kept,
+                None,
+                format!("{kept} of merged pages are in use"),
+            )
+        })
+        .fix(
+            Fix::say(
+                "See how many passes it made, and what it merges; before its second pass it saves \
+                 nothing.",
+            )
+            .inspect("grep -H . /sys/kernel/mm/ksm/*"),
+        )
+        .fix(Fix::file(
+            "Stop it. What is merged stays merged; 2 instead of 0 takes merged pages apart, which \
+             needs RAM.",
+            "/sys/kernel/mm/ksm/run",
+            0,
+            old,
+        ))
         .sure_by_kinds(cx, "full_scans would show whether it has only begun")
         .into())
 }
@@ -104,10 +130,7 @@ mod tests {
 
     /// A host of 16 GiB on which ksmd takes `ticks` a second and saves `mib`.
     fn host(ticks: u64, mib: u64) -> Case {
-        named(
-            Case::over(30).counter_of(Entity::Process, KSMD, PROC_STIME, ticks),
-            mib,
-        )
+        named(Case::over(30).counter_of(Entity::Process, KSMD, PROC_STIME, ticks), mib)
     }
 
     fn named(case: Case, mib: u64) -> Case {
@@ -145,10 +168,7 @@ mod tests {
     fn finds_30_s_within_an_hour() {
         let hour = |ticks| {
             let steps = amid_calm(ticks, 0);
-            named(
-                Case::over(3600).counter_steps_of(Entity::Process, KSMD, PROC_STIME, &steps),
-                20,
-            )
+            named(Case::over(3600).counter_steps_of(Entity::Process, KSMD, PROC_STIME, &steps), 20)
         };
         assert_eq!(times(&found(RULE, &hour(60))), [(1800, 1830)]);
         clear(RULE, &hour(5));

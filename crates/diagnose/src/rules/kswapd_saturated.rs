@@ -53,14 +53,8 @@ fn trigger() -> Trigger {
     let scanned = rate(PGSCAN_KSWAPD);
     let freed = rate(PGSTEAL_KSWAPD);
     let finds_little = all![
-        scanned
-            .clone()
-            .at_least("scanned by kswapd", PressureWindow::SCANNED),
-        freed.at_most_of(
-            &scanned,
-            "share of scanned pages that kswapd reclaimed",
-            EFFICIENT.get()
-        ),
+        scanned.clone().at_least("scanned by kswapd", PressureWindow::SCANNED),
+        freed.at_most_of(&scanned, "share of scanned pages that kswapd reclaimed", EFFICIENT.get()),
         kswapd_cpu().at_least("kswapd's CPU", KSWAPD_CPU_BUSY),
     ];
     let is_full = kswapd_cpu_in_top().at_least("kswapd's CPU in top", KSWAPD_CPU_FULL);
@@ -94,21 +88,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let finding = RULE
         .found(Severity::warning_if(stalls.any()), title)
         .graph("kswapd's CPU", &cpus)
-        .shows_from(
-            PROC_STIME,
-            used,
-            KSWAPD_CPU_BUSY,
-            None,
-            format!("{name} used {used} of a CPU"),
-        )
+        .shows_from(PROC_STIME, used, KSWAPD_CPU_BUSY, None, format!("{name} used {used} of a CPU"))
         .counts_as("kswapd's CPU time")
-        .shows_below(
-            Computed(PGSTEAL_KSWAPD),
-            yielded,
-            EFFICIENT,
-            None,
-            low_yield,
-        )
+        .shows_below(Computed(PGSTEAL_KSWAPD), yielded, EFFICIENT, None, low_yield)
         .counts_as("its low reclaim yield")
         .when(stalls.any(), |finding| finding.shows_stalls(&stalls));
     Ok(with_circumstances(cx, stretch, finding)
@@ -125,12 +107,22 @@ fn in_top(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Outcome, Missing> {
     };
     let name = &thread.label;
     let title = format!("{name} uses {used} of a CPU; how much it reclaims is not shown.");
-    let open = "pgscan_kswapd and pgsteal_kswapd of two readings of /proc/vmstat would show whether it finds pages";
+    let open = "pgscan_kswapd and pgsteal_kswapd of two readings of /proc/vmstat would show \
+                whether it finds pages";
     Ok(RULE
         .found(Severity::Info, title)
-        .shows_from(Computed(PROC_CPU), used, KSWAPD_CPU_FULL, None, format!("{name} used {used} of a CPU"))
+        .shows_from(
+            Computed(PROC_CPU),
+            used,
+            KSWAPD_CPU_FULL,
+            None,
+            format!("{name} used {used} of a CPU"),
+        )
         .counts_as("kswapd's CPU time")
-        .fix(Fix::say("See whether it reclaims pages, and how much memory is available.").inspect("grep -E 'kswapd|available' /proc/vmstat /proc/meminfo; sleep 10; grep kswapd /proc/vmstat"))
+        .fix(Fix::say("See whether it reclaims pages, and how much memory is available.").inspect(
+            "grep -E 'kswapd|available' /proc/vmstat /proc/meminfo; sleep 10; grep kswapd \
+             /proc/vmstat",
+        ))
         .fix(Fix::cap(cx, stretch.last, "Reduce demand: cap or stop what grew last."))
         .affects([Affected::new("process", name, format!("{used} of a CPU"))])
         .sure_by_kinds(cx, open)
@@ -141,14 +133,9 @@ fn in_top(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Outcome, Missing> {
 fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
     let what = "Reduce demand: cap or stop what grew last.";
     let finding = finding
-        .shows_mean(cx, PAGEOUTRUN, stretch, |runs| {
-            format!("kswapd was woken {runs}")
-        })
+        .shows_mean(cx, PAGEOUTRUN, stretch, |runs| format!("kswapd was woken {runs}"))
         .when(boosted(cx, stretch) == Some(false), |finding| {
-            finding.not(
-                "a boost of the watermarks",
-                "no zone's watermarks were boosted",
-            )
+            finding.not("a boost of the watermarks", "no zone's watermarks were boosted")
         })
         .fix(Fix::cap(cx, stretch.last, what));
     match cx.number(MGLRU) {
@@ -192,10 +179,7 @@ mod tests {
 
     #[test]
     fn much_cpu_and_few_reclaimed_pages_are_found() {
-        let finding = found(
-            RULE,
-            &working(80, 40_000, 4000).counter(PSI_MEMORY_SOME, 300_000),
-        );
+        let finding = found(RULE, &working(80, 40_000, 4000).counter(PSI_MEMORY_SOME, 300_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.starts_with("kswapd0 used 80 % of a CPU"));
     }
@@ -205,12 +189,7 @@ mod tests {
         let case = Case::over(240)
             .counter(PGSCAN_KSWAPD, 40_000)
             .counter_steps(PGSTEAL_KSWAPD, &three_times([4000, 38_000, 4000], 0))
-            .counter_steps_of(
-                Entity::Process,
-                THREAD,
-                PROC_STIME,
-                &three_times([80; 3], 1),
-            )
+            .counter_steps_of(Entity::Process, THREAD, PROC_STIME, &three_times([80; 3], 1))
             .gauge_of(Entity::Process, THREAD, PROC_PARENT, KTHREADD)
             .named(THREAD, "kswapd0");
         let finding = found(RULE, &case);
@@ -260,12 +239,7 @@ mod tests {
         use timeline::signals::PROC_CPU;
         use units::Micros;
         Case::once()
-            .gauge_of(
-                Entity::Process,
-                THREAD,
-                PROC_CPU,
-                Micros::new(percent * 10_000),
-            )
+            .gauge_of(Entity::Process, THREAD, PROC_CPU, Micros::new(percent * 10_000))
             .named(THREAD, "kswapd0")
     }
 
@@ -280,13 +254,8 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_processes_or_counters() {
-        let no_process = Case::over(30)
-            .counter(PGSCAN_KSWAPD, 10)
-            .counter(PGSTEAL_KSWAPD, 1);
+        let no_process = Case::over(30).counter(PGSCAN_KSWAPD, 10).counter(PGSTEAL_KSWAPD, 1);
         assert_eq!(not_evaluated(RULE, &no_process).names, ["proc.stime"]);
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["vm.pgscan_kswapd"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["vm.pgscan_kswapd"]);
     }
 }

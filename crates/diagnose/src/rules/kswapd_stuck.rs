@@ -33,7 +33,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "kswapd-stuck", since: "0.1.0", class: Stall,
         trigger: trigger, waits: Memory, story: story,
-        cause: "A zone cannot reach its watermark by reclaim, or kernel caches have nothing to give, and kswapd does not give up.",
+        cause: "A zone cannot reach its watermark by reclaim, or kernel caches have nothing to \
+                give, and kswapd does not give up.",
         verify: "memtide check --for 1m: kswapd below 10 % of a CPU",
     }
 }
@@ -84,7 +85,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("kswapd's CPU", &cpus)
         .shows_from(PROC_STIME, used, CPU_BUSY, None, format!("{name} used {used} of a CPU"))
         .counts_as("kswapd's CPU time")
-        .shows_below(PGSTEAL_KSWAPD, reclaimed, RECLAIMED_MAX, None, format!("it scanned {scanned} and reclaimed {reclaimed}"))
+        .shows_below(PGSTEAL_KSWAPD, reclaimed, RECLAIMED_MAX, None, format!("it scanned {scanned} \
+                                                            and reclaimed {reclaimed}"))
         .counts_as("its yield")
         .with(available, |finding, (left, index)| {
             finding.shows(MEM_AVAILABLE, left, cx.time(index), format!("at least {left} available"))
@@ -98,8 +100,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .when(stalls.any(), |finding| finding.shows_stalls(&stalls))
         .not("kswapd-saturated", format!("it scanned only {scanned}"))
         .not("available-exhaustion", "enough memory is available")
-        .fix(Fix::say("See where it runs: in reclaim of pages, of kernel caches, or between the zones.").inspect("for i in 1 2 3 4 5; do cat /proc/$(pgrep -o kswapd)/stack; echo; sleep 1; done\ngrep -E 'Node|free |high |boost|managed' /proc/zoneinfo"))
-        .fix(Fix::say("Dropping clean page cache once often ends it; nothing is lost but the time to read it again. Then look for a newer kernel.").now("echo 1 > /proc/sys/vm/drop_caches"))
+        .fix(Fix::say("See where it runs: in reclaim of pages, of kernel caches, or between the \
+                       zones.").inspect("for i in 1 2 3 4 5; do cat /proc/$(pgrep -o kswapd)/stack; echo; sleep 1; done\ngrep -E 'Node|free |high |boost|managed' /proc/zoneinfo"))
+        .fix(Fix::say("Dropping clean page cache once often ends it; nothing is lost but the time \
+                       to read it again. Then look for a newer kernel.").now("echo 1 > /proc/sys/vm/drop_caches"))
         .affects([Affected::new("process", name, format!("{used} of a CPU"))])
         .sure_by_kinds(cx, "the stack of the thread would show where it runs")
         .into())
@@ -155,11 +159,7 @@ mod tests {
         let case = zone(case, "0/Normal", 256, 1_024);
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.contains("600 MiB available"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("600 MiB available"), "{}", finding.title);
         assert!(finding.affected.iter().any(|one| one.name == "0/Normal"));
     }
 
@@ -173,12 +173,7 @@ mod tests {
     fn clear_where_it_scans_or_reclaims() {
         let base = || running(Case::over(30), 99, 600);
         clear(RULE, &base().counter(PGSCAN_KSWAPD, 40_000));
-        clear(
-            RULE,
-            &base()
-                .counter(PGSTEAL_KSWAPD, 900)
-                .counter(PGSCAN_KSWAPD, 900),
-        );
+        clear(RULE, &base().counter(PGSTEAL_KSWAPD, 900).counter(PGSCAN_KSWAPD, 900));
     }
 
     #[test]
@@ -210,9 +205,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_counters() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["vm.pgscan_kswapd"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["vm.pgscan_kswapd"]);
     }
 }

@@ -29,7 +29,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "locked-memory-large", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Programs lock their memory to keep it in RAM, and the kernel can evict only the rest.",
+        cause: "Programs lock their memory to keep it in RAM, and the kernel can evict only the \
+                rest.",
         verify: "memtide check at the same load: 10 % of RAM or more available",
         brings_about: WANT_AND_THRASH,
     }
@@ -58,15 +59,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = cx.lowest_in(MEM_AVAILABLE, stretch);
     let little = available.filter(|(left, _)| *left < ram.share(LITTLE_AVAILABLE));
     let lockers = lockers(cx, index);
-    let top = lockers
-        .first()
-        .filter(|(_, locked)| *locked >= most.share(EXPLAINS));
-    let who = top.map_or_else(String::new, |(name, locked)| {
-        format!(" ({name} locks {locked})")
-    });
-    let left = little.map_or_else(String::new, |(left, _)| {
-        format!(", and only {left} is available")
-    });
+    let top = lockers.first().filter(|(_, locked)| *locked >= most.share(EXPLAINS));
+    let who = top.map_or_else(String::new, |(name, locked)| format!(" ({name} locks {locked})"));
+    let left =
+        little.map_or_else(String::new, |(left, _)| format!(", and only {left} is available"));
     let title =
         format!("{most} of RAM is locked ({share}), and reclaim cannot take it{who}{left}.");
     let open = if top.is_some() {
@@ -77,22 +73,55 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(little.is_some()), title)
         .graph("unevictable memory", &unevictable)
-        .shows_from(MEM_UNEVICTABLE, most, ram.share(LOCKED_SHARE_LARGE), cx.time(index), format!("{most} unevictable, {share} of RAM"))
+        .shows_from(
+            MEM_UNEVICTABLE,
+            most,
+            ram.share(LOCKED_SHARE_LARGE),
+            cx.time(index),
+            format!("{most} unevictable, {share} of RAM"),
+        )
         .counts_as("the unevictable list")
         .with(cx.level(MEM_MLOCKED, index), |finding, locked| {
             let other = Some(most.saturating_sub(locked)).filter(|other| *other >= WORTH_NAMING);
-            let other = other.map_or_else(String::new, |other| format!(", {other} in ramfs or locked segments"));
-            finding.shows(MEM_MLOCKED, locked, cx.time(index), format!("{locked} of it is locked by mlock{other}"))
+            let other = other.map_or_else(String::new, |other| {
+                format!(
+                    ", {other} in ramfs or locked segments"
+                )
+            });
+            finding.shows(
+                MEM_MLOCKED,
+                locked,
+                cx.time(index),
+                format!(
+                    "{locked} of it is locked by mlock{other}"
+                ),
+            )
         })
         .with(available, |finding, (left, index)| {
             let text = format!("available fell to {left}");
-            finding.shows_below(MEM_AVAILABLE, left, ram.share(LITTLE_AVAILABLE), cx.time(index), text)
+            finding.shows_below(
+                MEM_AVAILABLE,
+                left,
+                ram.share(LITTLE_AVAILABLE),
+                cx.time(index),
+                text,
+            )
         })
         .counts_if(little.is_some(), "little available")
         .counts_if(top.is_some(), "the processes' own figures")
         .not("hugetlb-unused", "reserved huge pages are not on this list")
-        .fix(Fix::say("Find out who locks memory, which segments are locked, and what is in ramfs.").inspect("grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs"))
-        .fix(Fix::say("Make the locked part smaller (heap, buffer pool, guest memory), or forbid locking with LimitMEMLOCK= in the unit file; it takes effect at the next start."))
+        .fix(
+            Fix::say(
+                "Find out who locks memory, which segments are locked, and what is in ramfs.",
+            )
+            .inspect(
+                "grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs",
+            ),
+        )
+        .fix(Fix::say(
+            "Make the locked part smaller (heap, buffer pool, guest memory), or forbid locking \
+             with LimitMEMLOCK= in the unit file; it takes effect at the next start.",
+        ))
         .affects(lockers.iter().take(3).map(affected))
         .sure_by_kinds(cx, open)
         .into())
@@ -135,11 +164,7 @@ mod tests {
             .named("9@1", "oracle");
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.contains("(oracle locks 390 MiB)"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("(oracle locks 390 MiB)"), "{}", finding.title);
         assert_eq!(finding.confidence.word(), "confirmed");
         assert_eq!(finding.affected[0].name, "oracle");
     }
@@ -148,18 +173,12 @@ mod tests {
     fn a_warning_when_little_is_available() {
         let finding = found(RULE, &host(700, 60));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.title.contains("only 60 MiB is available"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("only 60 MiB is available"), "{}", finding.title);
     }
 
     #[test]
     fn found_in_a_single_sample() {
-        let case = Case::once()
-            .gauge(MEM_TOTAL, MIB(1000))
-            .gauge(MEM_UNEVICTABLE, MIB(300));
+        let case = Case::once().gauge(MEM_TOTAL, MIB(1000)).gauge(MEM_UNEVICTABLE, MIB(300));
         assert_eq!(found(RULE, &case).confidence.word(), "probable");
     }
 
@@ -193,9 +212,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_unevictable() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::once()).names,
-            ["mem.unevictable"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::once()).names, ["mem.unevictable"]);
     }
 }

@@ -29,7 +29,8 @@ declare_rule! {
     /// - kernel mm/page_alloc.c, __zone_watermark_ok
     pub(crate) RULE = { id: "lowmem-zone-exhausted", since: "0.1.0", class: Kill,
         trigger: trigger, story: story,
-        verify: "no further report in the kernel log: journalctl -k -g 'page allocation failure|oom-kill'",
+        verify: "no further report in the kernel log: journalctl -k -g 'page allocation \
+                 failure|oom-kill'",
         brings_about: &["oom-global", "oom-score-misuse"],
         aliases: &["oom-lowmem-zone"],
     }
@@ -84,10 +85,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let finding = RULE.found(severity, format!("{effect} because {}.", why(one, asked)));
     let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
     let finding = oom::measures(cx, one, finding);
-    Ok(remedy(finding, one, asked)
-        .affects(oom::victim(one))
-        .sure(oom::sure(one, 0.95, ""))
-        .into())
+    Ok(remedy(finding, one, asked).affects(oom::victim(one)).sure(oom::sure(one, 0.95, "")).into())
 }
 
 /// What /proc/meminfo shows without a report.
@@ -97,7 +95,8 @@ fn of_levels(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Finding, Missing> {
     let at = |signal| cx.timeline.at(signal, index).unwrap_or_default();
     let (total, above): (Bytes, Bytes) = (at(MEM_LOW_TOTAL), at(MEM_HIGH_FREE));
     let title = format!(
-        "The memory that this 32-bit kernel can map is used up: {free} of {total} is free, while {above} is free above it."
+        "The memory that this 32-bit kernel can map is used up: {free} of {total} is free, while \
+         {above} is free above it."
     );
     Ok(RULE
         .found(Severity::Warning, title)
@@ -110,14 +109,23 @@ fn of_levels(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Finding, Missing> {
             format!("{free} of {total} of low memory free"),
         )
         .counts_as("free low memory")
-        .cause("The kernel's own data fills what it can map: slab, page tables, buffers, its map of all pages.")
-        .fix(Fix::say("Find out what fills it. For good, use a 64-bit kernel.").inspect("grep -e Low -e Slab -e PageTables /proc/meminfo; slabtop -o -s c | head -20"))
+        .cause(
+            "The kernel's own data fills what it can map: slab, page tables, buffers, its map of \
+             all pages.",
+        )
+        .fix(
+            Fix::say("Find out what fills it. For good, use a 64-bit kernel.").inspect(
+                "grep -e Low -e Slab -e PageTables /proc/meminfo; slabtop -o -s c | head -20",
+            ),
+        )
         .sure_by_kinds(cx, "a kernel report would show which request failed"))
 }
 
 fn why(one: &Explained<'_>, asked: &Asked) -> String {
     if one.cause == OomCause::CmaOnly {
-        return "the free memory is reserved for contiguous allocations (CMA), which this one cannot use".to_owned();
+        return "the free memory is reserved for contiguous allocations (CMA), which this one \
+                cannot use"
+            .to_owned();
     }
     let names = |eligible: bool| {
         let mut names: Vec<&str> = one
@@ -150,17 +158,46 @@ fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
     if one.cause == OomCause::CmaOnly {
         return finding
             .cause("CMA serves movable memory only, and unmovable memory has used up the rest.")
-            .fix(Fix::say("Reserve less for CMA: cma= on the kernel command line, or the size in the device tree.").inspect("grep -i cma /proc/meminfo /proc/cmdline"));
+            .fix(
+                Fix::say(
+                    "Reserve less for CMA: cma= on the kernel command line, or the size in the \
+                     device tree.",
+                )
+                .inspect("grep -i cma /proc/meminfo /proc/cmdline"),
+            );
     }
     if asked.highest == ZoneType::Normal {
         return finding
-            .cause("The kernel's own data needs memory that it can map or never moves, and those zones are full.")
-            .fix(Fix::say("Find out what fills them: slab, page tables, network buffers. For good, use a 64-bit kernel or a smaller Movable zone (movablecore, kernelcore).").inspect(look));
+            .cause(
+                "The kernel's own data needs memory that it can map or never moves, and those \
+                 zones are full.",
+            )
+            .fix(
+                Fix::say(
+                    "Find out what fills them: slab, page tables, network buffers. For good, use a \
+                     64-bit kernel or a smaller Movable zone (movablecore, kernelcore).",
+                )
+                .inspect(look),
+            );
     }
     finding
         .cause("The zones that devices can reach are full of other memory.")
-        .fix(Fix::say("Reserve more of the low zones for allocations that need them (note the old value first).").inspect(format!("{look}\nsysctl vm.lowmem_reserve_ratio")).keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"))
-        .fix(Fix::say("Let the device reach all memory: switch the IOMMU on (intel_iommu=on or amd_iommu=on on the kernel command line), or use a driver with a wider DMA mask.").inspect("dmesg | grep -i -e iommu -e swiotlb"))
+        .fix(
+            Fix::say(
+                "Reserve more of the low zones for allocations that need them (note the old value \
+                 first).",
+            )
+            .inspect(format!("{look}\nsysctl vm.lowmem_reserve_ratio"))
+            .keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"),
+        )
+        .fix(
+            Fix::say(
+                "Let the device reach all memory: switch the IOMMU on (intel_iommu=on or \
+                 amd_iommu=on on the kernel command line), or use a driver with a wider DMA \
+                 mask.",
+            )
+            .inspect("dmesg | grep -i -e iommu -e swiotlb"),
+        )
 }
 
 #[cfg(test)]
@@ -172,20 +209,8 @@ mod tests {
     fn needs_dma32(normal_free: u64) -> Report {
         Report::default()
             .asking(0xcc4, 0)
-            .zone(
-                "DMA",
-                12_000,
-                64,
-                15_360,
-                &[0, 3000, 16_000, 16_000, 16_000],
-            )
-            .zone(
-                "DMA32",
-                12_000,
-                13_760,
-                3_283_120,
-                &[0, 0, 13_000, 13_000, 13_000],
-            )
+            .zone("DMA", 12_000, 64, 15_360, &[0, 3000, 16_000, 16_000, 16_000])
+            .zone("DMA32", 12_000, 13_760, 3_283_120, &[0, 0, 13_000, 13_000, 13_000])
             .zone("Normal", normal_free, 61_948, 12_774_792, &[0; 5])
             .killing(3, "modprobe")
     }
@@ -235,10 +260,7 @@ mod tests {
         let hour = |free| Case::over(3600).reporting(600, needs_dma32(free));
         let finding = found(RULE, &hour(4_000_000));
         assert_eq!(finding.severity, Severity::Critical);
-        assert_eq!(
-            (finding.harm.killed, times(&finding)),
-            (1, vec![(600, 600)])
-        );
+        assert_eq!((finding.harm.killed, times(&finding)), (1, vec![(600, 600)]));
         clear(RULE, &hour(60_000));
     }
 }

@@ -36,8 +36,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "malloc-arena-bloat", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Each arena keeps free memory for its own peak, and what is free in one cannot serve a thread of another.",
-        verify: "memtide explain PID at the same load: fewer arenas, less free memory; latency as before",
+        cause: "Each arena keeps free memory for its own peak, and what is free in one cannot \
+                serve a thread of another.",
+        verify: "memtide explain PID at the same load: fewer arenas, less free memory; latency as \
+                 before",
         brings_about: WANT_AND_THRASH,
     }
 }
@@ -76,9 +78,7 @@ impl ArenaReading {
             // Others are not recorded.
             is_whole: true,
         };
-        let rss = timeline
-            .at_of(process, PROC_RSS, index)?
-            .to_bytes(cx.facts.page_size?);
+        let rss = timeline.at_of(process, PROC_RSS, index)?.to_bytes(cx.facts.page_size?);
         Some(Self {
             arenas: timeline.at_of(process, PROC_HEAP_ARENAS, index)?,
             figures: ProcessFigures {
@@ -114,16 +114,33 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(cx.timeline.gauge_of(process, PROC_HEAP_FREE_RESIDENT), |finding, free| {
             finding.graph("free memory of its malloc heap in RAM", &free)
         })
-        .shows_from(PROC_HEAP_FREE_RESIDENT, free, FREE_MIN, at, format!("{free} of its heap are free, but in RAM"))
+        .shows_from(
+            PROC_HEAP_FREE_RESIDENT,
+            free,
+            FREE_MIN,
+            at,
+            format!("{free} of its heap are free, but in RAM"),
+        )
         .counts_as("free memory of its heap")
         .shows_from(PROC_HEAP_ARENAS, arenas, ARENAS_MANY, at, format!("{arenas} arenas"))
         .counts_as("its number of arenas")
         .with(returnable, |finding, returnable| {
-            finding.shows(PROC_HEAP_RETURNABLE, returnable, at, format!("malloc_trim would return {returnable}"))
+            finding.shows(
+                PROC_HEAP_RETURNABLE,
+                returnable,
+                at,
+                format!("malloc_trim would return {returnable}"),
+            )
         })
         .not("process-leak", format!("{free} of its memory are not live"))
-        .fix(Fix::say("See what fewer arenas and malloc_trim would save.").inspect(format!("memtide explain {} --full", heap_growth::pid(process))))
-        .fix(Fix::say("Start it with MALLOC_ARENA_MAX=2 in Environment= of its unit, or with jemalloc, and compare memory and latency; without the line it is as before."))
+        .fix(
+            Fix::say("See what fewer arenas and malloc_trim would save.")
+                .inspect(format!("memtide explain {} --full", heap_growth::pid(process))),
+        )
+        .fix(Fix::say(
+            "Start it with MALLOC_ARENA_MAX=2 in Environment= of its unit, or with jemalloc, and \
+             compare memory and latency; without the line it is as before.",
+        ))
         .affects([heap_growth::affected(process, format!("{free} free in {arenas} arenas"))]);
     let open = "whether its next peak needs the free memory is unknown";
     Ok(finding.sure_by_kinds(cx, open).into())

@@ -32,7 +32,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "memory-errors", since: "0.1.0", class: Hardware,
         trigger: trigger, story: story,
-        cause: "The hardware reported memory errors in these pages, or they were retired before it did.",
+        cause: "The hardware reported memory errors in these pages, or they were retired before it \
+                did.",
         verify: "grep HardwareCorrupted /proc/meminfo: it stays 0 after the reboot",
     }
 }
@@ -45,11 +46,8 @@ const CORRECTED_MANY: u64 = 10;
 const CONFIDENCE: f64 = 0.96;
 
 fn trigger() -> Trigger {
-    Trigger::on_host(
-        LEVEL,
-        gauge(MEM_HW_CORRUPTED).at_least("RAM out of use after errors", ANY),
-    )
-    .or_noticed(NoticeKind::Module)
+    Trigger::on_host(LEVEL, gauge(MEM_HW_CORRUPTED).at_least("RAM out of use after errors", ANY))
+        .or_noticed(NoticeKind::Module)
 }
 
 /// The finding where only messages of the kernel show the errors.
@@ -72,36 +70,28 @@ fn noticed(all: &[&KillNotice]) -> Finding {
         ),
     };
     let fails = others > 0 || corrected >= CORRECTED_MANY;
-    let severity = if fails {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = if fails { Severity::Warning } else { Severity::Info };
     let end = if fails { ": a memory module fails" } else { "" };
-    RULE.found(
-        severity,
-        format!("The kernel reports {what} of {module}{end}."),
-    )
-    .and(|finding| notices::shown(finding, all))
-    .not(
-        "unaccounted-memory",
-        "a defective module does not take memory away",
-    )
-    .fix(find_the_module())
-    .fix(replace_it())
-    .sure(notices::sure(
-        "HardwareCorrupted in /proc/meminfo would show whether pages were taken out of use",
-    ))
+    RULE.found(severity, format!("The kernel reports {what} of {module}{end}."))
+        .and(|finding| notices::shown(finding, all))
+        .not("unaccounted-memory", "a defective module does not take memory away")
+        .fix(find_the_module())
+        .fix(replace_it())
+        .sure(notices::sure(
+            "HardwareCorrupted in /proc/meminfo would show whether pages were taken out of use",
+        ))
 }
 
 fn find_the_module() -> Fix {
-    Fix::say("Find the module: the log has the address of each error, and EDAC or the management controller has the slot.")
+    Fix::say("Find the module: the log has the address of each error, and EDAC or the management \
+              controller has the slot.")
         .inspect("journalctl -k -g 'memory failure|edac|mce:|hardware error' --no-pager\ngrep -H . /sys/devices/system/edac/mc/mc*/*_count")
 }
 
 fn replace_it() -> Fix {
     Fix::say(
-        "Replace the module. Until then move what matters to another host: the next error may hit the kernel itself.",
+        "Replace the module. Until then move what matters to another host: the next error may hit \
+         the kernel itself.",
     )
 }
 
@@ -131,10 +121,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(
             Severity::Warning,
-            format!("The kernel took {most} of RAM out of use after memory errors{since}: a memory module fails."),
+            format!(
+                "The kernel took {most} of RAM out of use after memory errors{since}: a memory \
+                 module fails."
+            ),
         )
         .graph("RAM out of use", &track)
-        .shows_from(MEM_HW_CORRUPTED, most, ANY, cx.time(index), format!("HardwareCorrupted is {most}"))
+        .shows_from(
+            MEM_HW_CORRUPTED,
+            most,
+            ANY,
+            cx.time(index),
+            format!("HardwareCorrupted is {most}"),
+        )
         .not("unaccounted-memory", "the kernel counts these pages in a line of their own")
         .fix(find_the_module())
         .fix(replace_it())
@@ -163,17 +162,12 @@ mod tests {
         let notice = |corrected, uncorrected| {
             let mut notice = KillNotice::new(timeline::Messenger::Kernel, NoticeKind::Module);
             notice.target = "DIMM_A1".to_owned();
-            notice.errors = ModuleErrors {
-                corrected,
-                uncorrected,
-            };
+            notice.errors = ModuleErrors { corrected, uncorrected };
             notice
         };
-        for (corrected, uncorrected, severity) in [
-            (1, 0, Severity::Info),
-            (17, 0, Severity::Warning),
-            (0, 1, Severity::Warning),
-        ] {
+        for (corrected, uncorrected, severity) in
+            [(1, 0, Severity::Info), (17, 0, Severity::Warning), (0, 1, Severity::Warning)]
+        {
             let finding = found(RULE, &Case::once().noticing(notice(corrected, uncorrected)));
             assert_eq!(finding.severity, severity, "{corrected} {uncorrected}");
             assert!(finding.title.contains("DIMM_A1"), "{}", finding.title);
@@ -187,9 +181,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(times(&finding), [(1799, 3600)]);
         assert!(
-            finding
-                .title
-                .contains("64 KiB of it while this was recorded"),
+            finding.title.contains("64 KiB of it while this was recorded"),
             "{}",
             finding.title
         );
@@ -206,9 +198,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_the_count() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::once()).names,
-            ["mem.hw_corrupted"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::once()).names, ["mem.hw_corrupted"]);
     }
 }

@@ -122,15 +122,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let set_by_hand = min.as_f64() > default.as_f64() * BEYOND_DEFAULT;
     if !set_by_hand && !zones.are_wide() {
         return clear!(
-            "the watermarks keep {floor} free, {part} of RAM: the kernel's default for a host of this size"
+            "the watermarks keep {floor} free, {part} of RAM: the kernel's default for a host of \
+             this size"
         );
     }
     let price = Price::during(cx, &incident.stretch)?;
-    let effect = if price.any() {
-        "and evicts pages in use to do so"
-    } else {
-        "which no program can use"
-    };
+    let effect =
+        if price.any() { "and evicts pages in use to do so" } else { "which no program can use" };
     let reason = if set_by_hand {
         format!("vm.min_free_kbytes is {min} (default here: about {default})")
     } else {
@@ -146,21 +144,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let now = agreed.map_or(min, |setting| Bytes::from_kib(setting.kib));
     let finding = RULE
         .found(Severity::Warning, title)
-        .with(cx.gauge(MEM_FREE).ok(), |finding, free| {
-            finding.graph("free memory", &free)
-        })
+        .with(cx.gauge(MEM_FREE).ok(), |finding, free| finding.graph("free memory", &free))
         .shows_from(MEM_FLOOR_HIGH, floor, total.share(FLOOR), None, keep)
         .shows_from(ZONE_MIN, min, total.share(RESERVE_SHARE_MIN), None, add_up)
         .counts_as("the zones' watermarks")
         .and(|finding| price.shown_in(finding))
         .counts_if(price.any(), "reclaim with that much memory free")
         .counts_if(set_by_hand && agreed.is_some(), "the setting")
-        .with(setting.as_ref(), |finding, setting| {
-            setting.shown_in(finding)
-        });
+        .with(setting.as_ref(), |finding, setting| setting.shown_in(finding));
     Ok(remedy(cx, finding, set_by_hand, restored, now)
         .not("a boost of the watermarks", "boosts are subtracted from these figures")
-        .verify("memtide check --for 1m under the same load: free memory falls to the new floor; refaults and swap-out end")
+        .verify(
+            "memtide check --for 1m under the same load: free memory falls to the new floor; \
+             refaults and swap-out end",
+        )
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -259,13 +256,7 @@ impl Price {
                 finding.shows_from(REFAULT_FILE, rate, REFAULTS, None, text)
             })
             .with(self.swapped, |finding, rate| {
-                finding.shows_from(
-                    PSWPOUT,
-                    rate,
-                    SWAPPED_OUT,
-                    None,
-                    format!("{rate} swapped out"),
-                )
+                finding.shows_from(PSWPOUT, rate, SWAPPED_OUT, None, format!("{rate} swapped out"))
             })
             .with(self.stalled, |finding, share| {
                 let text = format!("tasks waited for memory {share} of the time");
@@ -311,13 +302,17 @@ fn remedy(
     let (default, now) = (default.get() / 1024, now.get() / 1024);
     if set_by_hand {
         let finding = finding.cause(
-            "vm.min_free_kbytes was set by hand, or RAM was removed after the kernel computed the default.",
+            "vm.min_free_kbytes was set by hand, or RAM was removed after the kernel computed the \
+             default.",
         );
         let what = format!("Go back to the kernel's default, about {default} kB.");
         let fix = unset(cx, &what, MIN_FREE, default);
         return finding.fix(fix.undo(format!("sysctl -w {}={now}", MIN_FREE.name)));
     }
-    let finding = finding.cause("vm.watermark_scale_factor was set by hand; each gap between the watermarks is that many 1/10,000 of a zone.");
+    let finding = finding.cause(
+        "vm.watermark_scale_factor was set by hand; each gap between the watermarks is that many \
+         1/10,000 of a zone.",
+    );
     let what = "Narrow the gaps between the watermarks again.";
     finding.fix(unset(cx, what, WATERMARK_SCALE, 10))
 }
@@ -336,24 +331,36 @@ fn huge_page_default(
         cx.of_ram(floor)?
     );
     let text = format!(
-        "the watermarks keep {floor} free; the min watermarks add up to {min}, the kernel's cap of 5 %"
+        "the watermarks keep {floor} free; the min watermarks add up to {min}, the kernel's cap of \
+         5 %"
     );
-    Ok(RULE.found(Severity::Info, title)
-    .shows(MEM_FLOOR_HIGH, floor, None, text)
-    .counts_as("the zones' watermarks")
-    .counts_as("the page size")
-    .cause(format!(        "Base pages are {} here; with transparent huge pages on, the kernel keeps eleven huge pages free in each zone.",
-        page.bytes()
-    ))
-    .fix(Fix::file(
-        "If you do not need huge pages of this size, switch them off (for good: transparent_hugepage=never on the kernel command line).",
-        "/sys/kernel/mm/transparent_hugepage/enabled",
-        "never",
-        cx.choice(THP_ENABLED).ok(),
-    ))
-    .fix(Fix::tunable(cx, "Then set the reserve, because the kernel resets it whenever huge pages are switched on or off.", MIN_FREE, DEFAULT_AT_MOST_KIB))    .verify("memtide check: the floor is below 2 % of RAM")
-    .sure_by_kinds(cx, "")
-    .into())
+    Ok(RULE
+        .found(Severity::Info, title)
+        .shows(MEM_FLOOR_HIGH, floor, None, text)
+        .counts_as("the zones' watermarks")
+        .counts_as("the page size")
+        .cause(format!(
+            "Base pages are {} here; with transparent huge pages on, the kernel keeps eleven huge \
+             pages free in each zone.",
+            page.bytes()
+        ))
+        .fix(Fix::file(
+            "If you do not need huge pages of this size, switch them off (for good: \
+             transparent_hugepage=never on the kernel command line).",
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "never",
+            cx.choice(THP_ENABLED).ok(),
+        ))
+        .fix(Fix::tunable(
+            cx,
+            "Then set the reserve, because the kernel resets it whenever huge pages are switched \
+             on or off.",
+            MIN_FREE,
+            DEFAULT_AT_MOST_KIB,
+        ))
+        .verify("memtide check: the floor is below 2 % of RAM")
+        .sure_by_kinds(cx, "")
+        .into())
 }
 
 /// Judges the setting alone, where the zones' watermarks are not known.
@@ -365,12 +372,27 @@ fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(RULE
         .found(
             Severity::Warning,
-            format!("The kernel keeps at least {min} free ({part} of RAM): vm.min_free_kbytes is set too high."),
+            format!(
+                "The kernel keeps at least {min} free ({part} of RAM): vm.min_free_kbytes is set \
+                 too high."
+            ),
         )
-        .shows_fact(MIN_FREE, setting, format!("vm.min_free_kbytes = {setting}, {part} of RAM; the kernel's default is 5 % at most"))
+        .shows_fact(
+            MIN_FREE,
+            setting,
+            format!(
+                "vm.min_free_kbytes = {setting}, {part} of RAM; the kernel's default is 5 % at most"
+            ),
+        )
         .counts_as("the setting")
-        .cause("vm.min_free_kbytes was set by hand, or RAM was removed after the kernel computed the default.")
-        .fix(unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, hundredth).undo(format!("sysctl -w {}={setting}", MIN_FREE.name)))
+        .cause(
+            "vm.min_free_kbytes was set by hand, or RAM was removed after the kernel computed the \
+             default.",
+        )
+        .fix(
+            unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, hundredth)
+                .undo(format!("sysctl -w {}={setting}", MIN_FREE.name)),
+        )
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor")
         .sure_by_kinds(cx, "the zones' watermarks (/proc/zoneinfo) would settle it")
         .into())
@@ -391,24 +413,12 @@ impl MinFreeSetting {
         let as_read = Bytes::from_kib(kib);
         let agrees = as_read.as_f64() >= zones.min.as_f64() / BEYOND_DEFAULT;
         let is_sound = as_read.as_f64() <= zones.default.as_f64() * BEYOND_DEFAULT;
-        let restored = if !agrees && is_sound {
-            as_read
-        } else {
-            zones.default
-        };
-        Some(Self {
-            kib,
-            agrees,
-            restored,
-        })
+        let restored = if !agrees && is_sound { as_read } else { zones.default };
+        Some(Self { kib, agrees, restored })
     }
 
     fn shown_in(&self, finding: Finding) -> Finding {
-        let later = if self.agrees {
-            ""
-        } else {
-            " when it was read; it was raised later"
-        };
+        let later = if self.agrees { "" } else { " when it was read; it was raised later" };
         let text = format!("vm.min_free_kbytes = {}{later}", self.kib);
         finding.shows_fact(MIN_FREE, self.kib, text)
     }
@@ -442,29 +452,15 @@ mod tests {
         let idle = found(RULE, &watermarks(470, 94, 141, 400));
         assert_eq!(idle.severity, Severity::Warning);
         assert_eq!(idle.confidence.word(), "probable");
-        let paid = found(
-            RULE,
-            &watermarks(470, 94, 141, 130).counter(REFAULT_FILE, 7000),
-        );
+        let paid = found(RULE, &watermarks(470, 94, 141, 130).counter(REFAULT_FILE, 7000));
         assert_eq!(paid.confidence.word(), "confirmed");
-        assert!(
-            paid.fixes[0]
-                .now
-                .starts_with("sysctl -w vm.min_free_kbytes=")
-        );
-        assert!(
-            paid.fixes[0]
-                .undo
-                .contains("sysctl -w vm.min_free_kbytes=96256")
-        );
+        assert!(paid.fixes[0].now.starts_with("sysctl -w vm.min_free_kbytes="));
+        assert!(paid.fixes[0].undo.contains("sysctl -w vm.min_free_kbytes=96256"));
     }
 
     #[test]
     fn refaults_far_above_the_floor_do_not_count() {
-        let finding = found(
-            RULE,
-            &watermarks(470, 94, 141, 400).counter(REFAULT_FILE, 7000),
-        );
+        let finding = found(RULE, &watermarks(470, 94, 141, 400).counter(REFAULT_FILE, 7000));
         assert_eq!(finding.confidence.word(), "probable");
     }
 
@@ -482,10 +478,7 @@ mod tests {
     fn clear_when_the_watermarks_are_boosted() {
         let boost = Pages::new(60 * PAGES_PER_MIB);
         let boosted = watermarks(470, 64, 65, 200);
-        clear(
-            RULE,
-            &boosted.gauge_of(Entity::Zone, "0/DMA32", ZONE_BOOST, boost),
-        );
+        clear(RULE, &boosted.gauge_of(Entity::Zone, "0/DMA32", ZONE_BOOST, boost));
     }
 
     #[test]
@@ -512,12 +505,7 @@ mod tests {
             .gauge_steps_of(Entity::Zone, "0/DMA32", ZONE_MIN, &steps(3, 94))
             .gauge_steps_of(Entity::Zone, "0/DMA32", ZONE_HIGH, &steps(4, 141));
         let finding = found(RULE, &case);
-        assert!(
-            finding
-                .evidence
-                .iter()
-                .any(|line| line.text.contains("raised later"))
-        );
+        assert!(finding.evidence.iter().any(|line| line.text.contains("raised later")));
     }
 
     #[test]
@@ -537,16 +525,9 @@ mod tests {
     fn found_in_a_single_sample_and_stalls_count_as_costs() {
         let mut case = watermarks(470, 94, 141, 130).counter(PSI_MEMORY_SOME, 300_000);
         assert_eq!(found(RULE, &case).confidence.word(), "confirmed");
-        case = Case::once()
-            .gauge(MEM_TOTAL, Bytes::from_mib(470))
-            .fact(MIN_FREE, "96256");
+        case = Case::once().gauge(MEM_TOTAL, Bytes::from_mib(470)).fact(MIN_FREE, "96256");
         assert_eq!(found(RULE, &case).confidence.word(), "probable");
-        clear(
-            RULE,
-            &Case::once()
-                .gauge(MEM_TOTAL, Bytes::from_mib(470))
-                .fact(MIN_FREE, "23500"),
-        );
+        clear(RULE, &Case::once().gauge(MEM_TOTAL, Bytes::from_mib(470)).fact(MIN_FREE, "23500"));
     }
 
     #[test]

@@ -29,8 +29,10 @@ declare_rule! {
     /// - kernel mm/page_alloc.c, __zone_watermark_ok
     pub(crate) RULE = { id: "min-free-too-small", since: "0.1.0", class: Setting,
         trigger: trigger, story: story,
-        cause: "A burst used free memory faster than kswapd reclaims it, and the reserve is the only buffer for that.",
-        verify: "no further failure in a work cycle: journalctl -k -g 'page allocation failure'; ip -s link: no drops",
+        cause: "A burst used free memory faster than kswapd reclaims it, and the reserve is the \
+                only buffer for that.",
+        verify: "no further failure in a work cycle: journalctl -k -g 'page allocation failure'; \
+                 ip -s link: no drops",
         explained_by: &[Explains::Surely(MIN_FREE), Explains::Surely(WATERMARK_SCALE)],
     }
 }
@@ -44,11 +46,7 @@ const AT_MOST: Ratio = Ratio::from_percent(4.0);
 
 fn trigger() -> Trigger {
     Trigger::Found(FoundBy {
-        find: |cx| {
-            Ok(failures(cx)
-                .map(|one| Occurrence::on_host(one.index, one.index))
-                .collect())
-        },
+        find: |cx| Ok(failures(cx).map(|one| Occurrence::on_host(one.index, one.index)).collect()),
         could: None,
         scope: Subjects::Host,
         none: Some(|_| clear!("no kernel report of a failed atomic allocation")),
@@ -57,9 +55,7 @@ fn trigger() -> Trigger {
 
 /// Reports of failed atomic allocations.
 fn failures<'a>(cx: &Evidence<'a>) -> impl Iterator<Item = Explained<'a>> {
-    oom::reports(cx)
-        .into_iter()
-        .filter(|failure| failure.cause == OomCause::AtomicReserve)
+    oom::reports(cx).into_iter().filter(|failure| failure.cause == OomCause::AtomicReserve)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -87,18 +83,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let finding = RULE.found(Severity::warning_if(asked.is_privileged), title);
     let finding = oom::measures(cx, &one, oom::explain(cx, &one, finding));
     let (value, open) = if one.zones.is_empty() {
-        (
-            if is_open { 0.6 } else { 0.75 },
-            "the report does not show the zones",
-        )
+        (if is_open { 0.6 } else { 0.75 }, "the report does not show the zones")
     } else {
         (0.92, "")
     };
     Ok(remedy(cx, &one, finding)
-        .not(
-            "oom-global",
-            "the kernel kills no process for such a request",
-        )
+        .not("oom-global", "the kernel kills no process for such a request")
         .affects(one.holders.affected(3))
         .sure(oom::sure(&one, value, open))
         .into())
@@ -107,18 +97,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     let known = cx.facts.number(MIN_FREE);
     let finding = finding.with(known, |finding, now| {
-        finding.shows_fact(
-            MIN_FREE,
-            now,
-            format!("vm.min_free_kbytes is {}", Count::new(now)),
-        )
+        finding.shows_fact(MIN_FREE, now, format!("vm.min_free_kbytes is {}", Count::new(now)))
     }); // The zones' watermarks add up to the setting.
     let watermarks: Bytes = one.zones.iter().map(|zone| zone.zone.min).sum();
     let now = known.unwrap_or(watermarks.get() / 1024);
     let advised = cx.timeline.last(MEM_TOTAL).map(|ram| advised(ram, now));
     match advised.filter(|advised| *advised > now) {
         Some(advised) => finding.fix(Fix::tunable(cx, "Keep a larger reserve.", MIN_FREE, advised)),
-        None => finding.fix(Fix::say("Keep a larger reserve: vm.min_free_kbytes of 1 % of RAM, 1 GiB at most. If it is that large already, smooth the bursts (rings of ethtool -g, interrupt rate).").inspect("sysctl vm.min_free_kbytes")),
+        None => finding.fix(
+            Fix::say(
+                "Keep a larger reserve: vm.min_free_kbytes of 1 % of RAM, 1 GiB at most. If it is \
+                 that large already, smooth the bursts (rings of ethtool -g, interrupt rate).",
+            )
+            .inspect("sysctl vm.min_free_kbytes"),
+        ),
     }
 }
 
@@ -126,12 +118,7 @@ fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
 fn advised(ram: Bytes, now: u64) -> u64 {
     let share = ram.share(ADVISED).max(RESERVE_MIN);
     let more = Bytes::from_kib(now.saturating_mul(2));
-    share
-        .max(more)
-        .min(RESERVE_MAX)
-        .min(ram.share(AT_MOST))
-        .get()
-        / 1024
+    share.max(more).min(RESERVE_MAX).min(ram.share(AT_MOST)).get() / 1024
 }
 
 #[cfg(test)]
@@ -153,11 +140,7 @@ mod tests {
     fn a_failed_atomic_page_points_to_the_reserve() {
         let finding = found(RULE, &Case::of_report(failed(0xa20, 0)));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.fixes[0].now.contains("=160000"),
-            "{:?}",
-            finding.fixes
-        );
+        assert!(finding.fixes[0].now.contains("=160000"), "{:?}", finding.fixes);
         found(RULE, &Case::of_report(failed(0x20, 0)));
         found(RULE, &Case::of_report(failed(0xa20, 2)));
     }

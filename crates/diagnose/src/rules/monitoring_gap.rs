@@ -55,17 +55,21 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         return clear!("{samples} samples, {interval} apart, without a gap");
     };
     let title = format!("This source can prove only some things: {worst}.");
-    let cause = format!(
-        "{samples} samples over {}: rules see only what is in them.",
-        cx.recorded()
-    );
+    let cause =
+        format!("{samples} samples over {}: rules see only what is in them.", cx.recorded());
     let finding = RULE.found(Severity::Info, title);
     Ok(gaps
         .iter()
         .fold(finding, Finding::with_line)
         .cause(cause)
         .counts_as("the samples' own times and fields")
-        .fix(Fix::say("Capture on the host itself, over a whole work cycle. If /proc/pressure is missing, boot with psi=1 on the kernel command line.").inspect("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
+        .fix(
+            Fix::say(
+                "Capture on the host itself, over a whole work cycle. If /proc/pressure is \
+                 missing, boot with psi=1 on the kernel command line.",
+            )
+            .inspect("memtide capture --for 24h --every 10s -o day.jsonl.zst"),
+        )
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -102,9 +106,7 @@ fn gaps_in_time(cx: &Evidence<'_>, interval: Span) -> Vec<String> {
     let cut = cx.timeline.left_out().entity_rows;
     if cut > 0 {
         let cut = Count::new(cut as u64);
-        texts.push(format!(
-            "{cut} readings of processes and cgroups were dropped"
-        ));
+        texts.push(format!("{cut} readings of processes and cgroups were dropped"));
     }
     texts
 }
@@ -133,7 +135,8 @@ fn lateness(cx: &Evidence<'_>) -> Vec<String> {
         ),
         (
             without_stalls,
-            "while no task waited for memory: it or its virtual machine was stopped or starved of CPU",
+            "while no task waited for memory: it or its virtual machine was stopped or starved of \
+             CPU",
         ),
     ]
     .into_iter()
@@ -230,10 +233,7 @@ mod tests {
     use units::{Bytes, Micros, Pages};
 
     fn complete(seconds: u64) -> Case {
-        Case::over(seconds)
-            .counter(PSI_MEMORY_SOME, 0)
-            .counter(REFAULT_FILE, 0)
-            .counter(PSWPIN, 0)
+        Case::over(seconds).counter(PSI_MEMORY_SOME, 0).counter(REFAULT_FILE, 0).counter(PSWPIN, 0)
     }
 
     /// A source that measures everything, sampled at these seconds.
@@ -250,16 +250,7 @@ mod tests {
         let facts = Facts::default();
         let cx = Evidence::new(&timeline, &facts);
         let stretch = timeline.whole().unwrap();
-        match story(
-            &cx,
-            &Incident {
-                stretch,
-                of: None,
-                key: None,
-            },
-        )
-        .unwrap()
-        {
+        match story(&cx, &Incident { stretch, of: None, key: None }).unwrap() {
             Outcome::Found(finding) => Some(finding.title),
             Outcome::Clear(_) => None,
         }
@@ -288,17 +279,12 @@ mod tests {
         let case = |waits: u64, late: &[u64]| {
             let late: Vec<_> = late.iter().map(|ms| Micros::new(ms * 1000)).collect();
             let case = Case::over(60).counter(PSI_MEMORY_SOME, waits * 10_000);
-            case.counter(REFAULT_FILE, 0)
-                .counter(PSWPIN, 0)
-                .gauge_steps(RECORDER_LATE, &late)
+            case.counter(REFAULT_FILE, 0).counter(PSWPIN, 0).gauge_steps(RECORDER_LATE, &late)
         };
         let often = [0, 4_000, 3_000, 10, 2_000, 0];
         let title = |case: &Case| found(RULE, case).title;
         let stood_still = title(&case(60, &often));
-        assert!(
-            stood_still.contains("3 times, by up to 4 s, while tasks waited"),
-            "{stood_still}"
-        );
+        assert!(stood_still.contains("3 times, by up to 4 s, while tasks waited"), "{stood_still}");
         let stopped = title(&case(0, &often));
         assert!(
             stopped
@@ -317,9 +303,7 @@ mod tests {
             {
                 let mut sample = Sample::at(Span::from_secs(boot));
                 sample.stamp.awake = Some(Span::from_secs(awake));
-                sample
-                    .host
-                    .set(PSI_MEMORY_SOME, Micros::new(total * 1_000_000));
+                sample.host.set(PSI_MEMORY_SOME, Micros::new(total * 1_000_000));
                 let late = if boot == 92 { 89_000_000 } else { 0 };
                 sample.host.set(RECORDER_LATE, Micros::new(late));
                 timeline.push(&sample).unwrap();

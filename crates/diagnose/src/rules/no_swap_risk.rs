@@ -30,7 +30,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "no-swap-risk", since: "0.1.0", class: Scarcity,
         trigger: trigger, story: story,
-        cause: "Without swap the kernel can only evict file pages, however cold the other pages are.",
+        cause: "Without swap the kernel can only evict file pages, however cold the other pages \
+                are.",
         verify: "swapon --show lists it after a reboot; below 10 pages/s swapped in",
     }
 }
@@ -52,10 +53,12 @@ fn trigger() -> Trigger {
             gauge(SWAP_TOTAL).at_most("swap", Bytes::ZERO),
             swappable()
                 .at_least("anonymous and shared memory", ram().share(ANON_SHARE_MUCH))
-                .or_without(unavailable().at_least(
-                    "memory that is not available",
-                    ram().share(UNAVAILABLE_SHARE_MUCH)
-                )),
+                .or_without(
+                    unavailable().at_least(
+                        "memory that is not available",
+                        ram().share(UNAVAILABLE_SHARE_MUCH)
+                    )
+                ),
         ],
     )
 }
@@ -71,20 +74,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     let ram = cx.ram()?;
     let (what, signal, share, track) = match swappable().track(cx) {
-        Ok(track) => (
-            "anonymous and shared memory",
-            MEM_ANON,
-            ANON_SHARE_MUCH,
-            track,
-        ),
+        Ok(track) => ("anonymous and shared memory", MEM_ANON, ANON_SHARE_MUCH, track),
         Err(_) => {
             let what = "memory that is not available, the kernel's own included,";
-            (
-                what,
-                MEM_AVAILABLE,
-                UNAVAILABLE_SHARE_MUCH,
-                unavailable().track(cx)?,
-            )
+            (what, MEM_AVAILABLE, UNAVAILABLE_SHARE_MUCH, unavailable().track(cx)?)
         }
     };
     let Some((most, index)) = track.max_in(stretch) else {
@@ -92,7 +85,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let at_most = if cx.is_single_sample() { "" } else { "up to " };
     let title = format!(
-        "There is no swap: {at_most}{most} of {what} cannot leave the {ram} of RAM, so a peak would end in an OOM kill."
+        "There is no swap: {at_most}{most} of {what} cannot leave the {ram} of RAM, so a peak \
+         would end in an OOM kill."
     );
     let name = what.trim_end_matches(',');
     Ok(RULE
@@ -101,8 +95,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
         .shows_from(signal, most, ram.share(share), cx.time(index), format!("{at_most}{most} of {name}"))
         .counts_as("the setting")
-        .fix(Fix::say("Add compressed swap in RAM (zram) or a swap file, unless swap is off on purpose and every service has a limit. It survives a reboot where systemd's zram-generator is installed.")
-            .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX))))
+        .fix(Fix::say("Add compressed swap in RAM (zram) or a swap file, unless swap is off on \
+                       purpose and every service has a limit. It survives a reboot where systemd's \
+                       zram-generator is installed.")
+            .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && \
+                          swapon -p 100 /dev/zram0", whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX))))
             .keep("printf '[zram0]\\nzram-size = min(ram / 2, 4096)\\n' >> /etc/systemd/zram-generator.conf")
             .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
         .affects(processes::largest(cx, index, 3))
@@ -199,9 +196,8 @@ mod tests {
     fn the_advised_zram_is_half_of_ram_and_at_most_4_gib() {
         let now = |case: Case| found(RULE, &case).fixes[0].now.clone();
         assert!(now(host(700)).contains("--size 500M"));
-        let large = host(700)
-            .gauge(MEM_TOTAL, Bytes::from_gib(256))
-            .gauge(MEM_ANON, Bytes::from_gib(200));
+        let large =
+            host(700).gauge(MEM_TOTAL, Bytes::from_gib(256)).gauge(MEM_ANON, Bytes::from_gib(200));
         assert!(now(large).contains("--size 4096M"));
     }
 

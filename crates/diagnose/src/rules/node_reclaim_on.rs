@@ -31,8 +31,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "node-reclaim-on", since: "0.1.0", class: Setting,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "Kernels before 3.16 switch the mode on at boot if a NUMA distance exceeds 20; on later kernels it was set by hand.",
-        verify: "the second pass over the same files reads nothing from disk; pages scanned by allocating tasks fall to 0",
+        cause: "Kernels before 3.16 switch the mode on at boot if a NUMA distance exceeds 20; on \
+                later kernels it was set by hand.",
+        verify: "the second pass over the same files reads nothing from disk; pages scanned by \
+                 allocating tasks fall to 0",
         brings_about: &[
             "numa-imbalance", "page-cache-thrash", "exec-pages-evicted", "direct-reclaim-stall", "kswapd-saturated",
         ],
@@ -100,14 +102,39 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(severity, title)
         .graph("scanned by allocating tasks", &scanned)
-        .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{}", distance(cx)))
+        .shows_fact(
+            ZONE_RECLAIM_MODE,
+            mode,
+            format!("vm.zone_reclaim_mode = {mode}{}", distance(cx)),
+        )
         .counts_as("the setting")
-        .shows_from(PGSCAN_DIRECT, scan, PressureWindow::SCANNED, None, format!("allocating tasks scanned {scan}, but allocation stalls are at {stalls}: node reclaim, not a shortage"))
+        .shows_from(
+            PGSCAN_DIRECT,
+            scan,
+            PressureWindow::SCANNED,
+            None,
+            format!(
+                "allocating tasks scanned {scan}, but allocation stalls are at {stalls}: node \
+                 reclaim, not a shortage"
+            ),
+        )
         .counts_as("reclaim without allocation stalls")
-        .shows_from(NODE_FREE, *idle, much, None, format!("at least {idle} free on node {other} throughout, down to {left} on node {full}"))
+        .shows_from(
+            NODE_FREE,
+            *idle,
+            much,
+            None,
+            format!(
+                "at least {idle} free on node {other} throughout, down to {left} on node {full}"
+            ),
+        )
         .counts_as("free memory on another node")
-        .with(reclaims(cx, stretch), |finding, runs| finding.shows(ZONE_RECLAIM_SUCCESS, runs, None, format!("node reclaim ran {runs}")))
-        .with(refaulted, |finding, rate| finding.shows(REFAULT_FILE, rate, None, format!("{rate} of file refaults")))
+        .with(reclaims(cx, stretch), |finding, runs| {
+            finding.shows(ZONE_RECLAIM_SUCCESS, runs, None, format!("node reclaim ran {runs}"))
+        })
+        .with(refaulted, |finding, rate| {
+            finding.shows(REFAULT_FILE, rate, None, format!("{rate} of file refaults"))
+        })
         .counts_if(reread(READ_AGAIN), "refaults")
         .when(waits.any(), |finding| waits.shown_in(finding))
         .not("page-cache-thrash", "the host as a whole has free memory")
@@ -140,16 +167,13 @@ fn free_of_nodes<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Vec<(&'a str, Byte
 
 fn distance(cx: &Evidence<'_>) -> String {
     let distances = cx.facts.nodes.iter().flat_map(|node| &node.distances);
-    distances.max().map_or_else(String::new, |distance| {
-        format!("; node distance {distance}")
-    })
+    distances.max().map_or_else(String::new, |distance| format!("; node distance {distance}"))
 }
 
 /// How often nodes reclaimed, where the kernel counts it (`zone_reclaim_success`).
 fn reclaims(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Count>> {
     let done = cx.rate(ZONE_RECLAIM_SUCCESS).ok()?;
-    done.plus(&cx.rate(ZONE_RECLAIM_FAILED).ok()?)
-        .mean_in(stretch)
+    done.plus(&cx.rate(ZONE_RECLAIM_FAILED).ok()?).mean_in(stretch)
 }
 
 #[cfg(test)]
@@ -186,9 +210,7 @@ mod tests {
         assert!(reading.title.contains("reads it again"));
         let calm = found(RULE, &case().counter(REFAULT_FILE, 10));
         assert_eq!(calm.severity, Severity::Warning);
-        let standing = case()
-            .counter(PSI_IO_SOME, 500_000)
-            .counter(PSI_IO_FULL, 400_000);
+        let standing = case().counter(PSI_IO_SOME, 500_000).counter(PSI_IO_FULL, 400_000);
         assert_eq!(found(RULE, &standing).severity, Severity::Critical);
     }
 
@@ -207,12 +229,12 @@ mod tests {
     #[test]
     fn clear_with_one_node_and_not_evaluated_without_the_mode() {
         clear(RULE, &Case::over(20));
-        let no_mode = Case::over(20)
-            .gauge_of(Entity::Node, "0", NODE_FREE, Bytes::ZERO)
-            .gauge_of(Entity::Node, "1", NODE_FREE, Bytes::ZERO);
-        assert_eq!(
-            not_evaluated(RULE, &no_mode).names,
-            ["vm.zone_reclaim_mode"]
+        let no_mode = Case::over(20).gauge_of(Entity::Node, "0", NODE_FREE, Bytes::ZERO).gauge_of(
+            Entity::Node,
+            "1",
+            NODE_FREE,
+            Bytes::ZERO,
         );
+        assert_eq!(not_evaluated(RULE, &no_mode).names, ["vm.zone_reclaim_mode"]);
     }
 }

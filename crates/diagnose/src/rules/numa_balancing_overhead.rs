@@ -33,7 +33,8 @@ declare_rule! {
         id: "numa-balancing-overhead", since: "0.1.0", class: Setting,
         trigger: trigger, story: story,
         cause: "The kernel samples memory that is on the right node already.",
-        verify: "memtide check --for 1m under the same load: no hinting faults, less CPU time in the kernel",
+        verify: "memtide check --for 1m under the same load: no hinting faults, less CPU time in \
+                 the kernel",
         explained_by: &[Explains::Surely(NUMA_BALANCING)],
     }
 }
@@ -54,9 +55,7 @@ fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
         all![
-            fact(NUMA_BALANCING)
-                .at_most("kernel.numa_balancing", PLAIN)
-                .if_measured(),
+            fact(NUMA_BALANCING).at_most("kernel.numa_balancing", PLAIN).if_measured(),
             rate(NUMA_PTE_UPDATES).at_least("entries marked", MARKED),
             faults().at_least("hinting faults", FAULTS),
             rate(NUMA_HINT_FAULTS_LOCAL).at_least("local hinting faults", faults().share(LOCAL)),
@@ -79,7 +78,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("{local} of the hinting faults were local: balancing has pages to move");
     }
     let title = format!(
-        "NUMA balancing makes {rate} hinting faults for {}, and {local} of them find the page where it belongs.",
+        "NUMA balancing makes {rate} hinting faults for {}, and {local} of them find the page \
+         where it belongs.",
         stretch.duration()
     );
     let setting = cx.number(NUMA_BALANCING).ok();
@@ -88,15 +88,38 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("hinting faults", &faults)
         .shows_from(NUMA_HINT_FAULTS, rate, FAULTS, None, format!("{rate} hinting faults"))
         .counts_as("hinting faults")
-        .shows_from(Computed(NUMA_HINT_FAULTS_LOCAL), local, LOCAL, None, format!("{local} of them on the task's own node"))
+        .shows_from(
+            Computed(NUMA_HINT_FAULTS_LOCAL),
+            local,
+            LOCAL,
+            None,
+            format!("{local} of them on the task's own node"),
+        )
         .counts_as("their result")
-        .shows_mean(cx, NUMA_PTE_UPDATES, stretch, |rate| format!("{rate} page-table entries marked"))
-        .shows_mean(cx, NUMA_PAGES_MIGRATED, stretch, |rate| format!("{rate} moved to another node"))
-        .with(in_kernel(cx, stretch), |finding, share| {
-            finding.shows(Computed(CPU_SYSTEM), share, None, format!("{share} of CPU time is spent in the kernel"))
+        .shows_mean(cx, NUMA_PTE_UPDATES, stretch, |rate| {
+            format!("{rate} page-table entries marked")
         })
-        .with(setting, |finding, value| finding.shows_fact(NUMA_BALANCING, value, format!("kernel.numa_balancing is {value}")))
-        .fix(Fix::tunable(cx, "Switch NUMA balancing off, and compare latency. Keep it where programs are neither pinned nor aware of nodes.", NUMA_BALANCING, 0))
+        .shows_mean(cx, NUMA_PAGES_MIGRATED, stretch, |rate| {
+            format!("{rate} moved to another node")
+        })
+        .with(in_kernel(cx, stretch), |finding, share| {
+            finding.shows(
+                Computed(CPU_SYSTEM),
+                share,
+                None,
+                format!("{share} of CPU time is spent in the kernel"),
+            )
+        })
+        .with(setting, |finding, value| {
+            finding.shows_fact(NUMA_BALANCING, value, format!("kernel.numa_balancing is {value}"))
+        })
+        .fix(Fix::tunable(
+            cx,
+            "Switch NUMA balancing off, and compare latency. Keep it where programs are neither \
+             pinned nor aware of nodes.",
+            NUMA_BALANCING,
+            0,
+        ))
         .sure_by_kinds(cx, "the programs' latency with it switched off would show what it costs")
         .into())
 }
@@ -104,16 +127,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// The share of CPU time that is spent in the kernel.
 fn in_kernel(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
     let ticks = |signal| Some(cx.mean_rate(signal, stretch)?.get());
-    let all = [
-        CPU_USER,
-        CPU_NICE,
-        CPU_SYSTEM,
-        CPU_IDLE,
-        CPU_IOWAIT,
-        CPU_IRQ,
-        CPU_SOFTIRQ,
-        CPU_STEAL,
-    ];
+    let all =
+        [CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL];
     let all: f64 = all.into_iter().filter_map(ticks).sum();
     let system = ticks(CPU_SYSTEM)?;
     (all > 0.0).then(|| Ratio::new(system / all))
@@ -135,9 +150,7 @@ mod tests {
 
     #[test]
     fn many_faults_on_local_pages_are_informational() {
-        let case = balancing(30_000, 29_500, 40)
-            .counter(CPU_SYSTEM, 120)
-            .counter(CPU_USER, 280);
+        let case = balancing(30_000, 29_500, 40).counter(CPU_SYSTEM, 120).counter(CPU_USER, 280);
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
@@ -156,10 +169,7 @@ mod tests {
     #[test]
     fn clear_with_few_faults_and_on_tiered_memory() {
         clear(RULE, &balancing(900, 890, 0));
-        clear(
-            RULE,
-            &balancing(30_000, 29_500, 40).fact(NUMA_BALANCING, "2"),
-        );
+        clear(RULE, &balancing(30_000, 29_500, 40).fact(NUMA_BALANCING, "2"));
     }
 
     #[test]
@@ -177,9 +187,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_the_counters() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["vm.numa_pte_updates"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["vm.numa_pte_updates"]);
     }
 }

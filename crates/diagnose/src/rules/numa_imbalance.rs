@@ -36,8 +36,10 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/numastat.rst
     pub(crate) RULE = { id: "numa-imbalance", since: "0.1.0", class: Setting,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "A memory policy or cpuset binds programs to one node, or one large program started there.",
-        verify: "numastat -m: free memory of the nodes evens out; swap-out and allocation stalls end",
+        cause: "A memory policy or cpuset binds programs to one node, or one large program started \
+                there.",
+        verify: "numastat -m: free memory of the nodes evens out; swap-out and allocation stalls \
+                 end",
         brings_about: &["swap-thrash", "page-cache-thrash", "exec-pages-evicted", "direct-reclaim-stall", "kswapd-saturated"],
         explained_by: &[Explains::Maybe(NUMA_BALANCING)],
     }
@@ -59,9 +61,7 @@ fn trigger() -> Trigger {
         Subjects::Each(Entity::Node, |_, _| true),
         STALL,
         all![
-            fact(ZONE_RECLAIM_MODE)
-                .at_most("vm.zone_reclaim_mode", Count::ZERO)
-                .if_measured(),
+            fact(ZONE_RECLAIM_MODE).at_most("vm.zone_reclaim_mode", Count::ZERO).if_measured(),
             free,
             elsewhere.at_least("free share of another node", FREE_ELSEWHERE),
             any![costs(), goes_elsewhere()],
@@ -136,14 +136,21 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let title =
         format!("Node {full_name} is full although node {other_name} has {idle} free: {effect}.");
     let open = if mode == Some(0) {
-        "the programs' memory policies (/proc/PID/numa_maps, Mems_allowed_list) would show which are bound"
+        "the programs' memory policies (/proc/PID/numa_maps, Mems_allowed_list) would show which \
+         are bound"
     } else {
         "vm.zone_reclaim_mode is unknown"
     };
     Ok(RULE
         .found(Severity::warning_if(costs.any()), title)
         .graph("free on the full node", &free)
-        .shows_from(NODE_FREE, idle, total.share(FREE_ELSEWHERE), None, format!("{idle} free on node {other_name}, {left} on node {full_name}"))
+        .shows_from(
+            NODE_FREE,
+            idle,
+            total.share(FREE_ELSEWHERE),
+            None,
+            format!("{idle} free on node {other_name}, {left} on node {full_name}"),
+        )
         .counts_as("the nodes' free memory")
         .and(|finding| costs.shown_in(finding))
         // Without the mode, node reclaim is not excluded.
@@ -158,7 +165,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
         .not("available-exhaustion", format!("{idle} is free on node {other_name}"))
-        .fix(Fix::say(format!("Move the program's pages to node {other_name} (migratepages), then let it use all nodes: NUMAPolicy=interleave and NUMAMask=all in its unit file, or start it with numactl --interleave=all.")))
+        .fix(Fix::say(format!(
+            "Move the program's pages to node {other_name} (migratepages), then let it use all \
+             nodes: NUMAPolicy=interleave and NUMAMask=all in its unit file, or start it with \
+             numactl --interleave=all."
+        )))
         .affects([Affected::new("node", full_name, format!("{left} free"))])
         .sure_by_kinds(cx, open)
         .into())
@@ -228,13 +239,7 @@ impl Costs {
             })
             .with(self.stalls, |finding, rate| {
                 let text = format!("allocation stalls: {rate}");
-                finding.shows_from(
-                    ALLOCSTALL,
-                    rate,
-                    PressureWindow::ALLOCATION_STALLS,
-                    None,
-                    text,
-                )
+                finding.shows_from(ALLOCSTALL, rate, PressureWindow::ALLOCATION_STALLS, None, text)
             })
             .with(self.waited, |finding, share| {
                 let text = format!("tasks waited for memory {share} of the time");
@@ -270,11 +275,7 @@ mod tests {
     fn a_full_node_that_swaps_is_found() {
         let finding = found(RULE, &nodes(22, 400).counter(PSWPOUT, 3000));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding
-                .title
-                .contains("Node 0 is full although node 1 has 400 MiB free")
-        );
+        assert!(finding.title.contains("Node 0 is full although node 1 has 400 MiB free"));
         assert!(finding.fixes[0].what.contains("to node 1"));
     }
 
@@ -292,9 +293,12 @@ mod tests {
     #[test]
     fn allocations_on_the_other_node_are_informational() {
         let spilling = |anon| {
-            nodes(22, 400)
-                .counter_of(Entity::Node, "0", NODE_FOREIGN, 3000)
-                .gauge_of(Entity::Node, "0", NODE_ANON, Bytes::from_mib(anon))
+            nodes(22, 400).counter_of(Entity::Node, "0", NODE_FOREIGN, 3000).gauge_of(
+                Entity::Node,
+                "0",
+                NODE_ANON,
+                Bytes::from_mib(anon),
+            )
         };
         assert_eq!(found(RULE, &spilling(400)).severity, Severity::Info);
         // A node full of page cache is normal.
@@ -305,18 +309,14 @@ mod tests {
     fn clear_with_even_nodes_or_zone_reclaim_mode() {
         clear(RULE, &nodes(22, 25).counter(PSWPOUT, 3000));
         clear(RULE, &nodes(200, 400).counter(PSWPOUT, 3000));
-        let mode = nodes(22, 400)
-            .counter(PSWPOUT, 3000)
-            .fact(ZONE_RECLAIM_MODE, "1");
+        let mode = nodes(22, 400).counter(PSWPOUT, 3000).fact(ZONE_RECLAIM_MODE, "1");
         clear(RULE, &mode);
         clear(RULE, &Case::over(20));
     }
 
     #[test]
     fn clear_when_pages_are_demoted_to_a_slower_tier() {
-        let case = nodes(22, 400)
-            .counter(PSWPOUT, 3000)
-            .counter(PGDEMOTE_KSWAPD, 500);
+        let case = nodes(22, 400).counter(PSWPOUT, 3000).counter(PGDEMOTE_KSWAPD, 500);
         clear(RULE, &case);
     }
 
@@ -324,13 +324,8 @@ mod tests {
     fn an_unknown_mode_makes_it_probable_or_not_evaluated() {
         let unknown = || nodes_of(Case::over(20), 22, 400).counter(PSI_MEMORY_SOME, 100_000);
         assert_eq!(found(RULE, &unknown()).confidence.word(), "probable");
-        let scanning = unknown()
-            .counter(PGSCAN_DIRECT, 60_000)
-            .counter(ALLOCSTALL, 0);
-        assert_eq!(
-            not_evaluated(RULE, &scanning).names,
-            ["vm.zone_reclaim_mode"]
-        );
+        let scanning = unknown().counter(PGSCAN_DIRECT, 60_000).counter(ALLOCSTALL, 0);
+        assert_eq!(not_evaluated(RULE, &scanning).names, ["vm.zone_reclaim_mode"]);
     }
 
     #[test]

@@ -43,7 +43,8 @@ declare_rule! {
     /// - kernel mm/memcontrol.c, mem_cgroup_oom
     pub(crate) RULE = { id: "oom-cgroup", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        cause: "The programs of the cgroup need more memory than its limit allows, and too little of it could be reclaimed.",
+        cause: "The programs of the cgroup need more memory than its limit allows, and too little \
+                of it could be reclaimed.",
         brings_about: &["cgroup-cache-starved", "oom-score-misuse"],
         aliases: &["cgroup-oom"],
     }
@@ -72,11 +73,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
 }
 
 fn occurrence(kills: &GroupKills) -> Option<Occurrence> {
-    Some(Occurrence {
-        first: kills.from,
-        last: kills.at,
-        key: Some(kills.at_limit_of.clone()?),
-    })
+    Some(Occurrence { first: kills.from, last: kills.at, key: Some(kills.at_limit_of.clone()?) })
 }
 
 /// Whether the host may have killed since boot; if not, the answer needs no cgroups.
@@ -126,12 +123,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .and(|finding| show_memory(cx, limited, worst.from, limit, finding))
         .with(available, |finding, available| {
             let text = format!("{available} available on the host before the kill");
-            finding.shows(MEM_AVAILABLE, available, cx.time(worst.from), text)
-                .not("oom-global", format!("the cgroup hit its limit, and the host had {available} available"))
+            finding.shows(MEM_AVAILABLE, available, cx.time(worst.from), text).not(
+                "oom-global",
+                format!("the cgroup hit its limit, and the host had {available} available"),
+            )
         })
         .counts_if(has_events, "its limit events")
         .and(|finding| show_growth(cx, incident, finding))
-        .fix(raised(cx, limited, limit, "Raise the limit to what the cgroup needs (start with a quarter more), or make its programs smaller (heap, workers)."))
+        .fix(raised(
+            cx,
+            limited,
+            limit,
+            "Raise the limit to what the cgroup needs (start with a quarter more), or make its \
+             programs smaller (heap, workers).",
+        ))
         .when(!is_v1, |finding| throttle_first(cx, finding, limited, limit))
         .verify(report::verify(is_v1, LimitHit::Memory))
         .affects(kills.affected(cx))
@@ -170,14 +175,29 @@ fn around_container(
         format!("The kernel killed {processes} of this container{below}: {why}."),
     )
     .killed(kills.in_all())
-    .shows_from(CGROUP_EVENTS_OOM_KILL, count, Count::new(1), cx.time(worst.at), format!("{count} killed in this container"))
+    .shows_from(
+        CGROUP_EVENTS_OOM_KILL,
+        count,
+        Count::new(1),
+        cx.time(worst.at),
+        format!("{count} killed in this container"),
+    )
     .counts_as("the container's kill counter")
     .with(available, |finding, available| {
         let text = format!("{available} available on the host before the kill");
         finding.shows(MEM_AVAILABLE, available, cx.time(worst.from), text)
     })
-    .cause("What shares that limit with this container took what it needed, or this container took it.")
-    .fix(Fix::say("See on the host which limit was hit, and what else counts towards it. A higher limit of this container alone does not help.").inspect("memtide check --since 10m\ndmesg | grep -A1 oom-kill:"))
+    .cause(
+        "What shares that limit with this container took what it needed, or this container took \
+         it.",
+    )
+    .fix(
+        Fix::say(
+            "See on the host which limit was hit, and what else counts towards it. A higher limit \
+             of this container alone does not help.",
+        )
+        .inspect("memtide check --since 10m\ndmesg | grep -A1 oom-kill:"),
+    )
     .verify(report::verify(is_v1, LimitHit::Memory))
     .affects(kills.affected(cx))
     .sure_by_kinds(cx, "the kernel log of the host shows which limit")
@@ -238,21 +258,13 @@ impl<'a> LimitKills<'a> {
         for (group, kills) in &all {
             *counts.entry(group.key.as_str()).or_default() += kills.count;
         }
-        Self {
-            limited: cx.timeline.entity(Cgroup, limited),
-            all,
-            counts,
-        }
+        Self { limited: cx.timeline.entity(Cgroup, limited), all, counts }
     }
 
     /// The cgroup at its limit, and the first kills in the cgroup with most kills, with that cgroup.
     fn worst(&self) -> Option<(&'a EntitySeries, &'a EntitySeries, &GroupKills)> {
         // max_by_key returns the last of equal items; the first is wanted.
-        let (worst, _) = self
-            .all
-            .iter()
-            .rev()
-            .max_by_key(|(group, _)| self.in_group(group))?;
+        let (worst, _) = self.all.iter().rev().max_by_key(|(group, _)| self.in_group(group))?;
         let (group, first) = self
             .all
             .iter()
@@ -315,17 +327,15 @@ fn throttle_first(
 ) -> Finding {
     let high = limit.map(|limit| high_below(remedy::more(limit)));
     let current = cgroups::limit(cx, group, CGROUP_HIGH);
-    if current
-        .zip(high)
-        .is_some_and(|(current, high)| current <= high)
-    {
+    if current.zip(high).is_some_and(|(current, high)| current <= high) {
         return finding;
     }
     let set = high.map(|high| remedy::set_limit(cx, group, Knob::High, high));
     finding.fix(set.unwrap_or_default().described(THROTTLE_FIRST))
 }
 
-const THROTTLE_FIRST: &str = "Set memory.high a tenth below the raised limit: the kernel then throttles the cgroup before it kills, and you can alert on that.";
+const THROTTLE_FIRST: &str = "Set memory.high a tenth below the raised limit: the kernel then \
+                              throttles the cgroup before it kills, and you can alert on that.";
 
 /// Adds the cgroup's memory at its last reading before the kill.
 fn show_memory(
@@ -346,13 +356,10 @@ fn show_memory(
     ];
     let finding = parts.into_iter().fold(finding, |finding, (signal, what)| {
         let bytes = cx.timeline.at_of(group, signal, index);
-        finding.with(
-            bytes.filter(|bytes| *bytes > Bytes::ZERO),
-            |finding, bytes| {
-                let text = format!("{bytes} {what} in the cgroup before the kill");
-                finding.shows(signal, bytes, cx.time(index), text)
-            },
-        )
+        finding.with(bytes.filter(|bytes| *bytes > Bytes::ZERO), |finding, bytes| {
+            let text = format!("{bytes} {what} in the cgroup before the kill");
+            finding.shows(signal, bytes, cx.time(index), text)
+        })
     });
     finding.with(limit, |finding, limit| {
         finding.shows(CGROUP_MAX, limit, None, format!("its limit was {limit}"))
@@ -393,7 +400,10 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .found(Severity::Info, title)
         .shows(CGROUP_EVENTS_OOM_KILL, total, None, text)
         .counts_as("the cgroup's kill counter")
-        .cause("The cgroup's counter shows that it happened, but not when, nor whether its limit or the host was the reason.")
+        .cause(
+            "The cgroup's counter shows that it happened, but not when, nor whether its limit or \
+             the host was the reason.",
+        )
         .fix(raised(cx, group, limit, "If its limit is still too small: raise it by a quarter."))
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), LimitHit::Memory))
         .sure_by_kinds(cx, "the kernel log shows when and why")
@@ -403,9 +413,7 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 /// Adds how fast the cgroup grew before the kill. Between two readings a track repeats the earlier one, so only the
 /// readings themselves give a rate.
 fn show_growth(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Finding {
-    let current = incident
-        .of
-        .and_then(|group| cx.timeline.gauge_of(group, CGROUP_CURRENT));
+    let current = incident.of.and_then(|group| cx.timeline.gauge_of(group, CGROUP_CURRENT));
     let climb = current.and_then(|current| {
         let readings: Vec<(Bytes, usize)> = (0..=incident.stretch.first)
             .filter(|at| cx.timeline.was_read(Entity::Cgroup, *at))
@@ -413,9 +421,7 @@ fn show_growth(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> 
             .collect();
         let (last, earlier) = readings.split_last()?;
         // The growth begins at the last minimum.
-        let low = earlier
-            .iter()
-            .min_by_key(|(bytes, at)| (*bytes, Reverse(*at)))?;
+        let low = earlier.iter().min_by_key(|(bytes, at)| (*bytes, Reverse(*at)))?;
         Some((*low, *last))
     });
     let Some(((from, low), (to, last))) = climb else {
@@ -484,17 +490,13 @@ mod tests {
             let case = group(host(), "/app", 2).gauge_of(Cgroup, "/app", CGROUP_HIGH, high);
             let fixes = found(RULE, &case).fixes;
             let of_high = |fix: &Fix| fix.now.contains("memory.high");
-            fixes
-                .into_iter()
-                .find(of_high)
-                .map(|fix| [fix.now, fix.undo])
+            fixes.into_iter().find(of_high).map(|fix| [fix.now, fix.undo])
         };
         // 120 MiB is what the first fix raises the limit to.
         let now = "echo 108M > /sys/fs/cgroup/app/memory.high";
-        for (high, undo) in [
-            (Limit::Unlimited, "max"),
-            (Limit::Bytes(Bytes::from_mib(112)), "117440512"),
-        ] {
+        for (high, undo) in
+            [(Limit::Unlimited, "max"), (Limit::Bytes(Bytes::from_mib(112)), "117440512")]
+        {
             let undo = format!("echo {undo} > /sys/fs/cgroup/app/memory.high");
             assert_eq!(slowed(high), Some([now.to_owned(), undo]));
         }
@@ -512,38 +514,21 @@ mod tests {
 
     #[test]
     fn the_growth_rate_is_that_between_readings() {
-        let held: Vec<Bytes> = (0..41)
-            .map(|second| Bytes::from_mib(10 + 2 * second))
-            .collect();
+        let held: Vec<Bytes> = (0..41).map(|second| Bytes::from_mib(10 + 2 * second)).collect();
         let mut events = vec![0; 40];
         events[34] = 1;
         for (every, expected) in [
-            (
-                1,
-                "the cgroup grew from 58 MiB to 78 MiB in the 10 s before the kill (2 MiB/s)",
-            ),
-            (
-                10,
-                "the cgroup grew from 50 MiB to 70 MiB in the 10 s before the kill (2 MiB/s)",
-            ),
+            (1, "the cgroup grew from 58 MiB to 78 MiB in the 10 s before the kill (2 MiB/s)"),
+            (10, "the cgroup grew from 50 MiB to 70 MiB in the 10 s before the kill (2 MiB/s)"),
         ] {
             let case = Case::over(40)
-                .gauge_of(
-                    Cgroup,
-                    "/app",
-                    CGROUP_MAX,
-                    Limit::Bytes(Bytes::from_mib(96)),
-                )
+                .gauge_of(Cgroup, "/app", CGROUP_MAX, Limit::Bytes(Bytes::from_mib(96)))
                 .gauge_steps_of(Cgroup, "/app", CGROUP_CURRENT, &held)
                 .counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM_KILL, &events)
                 .counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM, &events)
                 .read_every(every, Cgroup);
             let finding = found(RULE, &case);
-            let lines: Vec<_> = finding
-                .evidence
-                .iter()
-                .map(|line| line.text.as_str())
-                .collect();
+            let lines: Vec<_> = finding.evidence.iter().map(|line| line.text.as_str()).collect();
             assert!(lines.contains(&expected), "{lines:?}");
         }
     }
@@ -564,11 +549,7 @@ mod tests {
             .counter_steps_of(Cgroup, "/pods/web", CGROUP_EVENTS_OOM_KILL, &events)
             .counter_of(Cgroup, "/pods/web", CGROUP_EVENTS_OOM, 0);
         let finding = found(RULE, &case);
-        assert!(
-            finding.title.contains("/pods hit its limit"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("/pods hit its limit"), "{}", finding.title);
         assert!(finding.title.contains("a process of cgroup /pods/web"));
     }
 
@@ -589,9 +570,7 @@ mod tests {
     fn within_a_container_a_kill_below_its_limit_points_to_a_limit_around_it() {
         let finding = found(RULE, &within_a_container(0));
         assert!(
-            finding
-                .title
-                .contains("did not hit its limit of 112 MiB: a limit around it"),
+            finding.title.contains("did not hit its limit of 112 MiB: a limit around it"),
             "{}",
             finding.title
         );
@@ -599,12 +578,7 @@ mod tests {
         let is_raised = |fix: &Fix| fix.now.contains("echo");
         assert!(!finding.fixes.iter().any(is_raised));
         let own = found(RULE, &within_a_container(1));
-        assert!(
-            own.title
-                .contains("This container hit its limit of 112 MiB"),
-            "{}",
-            own.title
-        );
+        assert!(own.title.contains("This container hit its limit of 112 MiB"), "{}", own.title);
         // On a host the root has no limit: the host was out of memory.
         let mut host = within_a_container(0).gauge_of(Cgroup, "/", CGROUP_MAX, Limit::Unlimited);
         host.facts.container = None;
@@ -615,11 +589,7 @@ mod tests {
         assert!(found(RULE, &bare).title.contains("a limit around it"));
         let dry = within_a_container(0).gauge(timeline::signals::MEM_TOTAL, Bytes::from_mib(8000));
         let dry = found(RULE, &dry);
-        assert!(
-            dry.title.contains("the host was nearly out of memory, or"),
-            "{}",
-            dry.title
-        );
+        assert!(dry.title.contains("the host was nearly out of memory, or"), "{}", dry.title);
     }
 
     #[test]
@@ -636,13 +606,7 @@ mod tests {
                 &[Limit::Bytes(Bytes::from_mib(96)); 6],
             );
         let finding = found(RULE, &case);
-        assert!(
-            finding
-                .title
-                .contains("job.service hit its limit of 96 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("job.service hit its limit of 96 MiB"), "{}", finding.title);
     }
 
     #[test]
@@ -657,12 +621,7 @@ mod tests {
             let mut events = vec![0; 10];
             events[5] = 1;
             let mut case = host()
-                .gauge_of(
-                    Cgroup,
-                    "/app",
-                    CGROUP_MAX,
-                    Limit::Bytes(Bytes::from_mib(96)),
-                )
+                .gauge_of(Cgroup, "/app", CGROUP_MAX, Limit::Bytes(Bytes::from_mib(96)))
                 .counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM_KILL, &events)
                 .counter_of(Cgroup, "/app", CGROUP_EVENTS_MAX, hits);
             case.facts.cgroup_mode = Some(CgroupMode::V1);
@@ -680,10 +639,7 @@ mod tests {
 
     #[test]
     fn without_cgroups_clear_only_if_nothing_was_killed() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(10)).names,
-            ["cgroup.events_oom_kill"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(10)).names, ["cgroup.events_oom_kill"]);
         clear(RULE, &Case::over(10).counter_at(OOM_KILLS, 0));
     }
 

@@ -27,7 +27,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/mm/numa_memory_policy.rst; numactl(8), cpuset(7)
     pub(crate) RULE = { id: "oom-constrained", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        verify: "numastat -p PID: the task's memory stays below the size of its nodes over a work cycle",
+        verify: "numastat -p PID: the task's memory stays below the size of its nodes over a work \
+                 cycle",
         brings_about: &["numa-imbalance", "oom-score-misuse"],
     }
 }
@@ -71,10 +72,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some(free) => format!(", while others had {free} free"),
         None => String::new(),
     };
-    let title = format!(
-        "{} because {by} confined the allocation {to}, {state}{others}.",
-        oom::kill(one)
-    );
+    let title =
+        format!("{} because {by} confined the allocation {to}, {state}{others}.", oom::kill(one));
     let reported = format!("the kernel reports that {by} confined the allocation {to}");
     let finding = RULE.found(Severity::Critical, title).with_line(reported);
     let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
@@ -116,14 +115,17 @@ fn free_for_movable(explained: &Explained<'_>) -> Bytes {
 
 fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
     let finding = finding.cause(if free_for_movable(one) > Bytes::ZERO {
-        "The nodes that the task may use have free memory for movable pages only; its page tables and stacks need another node."
+        "The nodes that the task may use have free memory for movable pages only; its page tables \
+         and stacks need another node."
     } else {
         "The nodes that the task may use were full of memory that could not be reclaimed."
     });
     let what = if one.cause == OomCause::Confined(Constraint::MemoryPolicy) {
-        "Prefer the node instead of binding to it, so that the kernel can allocate elsewhere: start the service with numactl --preferred or --interleave=all instead of --membind."
+        "Prefer the node instead of binding to it, so that the kernel can allocate elsewhere: \
+         start the service with numactl --preferred or --interleave=all instead of --membind."
     } else {
-        "Allow the task more nodes (Mems_allowed in its /proc/PID/status), or remove the cpuset: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container."
+        "Allow the task more nodes (Mems_allowed in its /proc/PID/status), or remove the cpuset: \
+         an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container."
     };
     finding.fix(Fix::say(what).inspect("numastat -m"))
 }
@@ -154,11 +156,7 @@ mod tests {
     fn a_full_node_with_free_memory_elsewhere_is_found() {
         let case = confined(Constraint::Cpuset, 9_000_000);
         let finding = found(RULE, &case);
-        assert!(
-            finding.title.contains("others had 8.5 GiB free"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("others had 8.5 GiB free"), "{}", finding.title);
         assert_eq!(finding.confidence.word(), "confirmed");
         clear(oom_global::RULE, &case);
     }
@@ -179,9 +177,7 @@ mod tests {
         report.0.mems_allowed = Some("4".to_owned());
         let finding = found(RULE, &Case::of_report(report));
         assert!(
-            finding
-                .title
-                .contains("124 GiB of free memory is for movable"),
+            finding.title.contains("124 GiB of free memory is for movable"),
             "{}",
             finding.title
         );
@@ -198,10 +194,7 @@ mod tests {
         let hour = |by| Case::over(3600).reporting(600, report(by, 9_000_000));
         let finding = found(RULE, &hour(Constraint::Cpuset));
         assert_eq!(finding.severity, Severity::Critical);
-        assert_eq!(
-            (finding.harm.killed, times(&finding)),
-            (1, vec![(600, 600)])
-        );
+        assert_eq!((finding.harm.killed, times(&finding)), (1, vec![(600, 600)]));
         clear(RULE, &hour(Constraint::None));
     }
 }

@@ -39,7 +39,8 @@ declare_rule! {
     pub(crate) RULE = { id: "oom-global", since: "0.1.0", class: Shortage,
         trigger: trigger, story: story,
         cause: "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
-        verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above 10 % of RAM over a work cycle",
+        verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above 10 % of RAM over \
+                 a work cycle",
         brings_about: &["available-exhaustion", "cache-starved-floor", "swap-full", "no-swap-risk", "oom-score-misuse", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
@@ -95,10 +96,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         }
         kills.truncate(known);
     }
-    Ok(kills
-        .into_iter()
-        .map(|(at, _)| Occurrence::on_host(at - 1, at))
-        .collect())
+    Ok(kills.into_iter().map(|(at, _)| Occurrence::on_host(at - 1, at)).collect())
 }
 
 /// The answer where the host did not kill.
@@ -108,9 +106,7 @@ fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     let since_boot = cx.last(OOM_KILLS)?;
     let counted = kills::counted(cx);
-    let explained = counted
-        .iter()
-        .fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
+    let explained = counted.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
     if since_boot == Count::ZERO {
         clear!("no process was OOM-killed since boot")
     } else if explained > 0 {
@@ -143,7 +139,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let Some(most) = interval.sure_at_most(in_groups.is_some())? else {
         return clear!(
-            "no allocation of the host stalled when a process was killed: a cgroup that is gone by now, or a kill by hand (SysRq f)"
+            "no allocation of the host stalled when a process was killed: a cgroup that is gone by \
+             now, or a kill by hand (SysRq f)"
         );
     };
     let at = interval.at;
@@ -151,7 +148,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let open = if in_groups.is_some() {
         ""
     } else {
-        "without cgroup events, only the signs of a shortage distinguish it from a kill at a cgroup limit"
+        "without cgroup events, only the signs of a shortage distinguish it from a kill at a \
+         cgroup limit"
     };
     let much = cx.ram().map(|ram| ram.share(SHARE_MUCH)).ok();
     let gone =
@@ -163,10 +161,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("the kill counter")
         .and(|finding| interval.shown_in(cx, &signs, finding))
         .with(much, |finding, much| finding.shows_holders(cx, at - 1, much))
-        .when(in_groups.is_some(), |finding| finding.not("oom-cgroup", "no cgroup at its limit explains the kill"))
-        .fix(Fix::say("See the kernel log for the failed allocation and the memory of each process.").inspect("journalctl -k -g 'Out of memory|oom-kill'"))
+        .when(in_groups.is_some(), |finding| {
+            finding.not("oom-cgroup", "no cgroup at its limit explains the kill")
+        })
+        .fix(
+            Fix::say(
+                "See the kernel log for the failed allocation and the memory of each process.",
+            )
+            .inspect("journalctl -k -g 'Out of memory|oom-kill'"),
+        )
         .fix(Fix::cap(cx, at - 1, "Cap what grew."))
-        .fix(Fix::say("Protect the service that must survive: OOMScoreAdjust=-500 in its unit file; choom sets it for a running process."))
+        .fix(Fix::say(
+            "Protect the service that must survive: OOMScoreAdjust=-500 in its unit file; choom \
+             sets it for a running process.",
+        ))
         .affects(gone.map(|(name, what)| Affected::new("process", name, what)))
         .affects(processes::largest(cx, at - 1, 3))
         .sure_by_kinds(cx, open)
@@ -197,8 +205,14 @@ fn noticed(cx: &Evidence<'_>) -> Option<Finding> {
         .found(Severity::Critical, title)
         .and(|finding| notices::shown(finding, &all))
         .affects(all.iter().rev().take(3).filter_map(|one| notices::affected(one)))
-        .fix(Fix::say("See the node's kernel log for what filled memory.").inspect("journalctl -k -b --no-pager | memtide check -"))
-        .fix(Fix::say("Reserve memory for the system (kubelet: system-reserved, eviction-hard), and let the pods request what they use."))
+        .fix(
+            Fix::say("See the node's kernel log for what filled memory.")
+                .inspect("journalctl -k -b --no-pager | memtide check -"),
+        )
+        .fix(Fix::say(
+            "Reserve memory for the system (kubelet: system-reserved, eviction-hard), and let the \
+             pods request what they use.",
+        ))
         .cause("The message does not show what filled the node's memory.")
         .sure(notices::sure("the kernel log of the node would show what filled memory"));
     Some(finding)
@@ -278,28 +292,23 @@ impl KillInterval {
 
     /// A key for comparison: more signs compare as greater.
     fn signs(&self) -> (bool, bool) {
-        (
-            self.had_to_reclaim() == Some(true),
-            self.was_short == Some(true),
-        )
+        (self.had_to_reclaim() == Some(true), self.was_short == Some(true))
     }
 
     /// Upper bound of the confidence that the host was short; `None` if it was not.
     fn sure_at_most(&self, has_groups: bool) -> Result<Option<f64>, Missing> {
-        Ok(Some(
-            match (has_groups, self.had_to_reclaim(), self.was_short) {
-                (true, Some(true), Some(true) | None) => 1.0,
-                // Allocations stalled while memory was available: a zone or a node may have been exhausted.
-                (true, Some(true), Some(false)) => POSSIBLE,
-                // The kernel reclaims before it kills and counts that (mm/vmscan.c, do_try_to_free_pages).
-                (true, Some(false), _) => return Ok(None),
-                (true, None, _) | (false, Some(true), Some(true)) => PROBABLE,
-                (false, Some(true), _) | (false, None, Some(true)) => POSSIBLE,
-                (false, ..) => {
-                    return Err(Missing::file(CGROUP_EVENTS_OOM_KILL.def()));
-                }
-            },
-        ))
+        Ok(Some(match (has_groups, self.had_to_reclaim(), self.was_short) {
+            (true, Some(true), Some(true) | None) => 1.0,
+            // Allocations stalled while memory was available: a zone or a node may have been exhausted.
+            (true, Some(true), Some(false)) => POSSIBLE,
+            // The kernel reclaims before it kills and counts that (mm/vmscan.c, do_try_to_free_pages).
+            (true, Some(false), _) => return Ok(None),
+            (true, None, _) | (false, Some(true), Some(true)) => PROBABLE,
+            (false, Some(true), _) | (false, None, Some(true)) => POSSIBLE,
+            (false, ..) => {
+                return Err(Missing::file(CGROUP_EVENTS_OOM_KILL.def()));
+            }
+        }))
     }
 
     fn shown_in(&self, cx: &Evidence<'_>, signs: &Signs, finding: Finding) -> Finding {
@@ -326,7 +335,8 @@ fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outco
     let in_groups = logged_in_cgroups(cx);
     if in_groups >= since_boot {
         return clear!(
-            "all of the {since_boot} kills since boot were at cgroup limits: memtide events --kind oom-kill"
+            "all of the {since_boot} kills since boot were at cgroup limits: memtide events --kind \
+             oom-kill"
         );
     }
     let processes = match since_boot.get() {
@@ -345,12 +355,23 @@ fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outco
     Ok(RULE
         .found(Severity::Info, title)
         .shows(OOM_KILLS, since_boot, None, text)
-        .cause("The counter shows that it happened, but not when, nor whether the host or a cgroup limit was the reason.")
-        .fix(Fix::say("See the kernel log for time and reason.").inspect("journalctl -k -g 'Out of memory|oom-kill'"))
+        .cause(
+            "The counter shows that it happened, but not when, nor whether the host or a cgroup \
+             limit was the reason.",
+        )
+        .fix(
+            Fix::say("See the kernel log for time and reason.")
+                .inspect("journalctl -k -g 'Out of memory|oom-kill'"),
+        )
         .verify("oom_kill in /proc/vmstat does not rise")
         .sure_by_kinds(cx, "the kernel log shows when and why")
         .sure_at_most(0.4)
-        .when(stored > Count::ZERO, |finding| finding.with_line(format!("the recording has kernel reports of {stored}: `memtide events --kind oom-kill` shows them")))
+        .when(stored > Count::ZERO, |finding| {
+            finding.with_line(format!(
+                "the recording has kernel reports of {stored}: `memtide events --kind oom-kill` \
+                 shows them"
+            ))
+        })
         .into())
 }
 
@@ -393,18 +414,12 @@ mod tests {
             ..KillNotice::new(timeline::Messenger::Kubernetes, kind)
         };
         let finding = found(RULE, &Case::once().noticing(notice(NoticeKind::Node)));
-        assert!(
-            finding.title.contains("killed java (812)"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("killed java (812)"), "{}", finding.title);
         // Whether there was swap, and what filled RAM, the message does not tell.
         assert!(!finding.cause.contains("swap"), "{}", finding.cause);
         let mut other = notice(NoticeKind::Node);
         other.process = "nginx".to_owned();
-        let both = Case::once()
-            .noticing(notice(NoticeKind::Node))
-            .noticing(other);
+        let both = Case::once().noticing(notice(NoticeKind::Node)).noticing(other);
         let title = found(RULE, &both).title;
         assert!(
             title.contains("(SystemOOM, 2 messages): the kernel killed java (812) and nginx (812)"),
@@ -437,8 +452,12 @@ mod tests {
         let mut kills = vec![0; 14];
         kills[9] = 1;
         let limits: Vec<u64> = kills.iter().map(|k| k * at_limit).collect();
-        case.counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM_KILL, &kills)
-            .counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM, &limits)
+        case.counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM_KILL, &kills).counter_steps_of(
+            Cgroup,
+            "/app",
+            CGROUP_EVENTS_OOM,
+            &limits,
+        )
     }
 
     #[test]
@@ -482,10 +501,7 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_cgroups_and_signs() {
-        assert_eq!(
-            not_evaluated(RULE, &kill(0, 350)).names,
-            ["cgroup.events_oom_kill"]
-        );
+        assert_eq!(not_evaluated(RULE, &kill(0, 350)).names, ["cgroup.events_oom_kill"]);
     }
 
     #[test]
@@ -501,21 +517,14 @@ mod tests {
             .gauge_until_of(Process, "77@1", PROC_RSS_ANON, &held)
             .named("77@1", "java");
         let finding = found(RULE, &case);
-        assert!(
-            finding.title.contains("java (380 MiB)"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("java (380 MiB)"), "{}", finding.title);
     }
 
     #[test]
     fn kills_before_the_first_sample_are_informational() {
         let case = Case::over(14).counter(OOM_KILLS, 0);
         assert_eq!(found(RULE, &case).severity, Severity::Info);
-        assert_eq!(
-            found(RULE, &Case::once().counter(OOM_KILLS, 0)).severity,
-            Severity::Info
-        );
+        assert_eq!(found(RULE, &Case::once().counter(OOM_KILLS, 0)).severity, Severity::Info);
     }
 
     /// Ten seconds without a kill, three kills since boot, and kernel reports of some of them.

@@ -61,7 +61,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not("oom-global", "no allocation had failed")
         .fix(Fix::say("Find out who requested it: a person at the console, a script, a watchdog.").inspect("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
-        .fix(Fix::say("Restrict SysRq: without bit 64 it cannot kill from the keyboard (root can still write to sysrq-trigger). Note the old value first: sysctl kernel.sysrq.").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
+        .fix(Fix::say("Restrict SysRq: without bit 64 it cannot kill from the keyboard (root can \
+                       still write to sysrq-trigger). Note the old value first: sysctl \
+                       kernel.sysrq.").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
         .affects(oom::victim(one))
         .sure(oom::sure(one, 0.97, ""))
         .into())
@@ -90,11 +92,7 @@ mod tests {
     fn order_minus_one_is_by_hand() {
         let case = Case::of_report(by_hand());
         let finding = found(RULE, &case);
-        assert!(
-            finding.title.contains("someone requested it"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("someone requested it"), "{}", finding.title);
         for rule in [oom_global::RULE, swap_full::RULE, no_swap_risk::RULE] {
             clear(rule, &case);
         }
@@ -119,10 +117,7 @@ mod tests {
     #[test]
     fn each_kill_within_an_hour_is_an_incident() {
         let hour = || Case::over(3600).gauge(MEM_FREE, units::Bytes::from_gib(1));
-        let finding = found(
-            RULE,
-            &hour().reporting(600, by_hand()).reporting(900, by_hand()),
-        );
+        let finding = found(RULE, &hour().reporting(600, by_hand()).reporting(900, by_hand()));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(times(&finding), [(600, 600), (900, 900)]);
         assert_eq!(finding.harm.killed, 2);

@@ -53,17 +53,11 @@ fn is_kill(explained: &Explained<'_>) -> bool {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let mut reports = oom::within(cx, &incident.stretch, is_kill);
     reports.retain(|explained| explained.group() == incident.key);
-    if reports
-        .iter()
-        .all(|explained| explained.report.tasks.is_empty())
-    {
+    if reports.iter().all(|explained| explained.report.tasks.is_empty()) {
         return clear!("the report has no task table");
     }
     let misuse = |explained| protected(cx, explained).or_else(|| marked(explained));
-    let last = reports
-        .iter()
-        .rev()
-        .find_map(|explained| Some((explained, misuse(explained)?)));
+    let last = reports.iter().rev().find_map(|explained| Some((explained, misuse(explained)?)));
     let Some((one, finding)) = last else {
         return clear!(
             "no protected process has much memory, and the victim had no positive oom_score_adj"
@@ -71,7 +65,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     // The rule that explains why memory ran out already counts the kill.
     Ok(oom::explain(cx, one, finding)
-        .fix(Fix::say("Remove the protection from what grows, and keep it for what must survive: OOMScoreAdjust=0 in its unit file, choom for a running process (pods: the class follows from requests and limits)."))
+        .fix(Fix::say(
+            "Remove the protection from what grows, and keep it for what must survive: \
+             OOMScoreAdjust=0 in its unit file, choom for a running process (pods: the class \
+             follows from requests and limits).",
+        ))
         .sure(oom::sure(one, 0.9, "whether this is intended is unknown"))
         .into())
 }
@@ -98,7 +96,10 @@ fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
     Some(
         RULE.found(Severity::Warning, title)
             .with_line(format!("protected by oom_score_adj: {}", listed(protected)))
-            .cause("The processes that fill memory are protected (oom_score_adj near -1000), so the kernel can only kill others.")
+            .cause(
+                "The processes that fill memory are protected (oom_score_adj near -1000), so the \
+                 kernel can only kill others.",
+            )
             .affects(protected.iter().take(3).map(|task| affected(task))),
     )
 }
@@ -114,17 +115,18 @@ fn marked(one: &Explained<'_>) -> Option<Finding> {
         RULE.found(
             Severity::Info,
             format!(
-                "{} was killed for its oom_score_adj of {adj}, not for its size: it had {size}, {} had {}.",
+                "{} was killed for its oom_score_adj of {adj}, not for its size: it had {size}, {} \
+                 had {}.",
                 victim.killed.name,
                 largest.name,
                 held(largest)
             ),
         )
-        .with_line(format!(
-            "{} has oom_score_adj {}",
-            largest.name, largest.oom_score_adj
-        ))
-        .cause("A positive oom_score_adj makes a process an early victim; 1000 makes it the first, whatever its size.")
+        .with_line(format!("{} has oom_score_adj {}", largest.name, largest.oom_score_adj))
+        .cause(
+            "A positive oom_score_adj makes a process an early victim; 1000 makes it the first, \
+             whatever its size.",
+        )
         .affects([affected(largest)]),
     )
 }
@@ -139,11 +141,7 @@ fn listed(tasks: &[&ReportTask]) -> String {
 }
 
 fn affected(task: &ReportTask) -> Affected {
-    let what = format!(
-        "{} of memory, oom_score_adj {}",
-        held(task),
-        task.oom_score_adj
-    );
+    let what = format!("{} of memory, oom_score_adj {}", held(task), task.oom_score_adj);
     Affected::new("process", &task.name, what)
 }
 
@@ -155,10 +153,8 @@ mod tests {
 
     fn report(tasks: &[(u32, &str, u64, i32)]) -> Report {
         let mut report = Report::of_a_host().killing(30, "web");
-        report.0.tasks = tasks
-            .iter()
-            .map(|(pid, name, rss, adj)| task(*pid, name, *rss, *adj))
-            .collect();
+        report.0.tasks =
+            tasks.iter().map(|(pid, name, rss, adj)| task(*pid, name, *rss, *adj)).collect();
         report
     }
 
@@ -190,10 +186,7 @@ mod tests {
     fn a_small_victim_with_a_positive_adjustment_is_informational() {
         let case = with(&[(20, "dbms", 9_000_000, 0), (30, "web", 300_000, 1000)]);
         assert_eq!(found(RULE, &case).severity, Severity::Info);
-        clear(
-            RULE,
-            &with(&[(20, "dbms", 9_000_000, 0), (30, "web", 8_000_000, 1000)]),
-        );
+        clear(RULE, &with(&[(20, "dbms", 9_000_000, 0), (30, "web", 8_000_000, 1000)]));
     }
 
     #[test]
@@ -210,10 +203,7 @@ mod tests {
         let finding = found(RULE, &hour(-1000));
         assert_eq!(finding.severity, Severity::Warning);
         // Another rule counts the kill.
-        assert_eq!(
-            (finding.harm.killed, times(&finding)),
-            (0, vec![(600, 600)])
-        );
+        assert_eq!((finding.harm.killed, times(&finding)), (0, vec![(600, 600)]));
         clear(RULE, &hour(0));
     }
 }

@@ -70,10 +70,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     };
     let happened = if is_kernels {
         let who = notices::sentence_case(one.messenger.name());
-        format!(
-            "{who} was about to end {}, and the kernel killed it",
-            one.subject()
-        )
+        format!("{who} was about to end {}, and the kernel killed it", one.subject())
     } else {
         what_happened(one)
     };
@@ -82,13 +79,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         .found(severity, title)
         .and(|finding| notices::shown(finding, &all))
         .cause(cause(one))
-        .affects(
-            ended
-                .iter()
-                .rev()
-                .take(3)
-                .filter_map(|one| notices::affected(one)),
-        )
+        .affects(ended.iter().rev().take(3).filter_map(|one| notices::affected(one)))
         .fix(Fix::say(first_step(one)).inspect(inspect(one)))
         .fix(Fix::say(for_good(one)))
         .verify(verify(one));
@@ -97,7 +88,8 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         _ if is_kernels => finding,
         _ => finding.not(
             "oom-global",
-            "the message is of a program in user space; no kernel report of a kill is in this source",
+            "the message is of a program in user space; no kernel report of a kill is in this \
+             source",
         ),
     };
     Ok(finding.sure(notices::sure(open(one))).into())
@@ -109,30 +101,37 @@ fn what_happened(one: &KillNotice) -> String {
         "" => "a process".to_owned(),
         subject => subject.to_owned(),
     };
-    let used = one
-        .used
-        .map_or_else(String::new, |used| format!(" (it used {used})"));
+    let used = one.used.map_or_else(String::new, |used| format!(" (it used {used})"));
     match one.kind {
         NoticeKind::Unit if one.target.is_empty() => {
-            "systemd says that a process of the unit was killed for lack of memory (result oom-kill)".to_owned()
+            "systemd says that a process of the unit was killed for lack of memory (result \
+             oom-kill)"
+                .to_owned()
         }
         NoticeKind::Unit => format!(
             "systemd says that a process of {whom} was killed for lack of memory (result oom-kill)"
         ),
         NoticeKind::Eviction => {
             let over = match (one.used, one.limit) {
-                (Some(used), Some(request)) => format!(": it used {used}, its request is {request}"),
+                (Some(used), Some(request)) => {
+                    format!(": it used {used}, its request is {request}")
+                }
                 (Some(used), None) => format!(": it used {used}"),
                 _ => String::new(),
             };
-            let pod = if one.target.is_empty() { "a pod".to_owned() } else { format!("the pod of container {whom}") };
+            let pod = if one.target.is_empty() {
+                "a pod".to_owned()
+            } else {
+                format!("the pod of container {whom}")
+            };
             format!("The kubelet evicted {pod}, as the node was low on memory{over}")
         }
         NoticeKind::Pressure if one.messenger == Messenger::Oomd => {
             "systemd-oomd reports that memory passed its threshold, and will kill".to_owned()
         }
         NoticeKind::Pressure => {
-            "The kubelet reports too little memory on the node (MemoryPressure) and will evict pods".to_owned()
+            "The kubelet reports too little memory on the node (MemoryPressure) and will evict pods"
+                .to_owned()
         }
         _ if one.messenger == Messenger::Pm2 => {
             let limit = one.limit.map_or_else(String::new, |limit| format!(" of {limit}"));
@@ -152,11 +151,7 @@ fn what_happened(one: &KillNotice) -> String {
 /// What systemd-oomd kills for, where that is no lack of RAM: tasks that wait for memory.
 fn of_pressure(one: &KillNotice) -> &'static str {
     let is_pressure = is_for_pressure(one);
-    if is_pressure {
-        ", as tasks waited for memory too long (memory pressure)"
-    } else {
-        ""
-    }
+    if is_pressure { ", as tasks waited for memory too long (memory pressure)" } else { "" }
 }
 
 fn is_for_pressure(one: &KillNotice) -> bool {
@@ -165,8 +160,12 @@ fn is_for_pressure(one: &KillNotice) -> bool {
 
 fn cause(one: &KillNotice) -> String {
     match (one.kind, one.reason.as_str()) {
-        (NoticeKind::Unit, _) => "Lack of memory; whether of the host or of the unit's limit, and whether the kernel or systemd-oomd killed, is not shown.".to_owned(),
-        (_, "") => "Memory passed a threshold of the killer, which the message does not name.".to_owned(),
+        (NoticeKind::Unit, _) => "Lack of memory; whether of the host or of the unit's limit, and \
+                                  whether the kernel or systemd-oomd killed, is not shown."
+            .to_owned(),
+        (_, "") => {
+            "Memory passed a threshold of the killer, which the message does not name.".to_owned()
+        }
         (_, reason) => format!("The killer's threshold was passed: {reason}."),
     }
 }
@@ -175,7 +174,8 @@ fn open(one: &KillNotice) -> &'static str {
     match one.kind {
         NoticeKind::Unit => "the kernel log around that time would show the limit or the shortage",
         _ => {
-            "what filled memory is not shown; /proc/meminfo or the largest processes of that time would"
+            "what filled memory is not shown; /proc/meminfo or the largest processes of that time \
+             would"
         }
     }
 }
@@ -208,22 +208,29 @@ fn inspect(one: &KillNotice) -> &'static str {
 fn for_good(one: &KillNotice) -> &'static str {
     match (one.messenger, one.kind) {
         (Messenger::Kubernetes, _) => {
-            "Request what the pods use (resources.requests.memory), so that the scheduler does not overfill the node; limits keep one pod from taking it all."
+            "Request what the pods use (resources.requests.memory), so that the scheduler does not \
+             overfill the node; limits keep one pod from taking it all."
         }
         (Messenger::Oomd, _) => {
-            "Cap what grows with MemoryHigh, or exempt what must survive: ManagedOOMPreference=avoid in its unit; the threshold is ManagedOOMMemoryPressureLimit= in the unit, or SwapUsedLimit= in oomd.conf."
+            "Cap what grows with MemoryHigh, or exempt what must survive: \
+             ManagedOOMPreference=avoid in its unit; the threshold is \
+             ManagedOOMMemoryPressureLimit= in the unit, or SwapUsedLimit= in oomd.conf."
         }
         (Messenger::Pm2, _) => {
-            "Find what the program keeps: a heap snapshot (node --heapsnapshot-signal=SIGUSR2). Raise max_memory_restart where the process needs more and the host has it."
+            "Find what the program keeps: a heap snapshot (node --heapsnapshot-signal=SIGUSR2). \
+             Raise max_memory_restart where the process needs more and the host has it."
         }
         (Messenger::Talos, _) => {
-            "Request what the pods use (resources.requests.memory), with limits; the trigger is triggerExpression in the machine's OOMConfig."
+            "Request what the pods use (resources.requests.memory), with limits; the trigger is \
+             triggerExpression in the machine's OOMConfig."
         }
         (Messenger::Earlyoom, _) => {
-            "Cap what grows, or set earlyoom's thresholds (-m, -s) and what it should avoid (--avoid); some swap gives it time."
+            "Cap what grows, or set earlyoom's thresholds (-m, -s) and what it should avoid \
+             (--avoid); some swap gives it time."
         }
         _ => {
-            "Cap what grew: then only it is throttled or killed. Protect the service that must survive with OOMScoreAdjust."
+            "Cap what grew: then only it is throttled or killed. Protect the service that must \
+             survive with OOMScoreAdjust."
         }
     }
 }
@@ -235,13 +242,16 @@ fn verify(one: &KillNotice) -> &'static str {
         }
         Messenger::Systemd => "systemctl show -p Result UNIT stays success over a work cycle",
         Messenger::Oomd if is_for_pressure(one) => {
-            "no further message of the killer over a work cycle; memory pressure in oomctl stays below its limit"
+            "no further message of the killer over a work cycle; memory pressure in oomctl stays \
+             below its limit"
         }
         Messenger::Oomd => {
-            "no further message of the killer over a work cycle; swap and memory pressure in oomctl stay below their limits"
+            "no further message of the killer over a work cycle; swap and memory pressure in \
+             oomctl stay below their limits"
         }
         _ => {
-            "no further message of the killer over a work cycle; MemAvailable stays above its threshold"
+            "no further message of the killer over a work cycle; MemAvailable stays above its \
+             threshold"
         }
     }
 }
@@ -267,11 +277,7 @@ mod tests {
         one.reason = "SIGTERM limits: mem 10.00%, swap 10.00%".to_owned();
         let finding = found(RULE, &Case::once().noticing(one));
         assert_eq!(finding.severity, Severity::Critical);
-        assert!(
-            finding.title.starts_with("earlyoom killed java (812)"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.starts_with("earlyoom killed java (812)"), "{}", finding.title);
         assert!(finding.cause.contains("10.00%"), "{}", finding.cause);
     }
 
@@ -280,17 +286,9 @@ mod tests {
         let mut one = notice(Messenger::Oomd, NoticeKind::Kill);
         one.reason = "memory pressure for /user.slice being 51.07% > 50.00% for > 20s".to_owned();
         let finding = found(RULE, &Case::once().noticing(one.clone()));
-        assert!(
-            finding.title.contains("waited for memory"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("waited for memory"), "{}", finding.title);
         assert!(finding.verify.contains("pressure"), "{}", finding.verify);
-        assert!(
-            !finding.verify.contains("MemAvailable"),
-            "{}",
-            finding.verify
-        );
+        assert!(!finding.verify.contains("MemAvailable"), "{}", finding.verify);
         one.reason = "memory used (95%) and swap used (91%) is more than 90.00%".to_owned();
         let finding = found(RULE, &Case::once().noticing(one));
         assert!(!finding.title.contains("waited"), "{}", finding.title);
@@ -322,11 +320,7 @@ mod tests {
         let case = Case::of_report(Report::of_a_host()).noticing(one);
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.ends_with("and the kernel killed it."),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.ends_with("and the kernel killed it."), "{}", finding.title);
     }
 
     #[test]

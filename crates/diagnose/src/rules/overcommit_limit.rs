@@ -31,8 +31,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "overcommit-limit", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        cause: "Programs reserve more address space than they touch, and in mode 2 every reservation counts.",
-        verify: "memtide check: Committed_AS below 90 % of CommitLimit, or mode 0; fork and malloc succeed",
+        cause: "Programs reserve more address space than they touch, and in mode 2 every \
+                reservation counts.",
+        verify: "memtide check: Committed_AS below 90 % of CommitLimit, or mode 0; fork and malloc \
+                 succeed",
         explained_by: &[
             Explains::Surely(OVERCOMMIT_MEMORY), Explains::Surely(OVERCOMMIT_RATIO), Explains::Surely(OVERCOMMIT_KBYTES),
         ],
@@ -95,7 +97,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         format!("The kernel refuses any request above {remaining}")
     };
     let title = format!(
-        "{refused}{although}: {most} is committed, {part} of the commit limit of {allowed}, and vm.overcommit_memory is 2."
+        "{refused}{although}: {most} is committed, {part} of the commit limit of {allowed}, and \
+         vm.overcommit_memory is 2."
     );
     let mode = "vm.overcommit_memory = 2: the kernel refuses what exceeds the limit";
     let text = format!("Committed_AS is {most}, {part} of CommitLimit {allowed}");
@@ -204,9 +207,7 @@ mod tests {
         let finding = found(RULE, &committed("2", 430, 488));
         assert_eq!(finding.severity, Severity::Info);
         assert!(
-            finding
-                .title
-                .starts_with("The kernel refuses any request above 58 MiB"),
+            finding.title.starts_with("The kernel refuses any request above 58 MiB"),
             "{}",
             finding.title
         );
@@ -251,10 +252,7 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_mode_and_figures() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::once()).names,
-            ["vm.overcommit_memory"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::once()).names, ["vm.overcommit_memory"]);
         let no_figures = Case::once().fact(OVERCOMMIT_MEMORY, "2");
         assert_eq!(not_evaluated(RULE, &no_figures).names, ["mem.committed_as"]);
     }

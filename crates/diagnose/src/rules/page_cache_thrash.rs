@@ -88,20 +88,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     );
     let text = format!("{refaulted} of files read again after eviction (refaults)");
     let fastest = pressure::worst(&refaults, stretch).unwrap_or(refaulted);
-    let is_slow = least
-        .and_then(|(cache, _)| turn(cache, fastest))
-        .is_some_and(|turn| turn > TURN);
+    let is_slow = least.and_then(|(cache, _)| turn(cache, fastest)).is_some_and(|turn| turn > TURN);
     // A large cache that thrashes also takes long to read again, but then tasks stand still for memory, not for the
     // disk.
-    let stands_still = stalls
-        .memory_full
-        .is_some_and(|full| full >= PressureWindow::STANDSTILL);
+    let stands_still = stalls.memory_full.is_some_and(|full| full >= PressureWindow::STANDSTILL);
     let passes_through = is_slow && !stands_still;
-    let severity = if passes_through {
-        Severity::Info
-    } else {
-        stalls.severity()
-    };
+    let severity = if passes_through { Severity::Info } else { stalls.severity() };
     let near = near(cx, stretch, &pages);
     let worst = least.map_or(stretch.last, |(_, index)| index);
     Ok(RULE
@@ -111,24 +103,47 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("refaults")
         .with(share_of_reads(cx, stretch, refaulted), |finding, share| {
             let text = format!("that is {share} of all disk reads");
-            finding.shows_from(Computed(PGPGIN), share, OF_READS, None, text).counts_as("their share of disk reads")
+            finding
+                .shows_from(Computed(PGPGIN), share, OF_READS, None, text)
+                .counts_as("their share of disk reads")
         })
         .shows_stalls(&stalls)
-        .with(least, |finding, (cache, index)| finding.shows(PAGE_CACHE, cache, cx.time(index), format!("page cache fell to {cache}")))
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}, including cache in use"))
+        .with(least, |finding, (cache, index)| {
+            finding.shows(PAGE_CACHE, cache, cx.time(index), format!("page cache fell to {cache}"))
+        })
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
+            format!("available fell to {least}, including cache in use")
+        })
         .with(near, |finding, (share, is_near)| {
             let text = if is_near {
-                format!("{share} of the refaults were near misses (activations): a little more cache helps")
+                format!(
+                    "{share} of the refaults were near misses (activations): a little more cache \
+                     helps"
+                )
             } else {
-                format!("hardly any refaults ({share}) were near misses (activations): only cache for all of the files helps")
+                format!(
+                    "hardly any refaults ({share}) were near misses (activations): only cache for \
+                     all of the files helps"
+                )
             };
             finding.shows(Computed(ACTIVATE_FILE), share, None, text)
         })
         .and(|finding| rule_out(cx, stretch, finding))
         .cause(cause(cx, stretch, near.map(|(_, is_near)| is_near)))
-        .fix(Fix::cap(cx, worst, "Free memory for the cache: stop what grew last, or cap its cgroup."))
-        .fix(Fix::say("Protect the cache of the service that re-reads: MemoryLow in its unit file, as large as the files that it uses."))
-        .fix(Fix::say("Stop a batch job that reads once (a backup, an index run) from displacing the cache: systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit file."))
+        .fix(Fix::cap(
+            cx,
+            worst,
+            "Free memory for the cache: stop what grew last, or cap its cgroup.",
+        ))
+        .fix(Fix::say(
+            "Protect the cache of the service that re-reads: MemoryLow in its unit file, as large \
+             as the files that it uses.",
+        ))
+        .fix(Fix::say(
+            "Stop a batch job that reads once (a backup, an index run) from displacing the cache: \
+             systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit \
+             file.",
+        ))
         .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
@@ -172,10 +187,9 @@ fn rule_out(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
             finding.not("cgroup-cache-starved", why)
         })
         .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
-        .with(
-            swapped_in.filter(|rate| rate.get() < 10.0),
-            |finding, mean| finding.not("swap-thrash", format!("only {mean} swapped in")),
-        )
+        .with(swapped_in.filter(|rate| rate.get() < 10.0), |finding, mean| {
+            finding.not("swap-thrash", format!("only {mean} swapped in"))
+        })
 }
 
 fn cause(cx: &Evidence<'_>, stretch: &Stretch, near: Option<bool>) -> String {
@@ -262,11 +276,8 @@ mod tests {
     fn a_stream_through_a_large_cache_is_informational_unless_work_stands_still() {
         let large = |memory, io| {
             let cached = Bytes::from_mib(2_000);
-            found(
-                RULE,
-                &waiting(reading(30_000, 29_000), memory, io).gauge(MEM_CACHED, cached),
-            )
-            .severity
+            found(RULE, &waiting(reading(30_000, 29_000), memory, io).gauge(MEM_CACHED, cached))
+                .severity
         };
         assert_eq!(large(5, 60), Severity::Info);
         assert_eq!(large(40, 60), Severity::Critical);
@@ -316,10 +327,7 @@ mod tests {
     fn clear_after_a_burst_of_3_s() {
         let mut rates = vec![0; 60];
         rates[10..13].fill(7000);
-        clear(
-            RULE,
-            &reading(30_000, 0).counter_steps(REFAULT_FILE, &rates),
-        );
+        clear(RULE, &reading(30_000, 0).counter_steps(REFAULT_FILE, &rates));
     }
 
     #[test]
@@ -346,12 +354,7 @@ mod tests {
         let mut case = reading(50_000, 49_000)
             .gauge(MEM_FREE, Bytes::from_mib(1800))
             .fact(ZONE_RECLAIM_MODE, "1");
-        case.facts.nodes = (0..2)
-            .map(|id| Node {
-                id,
-                distances: vec![10, 21],
-            })
-            .collect();
+        case.facts.nodes = (0..2).map(|id| Node { id, distances: vec![10, 21] }).collect();
         assert!(clear(RULE, &case).contains("node-reclaim-on"));
     }
 
@@ -371,9 +374,6 @@ mod tests {
     #[test]
     fn not_evaluated_without_refaults() {
         let case = Case::over(60).counter(PGPGIN, 1);
-        assert_eq!(
-            not_evaluated(RULE, &case).names,
-            ["vm.workingset_refault_file"]
-        );
+        assert_eq!(not_evaluated(RULE, &case).names, ["vm.workingset_refault_file"]);
     }
 }

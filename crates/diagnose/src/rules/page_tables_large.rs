@@ -34,7 +34,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "page-tables-large", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Each process has its own page tables, 8 bytes for each page it maps, even for shared memory.",
+        cause: "Each process has its own page tables, 8 bytes for each page it maps, even for \
+                shared memory.",
         verify: "memtide check at the same load: page tables below 1 % of RAM",
         brings_about: WANT_AND_THRASH,
         aliases: &["page-table-bloat"],
@@ -58,10 +59,7 @@ const ENTRY: Bytes = Bytes::new(8);
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
-    Trigger::on_host(
-        LEVEL,
-        gauge(MEM_PAGE_TABLES).at_least("page tables", large()),
-    )
+    Trigger::on_host(LEVEL, gauge(MEM_PAGE_TABLES).at_least("page tables", large()))
 }
 
 /// The threshold: relative to the host or to mapped memory.
@@ -82,20 +80,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let part = cx.of_ram(most)?;
     let programs = programs(cx, index);
-    let top = programs
-        .first()
-        .filter(|program| program.tables >= most.share(EXPLAINS));
+    let top = programs.first().filter(|program| program.tables >= most.share(EXPLAINS));
     let who = top.map_or_else(
         || "the same memory is mapped many times, or sparsely".to_owned(),
         |program| format!("{} with small pages", program.mapping()),
     );
     let title = format!("Page tables take {most}, {part} of RAM: {who}.");
     let least = cx.ram()?.share(PAGE_TABLES_SHARE).max(PAGE_TABLES_MIN);
-    let edge = if most >= least {
-        least
-    } else {
-        PAGE_TABLES_MUCH
-    };
+    let edge = if most >= least { least } else { PAGE_TABLES_MUCH };
     let of_mapped = mapped(cx, index).and_then(|mapped| most.ratio_of(mapped));
     let shared = cx.level(MEM_SHMEM, index);
     let segment = top.map(|program| program.shared).or(shared);
@@ -164,26 +156,20 @@ fn mapped(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
 
 /// Commands that reserve huge pages for a segment, for now and for good.
 fn reserve(cx: &Evidence<'_>, segment: Option<Bytes>) -> Fix {
-    let what = "Map the shared segment with huge pages; the program must request them (PostgreSQL: huge_pages = on) and be restarted.";
+    let what = "Map the shared segment with huge pages; the program must request them (PostgreSQL: \
+                huge_pages = on) and be restarted.";
     let size = cx
         .timeline
         .last(HUGEPAGE_SIZE)
         .filter(|size| *size > Bytes::ZERO)
         .unwrap_or(Bytes::from_mib(2));
     let pages = segment.map_or(0, |segment| segment.get().div_ceil(size.get()));
-    if pages == 0 {
-        Fix::say(what)
-    } else {
-        Fix::tunable(cx, what, NR_HUGEPAGES, pages)
-    }
+    if pages == 0 { Fix::say(what) } else { Fix::tunable(cx, what, NR_HUGEPAGES, pages) }
 }
 
 /// The page tables of one segment: 8 bytes for each page and process.
 fn predicted(cx: &Evidence<'_>, processes: u64, segment: Bytes) -> Bytes {
-    let page = cx
-        .facts
-        .page_size
-        .map_or(Bytes::from_kib(4), |page| page.bytes());
+    let page = cx.facts.page_size.map_or(Bytes::from_kib(4), |page| page.bytes());
     let entries = segment.as_f64() / page.as_f64();
     Bytes::from_f64(entries * ENTRY.as_f64() * Count::new(processes).as_f64())
 }
@@ -262,21 +248,12 @@ mod tests {
         for pid in 100..200 {
             let key = format!("{pid}@1");
             case = case
-                .gauge_of(
-                    Entity::Process,
-                    &key,
-                    PROC_PAGE_TABLES,
-                    Bytes::from_kib(1400),
-                )
+                .gauge_of(Entity::Process, &key, PROC_PAGE_TABLES, Bytes::from_kib(1400))
                 .gauge_of(Entity::Process, &key, PROC_RSS_SHMEM, Bytes::from_mib(192))
                 .named(&key, "postgres");
         }
         let finding = found(RULE, &case);
-        assert!(
-            finding
-                .title
-                .contains("100 postgres processes map 192 MiB each")
-        );
+        assert!(finding.title.contains("100 postgres processes map 192 MiB each"));
         assert_eq!(finding.confidence.word(), "confirmed");
         assert_eq!(finding.fixes[0].now, "sysctl -w vm.nr_hugepages=96");
         assert_eq!(finding.affected[0].name, "postgres");
@@ -286,16 +263,8 @@ mod tests {
     fn probable_without_processes() {
         let finding = found(RULE, &tables(720, 140));
         assert_eq!(finding.confidence.word(), "probable");
-        let shared = found(
-            RULE,
-            &tables(720, 140).gauge(MEM_SHMEM, Bytes::from_mib(200)),
-        );
-        assert!(
-            shared
-                .evidence
-                .iter()
-                .any(|line| line.text.contains("about 358 times"))
-        );
+        let shared = found(RULE, &tables(720, 140).gauge(MEM_SHMEM, Bytes::from_mib(200)));
+        assert!(shared.evidence.iter().any(|line| line.text.contains("about 358 times")));
         assert_eq!(shared.fixes[0].now, "sysctl -w vm.nr_hugepages=100");
     }
 
@@ -337,17 +306,11 @@ mod tests {
         let finding = found(RULE, &hour(140));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.when.unwrap().duration().as_secs_f64(), 30.0);
-        assert_eq!(
-            clear(RULE, &hour(12)),
-            "page tables: at most 12 MiB, threshold 22 MiB"
-        );
+        assert_eq!(clear(RULE, &hour(12)), "page tables: at most 12 MiB, threshold 22 MiB");
     }
 
     #[test]
     fn not_evaluated_without_page_tables() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::once()).names,
-            ["mem.page_tables"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::once()).names, ["mem.page_tables"]);
     }
 }

@@ -29,7 +29,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "percpu-large", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Many objects of the kernel have a part for each possible CPU: cgroups, network devices, mounts, BPF maps.",
+        cause: "Many objects of the kernel have a part for each possible CPU: cgroups, network \
+                devices, mounts, BPF maps.",
         verify: "grep Percpu /proc/meminfo: below 3 % of RAM",
     }
 }
@@ -60,14 +61,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = large().track(cx)?.at(index).unwrap_or_default();
     let share = cx.of_ram(most)?;
     let is_short = share >= MATTERS && little_left(cx, stretch).is_some();
-    let cpus = cx
-        .facts
-        .cpus
-        .map_or_else(String::new, |cpus| format!(", with {cpus} CPUs online"));
-    let title = format!(
-        "Per-CPU memory of the kernel takes {most}{}{cpus}.",
-        cx.remark_of_ram(most)
-    );
+    let cpus = cx.facts.cpus.map_or_else(String::new, |cpus| format!(", with {cpus} CPUs online"));
+    let title =
+        format!("Per-CPU memory of the kernel takes {most}{}{cpus}.", cx.remark_of_ram(most));
     Ok(RULE
         .found(Severity::warning_if(share >= TOO_LARGE || is_short), title)
         .graph("per-CPU memory", &percpu)
@@ -75,11 +71,16 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("the level")
         .shows_available(cx, stretch)
         .with(cx.level(CGROUPS, index), |finding, cgroups| finding.shows(CGROUPS, cgroups, cx.time(index), format!("{cgroups} cgroups exist")))
-        .with(cx.level(CGROUPS_DYING, index), |finding, dying| finding.shows(CGROUPS_DYING, dying, cx.time(index), format!("{dying} removed cgroups are still in the kernel")))
+        .with(cx.level(CGROUPS_DYING, index), |finding, dying| finding.shows(CGROUPS_DYING, dying, cx.time(index), format!("{dying} \
+                                                            removed cgroups are still in the \
+                                                            kernel")))
         .not("slab-leak", "per-CPU memory is in no slab cache")
-        .fix(Fix::say("Count what has a part for each CPU, and compare possible CPUs with those online.")
+        .fix(Fix::say("Count what has a part for each CPU, and compare possible CPUs with those \
+                       online.")
             .inspect("cat /sys/devices/system/cpu/possible /sys/devices/system/cpu/online\ncat /sys/fs/cgroup/cgroup.stat\nls /sys/class/net | wc -l\nwc -l < /proc/self/mounts"))
-        .fix(Fix::say("Remove what is left over (network devices, cgroups, BPF maps), or set possible_cpus= to the CPUs that the machine really gets, for the next boot."))
+        .fix(Fix::say("Remove what is left over (network devices, cgroups, BPF maps), or set \
+                       possible_cpus= to the CPUs that the machine really gets, for the next \
+                       boot."))
         .sure_by_kinds(cx, "counts of cgroups, network devices and BPF maps would name the owner")
         .into())
 }
@@ -112,10 +113,7 @@ mod tests {
     #[test]
     fn clear_on_many_cpus_with_few_objects_and_with_slab() {
         clear(RULE, &host(600, 3000));
-        clear(
-            RULE,
-            &host(600, 3000).gauge(MEM_SLAB_UNRECLAIMABLE, MIB(9000)),
-        );
+        clear(RULE, &host(600, 3000).gauge(MEM_SLAB_UNRECLAIMABLE, MIB(9000)));
         clear(RULE, &host(100, 300).gauge(MEM_TOTAL, MIB(2000)));
     }
 

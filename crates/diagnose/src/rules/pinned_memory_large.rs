@@ -32,8 +32,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "pinned-memory-large", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "A device reads and writes this memory by itself, so the kernel must keep it where it is.",
-        verify: "memtide check at the same load: less than 25 % of RAM is pinned, or 10 % of RAM or more is available",
+        cause: "A device reads and writes this memory by itself, so the kernel must keep it where \
+                it is.",
+        verify: "memtide check at the same load: less than 25 % of RAM is pinned, or 10 % of RAM \
+                 or more is available",
         brings_about: WANT_AND_THRASH,
     }
 }
@@ -46,9 +48,7 @@ const PINNED_MIN: Bytes = Bytes::from_mib(256);
 const WORTH_NAMING: Bytes = Bytes::from_mib(16);
 
 fn pinned() -> Reading<Bytes> {
-    total(NR_FOLL_PIN_ACQUIRED)
-        .minus(total(NR_FOLL_PIN_RELEASED))
-        .bytes()
+    total(NR_FOLL_PIN_ACQUIRED).minus(total(NR_FOLL_PIN_RELEASED)).bytes()
 }
 
 fn large() -> Reading<Bytes> {
@@ -66,13 +66,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("pinned memory was not measured");
     };
     let least = large().track(cx)?.at(index).unwrap_or_default();
-    let left = little_left(cx, stretch).map_or_else(String::new, |(left, _)| {
-        format!(", and only {left} is available")
-    });
+    let left = little_left(cx, stretch)
+        .map_or_else(String::new, |(left, _)| format!(", and only {left} is available"));
     let pinners = pinners(cx, index);
-    let who = pinners
-        .first()
-        .map_or_else(String::new, |(name, _)| format!(", by {name} first of all"));
+    let who =
+        pinners.first().map_or_else(String::new, |(name, _)| format!(", by {name} first of all"));
     let title = format!(
         "Up to {most}{} is pinned for devices{who}: it cannot be swapped, dropped or moved{left}.",
         cx.remark_of_ram(most)
@@ -85,14 +83,22 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(!left.is_empty()), title)
         .graph("pinned memory", &track)
-        .shows_from(Computed(NR_FOLL_PIN_ACQUIRED), most, least, cx.time(index), format!("{most} pinned and not released; a page pinned twice counts twice"))
+        .shows_from(Computed(NR_FOLL_PIN_ACQUIRED), most, least, cx.time(index), format!("{most} \
+                                                            pinned and not released; a page pinned \
+                                                            twice counts twice"))
         .counts_as("the kernel's count of pins")
-        .with(pinners.first(), |finding, (name, held)| finding.shows(PROC_PINNED, *held, None, format!("{name} has {held} pinned or locked")).counts_as("the processes' own figures"))
-        .with(cx.level(MEM_ANON, index), |finding, anon| finding.shows(MEM_ANON, anon, cx.time(index), format!("anonymous memory {anon}, which includes pinned pages")))
+        .with(pinners.first(), |finding, (name, held)| finding.shows(PROC_PINNED, *held, None, format!("{name} \
+                                                            has {held} pinned or locked")).counts_as("the processes' own figures"))
+        .with(cx.level(MEM_ANON, index), |finding, anon| finding.shows(MEM_ANON, anon, cx.time(index), format!("anonymous \
+                                                            memory {anon}, which includes pinned \
+                                                            pages")))
         .shows_available(cx, stretch)
-        .not("unaccounted-memory", "pinned pages belong to processes, or to huge pages, and are counted there")
-        .fix(Fix::say("Find who pins: guests with passed-through devices, RDMA, io_uring, AF_XDP.").inspect("grep -HE '^Vm(Pin|Lck)' /proc/[0-9]*/status | sort -nk2 | tail\ngrep foll_pin /proc/vmstat"))
-        .fix(Fix::say("Make guests and buffers smaller, or limit who may pin with LimitMEMLOCK= in the unit file; it takes effect at the next start."))
+        .not("unaccounted-memory", "pinned pages belong to processes, or to huge pages, and are \
+                                    counted there")
+        .fix(Fix::say("Find who pins: guests with passed-through devices, RDMA, io_uring, \
+                       AF_XDP.").inspect("grep -HE '^Vm(Pin|Lck)' /proc/[0-9]*/status | sort -nk2 | tail\ngrep foll_pin /proc/vmstat"))
+        .fix(Fix::say("Make guests and buffers smaller, or limit who may pin with LimitMEMLOCK= in \
+                       the unit file; it takes effect at the next start."))
         .affects(pinners.iter().take(3).map(|(name, held)| Affected::new("process", *name, format!("{held} pinned or locked"))))
         .sure_by_kinds(cx, open)
         .into())
@@ -134,11 +140,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("by qemu-system-x86"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("by qemu-system-x86"), "{}", finding.title);
     }
 
     #[test]
@@ -149,9 +151,7 @@ mod tests {
     #[test]
     fn clear_when_pins_are_released_or_memory_is_only_locked() {
         clear(RULE, &host(100, 900));
-        let locked = host(0, 900)
-            .gauge(MEM_UNEVICTABLE, MIB(9000))
-            .gauge(MEM_MLOCKED, MIB(9000));
+        let locked = host(0, 900).gauge(MEM_UNEVICTABLE, MIB(9000)).gauge(MEM_MLOCKED, MIB(9000));
         clear(RULE, &locked);
     }
 
@@ -169,19 +169,13 @@ mod tests {
         };
         let found = times(&found(RULE, &hour(6000)));
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(
-            found[0].0.abs_diff(1800) <= 1 && found[0].1.abs_diff(1830) <= 1,
-            "{found:?}"
-        );
+        assert!(found[0].0.abs_diff(1800) <= 1 && found[0].1.abs_diff(1830) <= 1, "{found:?}");
         clear(RULE, &hour(3000));
     }
 
     #[test]
     fn not_evaluated_before_5_7() {
         let without = Case::once().gauge(MEM_TOTAL, MIB(16_000));
-        assert_eq!(
-            not_evaluated(RULE, &without).names,
-            ["vm.nr_foll_pin_acquired"]
-        );
+        assert_eq!(not_evaluated(RULE, &without).names, ["vm.nr_foll_pin_acquired"]);
     }
 }

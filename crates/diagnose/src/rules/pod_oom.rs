@@ -30,7 +30,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "pod-oom", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        cause: "Its programs need more memory than its limit allows, or the node was short; the message does not tell.",
+        cause: "Its programs need more memory than its limit allows, or the node was short; the \
+                message does not tell.",
         aliases: &["container-oom", "oomkilled"],
     }
 }
@@ -59,9 +60,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         (target, _) if one.messenger == Messenger::Batch => target.to_owned(),
         (target, _) => format!("container {target}"),
     };
-    let limit = one
-        .limit
-        .map_or_else(String::new, |limit| format!(", with a limit of {limit}"));
+    let limit = one.limit.map_or_else(String::new, |limit| format!(", with a limit of {limit}"));
     let title = format!(
         "{} reports that the kernel killed {whom} for memory (OOMKilled){limit}{}.",
         notices::sentence_case(one.messenger.name()),
@@ -73,10 +72,23 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         .and(|finding| notices::shown(finding, &all))
         .affects(all.iter().rev().take(3).filter_map(|one| notices::affected(one)))
         .not("oom-global", "the message names a container; none says that the node was short")
-        .fix(Fix::say("Compare what it uses with its limit. The usage of docker stats and kubectl top leaves out inactive page cache.").inspect(inspect))
-        .fix(Fix::say("Raise the limit to what it needs (a quarter more to begin with), or make its program smaller: heap, workers, batch size. If it grows without end, no limit is large enough."))
+        .fix(
+            Fix::say(
+                "Compare what it uses with its limit. The usage of docker stats and kubectl top \
+                 leaves out inactive page cache.",
+            )
+            .inspect(inspect),
+        )
+        .fix(Fix::say(
+            "Raise the limit to what it needs (a quarter more to begin with), or make its program \
+             smaller: heap, workers, batch size. If it grows without end, no limit is large \
+             enough.",
+        ))
         .verify(verify)
-        .sure(notices::sure("the kernel log of the node would show usage, limit and what filled it: journalctl -k -g 'oom|Killed process'"))
+        .sure(notices::sure(
+            "the kernel log of the node would show usage, limit and what filled it: journalctl -k \
+             -g 'oom|Killed process'",
+        ))
         .into())
 }
 

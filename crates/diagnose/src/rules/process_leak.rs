@@ -40,7 +40,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "process-leak", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "The program allocates memory with malloc and does not free it: its live bytes rise, whatever the allocator does.",
+        cause: "The program allocates memory with malloc and does not free it: its live bytes \
+                rise, whatever the allocator does.",
         verify: "memtide growth over as long a time: live bytes flat, or a warm-up that has ended",
         brings_about: LEAK_ENDS,
         aliases: &["memory-leak"],
@@ -99,10 +100,7 @@ fn grows(cx: &Evidence<'_>, process: &EntitySeries) -> Option<SteadyGrowth> {
         return None;
     }
     let anon = gauge(PROC_RSS_ANON).plus([gauge(PROC_SWAP)]);
-    let size = anon
-        .or(gauge(PROC_RSS).bytes())
-        .track_of(cx, process)
-        .ok()?;
+    let size = anon.or(gauge(PROC_RSS).bytes()).track_of(cx, process).ok()?;
     let growth = SteadyGrowth::of(cx, &size, |_| room(cx, GrowthOwnerKind::Process, process))?;
     (growth.limit_in().is_some() || growth.growth.judged >= LONG).then_some(growth)
 }
@@ -120,16 +118,31 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
         growth.pace()
     );
     RULE.found(Severity::warning_if(left.is_some()), title)
-        .shows_from(PROC_RSS_ANON, to.saturating_sub(from), Rise::NOISE, cx.time(growth.last), format!("{from}, then {to}"))
+        .shows_from(
+            PROC_RSS_ANON,
+            to.saturating_sub(from),
+            Rise::NOISE,
+            cx.time(growth.last),
+            format!("{from}, then {to}"),
+        )
         .with_line(growth.growth.method.clone())
         .counts_as("a line of readings")
         .not("a warm-up that ended", "the rise does not slow down")
-        .fix(Fix::say("See whether it is a leak, a cache that fills, or fragmentation: live bytes of its heap over time.").inspect(format!(
-            "memtide explain {pid}\nmemtide record --explain {}",
-            process.label,
-            pid = heap_growth::pid(process)
-        )))
-        .fix(Fix::say("Restart it before the limit is met; MemoryMax= with Restart=on-failure in its unit bounds the damage."))
+        .fix(
+            Fix::say(
+                "See whether it is a leak, a cache that fills, or fragmentation: live bytes of its \
+                 heap over time.",
+            )
+            .inspect(format!(
+                "memtide explain {pid}\nmemtide record --explain {}",
+                process.label,
+                pid = heap_growth::pid(process)
+            )),
+        )
+        .fix(Fix::say(
+            "Restart it before the limit is met; MemoryMax= with Restart=on-failure in its unit \
+             bounds the damage.",
+        ))
         .affects([heap_growth::affected(process, format!("{to} in RAM and swap"))])
         .sure(growth.confidence("its memory"))
         .into()
@@ -157,9 +170,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (Some(rate), from, to) = (growth.rate, course.live.0, course.live.1) else {
         return clear!("its live bytes do not rise in a line");
     };
-    let ends = growth.limit_in.map_or_else(String::new, |left| {
-        format!("; at this rate its limit is reached in {left}")
-    });
+    let ends = growth
+        .limit_in
+        .map_or_else(String::new, |left| format!("; at this rate its limit is reached in {left}"));
     let title = format!(
         "{name} leaks: its live bytes rose from {from} to {to} in {}, {} an hour{ends}.",
         growth.judged,
@@ -168,10 +181,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_near = growth.limit_in.is_none_or(|left| left <= NEAR);
     let finding = RULE.found(Severity::warning_if(is_near), title);
     let finding = finding
-        .with(
-            cx.timeline.gauge_of(process, PROC_HEAP_LIVE),
-            |finding, live| finding.graph("live bytes of its malloc heap", &live),
-        )
+        .with(cx.timeline.gauge_of(process, PROC_HEAP_LIVE), |finding, live| {
+            finding.graph("live bytes of its malloc heap", &live)
+        })
         .shows_from(
             PROC_HEAP_LIVE,
             grown,
@@ -190,19 +202,26 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let free = course.free.1.saturating_sub(course.free.0);
     let finding = finding
         .when(!growth.class.fragments(), |finding| {
-            finding.not("heap-fragmentation-growth", format!("of its growth {grown} are live and {free} are free"))
+            finding.not(
+                "heap-fragmentation-growth",
+                format!("of its growth {grown} are live and {free} are free"),
+            )
         })
         .not("a warm-up", "the rise does not slow down")
-        .fix(Fix::say("See how it goes on, and what else its memory is.").inspect(format!(
-            "memtide explain {}",
-            heap_growth::pid(process)
-        )))
-        .fix(Fix::say("Restart it before the limit is reached; RuntimeMaxSec= in its unit does so by itself, and MemoryMax= with Restart=on-failure bounds the damage."))
-        .fix(Fix::say("Find what allocates and stays: bcc's memleak on the running process, or heaptrack and jemalloc's profiler after a restart. Look for caches, maps and queues without a bound."));
-    Ok(finding
-        .affects([course.affected()])
-        .sure(course.confidence())
-        .into())
+        .fix(
+            Fix::say("See how it goes on, and what else its memory is.")
+                .inspect(format!("memtide explain {}", heap_growth::pid(process))),
+        )
+        .fix(Fix::say(
+            "Restart it before the limit is reached; RuntimeMaxSec= in its unit does so by itself, \
+             and MemoryMax= with Restart=on-failure bounds the damage.",
+        ))
+        .fix(Fix::say(
+            "Find what allocates and stays: bcc's memleak on the running process, or heaptrack and \
+             jemalloc's profiler after a restart. Look for caches, maps and queues without a \
+             bound.",
+        ));
+    Ok(finding.affects([course.affected()]).sure(course.confidence()).into())
 }
 
 #[cfg(test)]
@@ -228,25 +247,14 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
         assert!(
-            finding
-                .title
-                .starts_with("web (pid 7) leaks: its live bytes rose from 200 MiB to"),
+            finding.title.starts_with("web (pid 7) leaks: its live bytes rose from 200 MiB to"),
             "{}",
             finding.title
         );
-        assert!(
-            finding.title.contains("its limit is reached in 5."),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("its limit is reached in 5."), "{}", finding.title);
         assert_eq!(finding.confidence.word(), "confirmed");
         assert_eq!(finding.affected[0].name, "web");
-        assert!(
-            finding
-                .ruled_out
-                .iter()
-                .any(|out| out.id == "heap-fragmentation-growth")
-        );
+        assert!(finding.ruled_out.iter().any(|out| out.id == "heap-fragmentation-growth"));
     }
 
     #[test]
@@ -258,19 +266,11 @@ mod tests {
     #[test]
     fn a_leak_of_six_hours_is_found_at_the_end_of_two_days() {
         let begins = 42.0 * HOUR;
-        let case = host(48, move |at| {
-            [200.0 + (at - begins).max(0.0) / HOUR * 60.0, 20.0]
-        });
+        let case = host(48, move |at| [200.0 + (at - begins).max(0.0) / HOUR * 60.0, 20.0]);
         let finding = found(RULE, &case);
         let when = finding.when.unwrap();
-        let (from, lasts) = (
-            when.from.as_secs_f64() / HOUR,
-            when.duration().as_secs_f64() / HOUR,
-        );
-        assert!(
-            (41.5..43.0).contains(&from) && lasts > 5.0,
-            "{from} {lasts}"
-        );
+        let (from, lasts) = (when.from.as_secs_f64() / HOUR, when.duration().as_secs_f64() / HOUR);
+        assert!((41.5..43.0).contains(&from) && lasts > 5.0, "{from} {lasts}");
     }
 
     #[test]
@@ -286,15 +286,9 @@ mod tests {
     #[test]
     fn clear_where_live_bytes_rose_and_stay() {
         // A cache that is full after four hours, in a line.
-        clear(
-            RULE,
-            &host(16, |at| [200.0 + (at / HOUR).min(4.0) * 60.0, 20.0]),
-        );
+        clear(RULE, &host(16, |at| [200.0 + (at / HOUR).min(4.0) * 60.0, 20.0]));
         // One that fills ever more slowly.
-        clear(
-            RULE,
-            &host(16, |at| [600.0 - 400.0 * (-at / (2.0 * HOUR)).exp(), 20.0]),
-        );
+        clear(RULE, &host(16, |at| [600.0 - 400.0 * (-at / (2.0 * HOUR)).exp(), 20.0]));
     }
 
     #[test]
@@ -332,11 +326,7 @@ mod tests {
     fn memory_that_grows_for_an_hour_may_be_a_leak_and_is_urgent_near_its_limit() {
         let slow = found(RULE, &growing_over(4000, |n| 200 + n / 40));
         assert_eq!(slow.severity, Severity::Info);
-        assert!(
-            slow.title.starts_with("web (pid 7) may leak"),
-            "{}",
-            slow.title
-        );
+        assert!(slow.title.starts_with("web (pid 7) may leak"), "{}", slow.title);
         let fast = found(RULE, &growing_over(120, |n| 200 + 10 * n));
         assert_eq!(fast.severity, Severity::Warning);
         assert!(fast.title.contains("its limit is met in"), "{}", fast.title);

@@ -79,8 +79,7 @@ fn spared(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> {
 fn protected_groups<'a>(cx: &Evidence<'a>) -> Vec<(&'a EntitySeries, Track<Bytes>)> {
     let groups = cx.timeline.entities(Entity::Cgroup);
     let top = groups.filter(|group| cgroup::parent(&group.key) == Some(cgroup::ROOT));
-    top.filter_map(|group| Some((group, spared(cx, group)?)))
-        .collect()
+    top.filter_map(|group| Some((group, spared(cx, group)?))).collect()
 }
 
 /// Protected memory in use, of all cgroups together. Only the unified hierarchy has protections.
@@ -114,21 +113,26 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         format!(", {held} of it in {}", cgroups::called(cx, group))
     });
     let title = format!(
-        "Cgroups protect {most} of RAM ({share}) from reclaim{first}; everything else has {rest}, and tasks wait for it.{}",
+        "Cgroups protect {most} of RAM ({share}) from reclaim{first}; everything else has {rest}, \
+         and tasks wait for it.{}",
         stalls.sentence()
     );
     let breached = groups.iter().filter_map(|(group, _)| {
         let rate = cx.timeline.rate_of(group, CGROUP_EVENTS_LOW)?;
         Some(rate.integral_in(stretch))
     });
-    let breached = breached
-        .reduce(|a, b| a + b)
-        .map(Count::from_f64)
-        .filter(|times| *times > Count::ZERO);
+    let breached =
+        breached.reduce(|a, b| a + b).map(Count::from_f64).filter(|times| *times > Count::ZERO);
     Ok(RULE
         .found(Severity::critical_if(stalls.standstill()), title)
         .graph("protected memory in use", &track)
-        .shows_from(Computed(CGROUP_LOW), most, ram.share(PROTECTED_SHARE), cx.time(index), format!("{most} is in use below memory.low or memory.min"))
+        .shows_from(
+            Computed(CGROUP_LOW),
+            most,
+            ram.share(PROTECTED_SHARE),
+            cx.time(index),
+            format!("{most} is in use below memory.low or memory.min"),
+        )
         .counts_as("the protections")
         .and(|finding| stalls.shown_in(finding))
         .counts_if(stalls.for_memory(), "memory stalls")
@@ -136,13 +140,27 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             let text = format!("memory.low was breached {times} times");
             finding.shows(CGROUP_EVENTS_LOW, times, None, text).counts_as("breached protections")
         })
-        .shows_mean(cx, PGSCAN_DIRECT, stretch, |scanned| format!("{scanned} scanned by allocating tasks"))
+        .shows_mean(cx, PGSCAN_DIRECT, stretch, |scanned| {
+            format!("{scanned} scanned by allocating tasks")
+        })
         .shows_mean(cx, PGSCAN_KSWAPD, stretch, |scanned| format!("{scanned} scanned by kswapd"))
         .shows_lowest(cx, MEM_FREE, stretch, |free| format!("free memory fell to {free}"))
-        .not("cgroup-high-throttle", "the host itself reclaims, so no cgroup's own limit explains the waits")
-        .fix(Fix::say("See who is protected, and how much of it is in use all the time.").inspect("grep -H . /sys/fs/cgroup/*/memory.low /sys/fs/cgroup/*/memory.min | grep -v ':0$'"))
-        .fix(Fix::say("Lower MemoryLow= and MemoryMin= of these cgroups to what they need all the time; the sum should leave the others room to work."))
-        .affects(groups.iter().take(3).map(|(group, held)| Affected::new("cgroup", &group.key, format!("{held} protected"))))
+        .not(
+            "cgroup-high-throttle",
+            "the host itself reclaims, so no cgroup's own limit explains the waits",
+        )
+        .fix(Fix::say("See who is protected, and how much of it is in use all the time.").inspect(
+            "grep -H . /sys/fs/cgroup/*/memory.low /sys/fs/cgroup/*/memory.min | grep -v ':0$'",
+        ))
+        .fix(Fix::say(
+            "Lower MemoryLow= and MemoryMin= of these cgroups to what they need all the time; the \
+             sum should leave the others room to work.",
+        ))
+        .affects(
+            groups.iter().take(3).map(|(group, held)| {
+                Affected::new("cgroup", &group.key, format!("{held} protected"))
+            }),
+        )
         .sure_by_kinds(cx, stalls.open())
         .into())
 }
@@ -178,11 +196,7 @@ mod tests {
         let finding = found(RULE, &host(9000, 30, 20_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("in cgroup /db.slice"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("in cgroup /db.slice"), "{}", finding.title);
         let finding = found(RULE, &host(9000, 90, 20_000));
         assert_eq!(finding.severity, Severity::Critical);
     }

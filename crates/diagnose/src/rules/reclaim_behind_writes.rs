@@ -55,9 +55,7 @@ fn trigger() -> Trigger {
         all![
             rate(NR_VMSCAN_IMMEDIATE).at_least("dirty pages met by reclaim", MET),
             memory_waits(),
-            rate(PSWPOUT)
-                .at_most("swapped out", SWAP_OUT_NOTABLE)
-                .if_measured(),
+            rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE).if_measured(),
         ],
     )
 }
@@ -81,7 +79,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let level = unwritten.and_then(|unwritten| unwritten.mean_in(stretch));
     let at = speed.map_or_else(String::new, |speed| format!(" at {speed}"));
     let title = format!(
-        "Allocations wait for the disk: reclaim meets {rate} of dirty file pages that have yet to be written{at}.{}",
+        "Allocations wait for the disk: reclaim meets {rate} of dirty file pages that have yet to \
+         be written{at}.{}",
         stalls.sentence()
     );
     let throttled = cx.mean_rate(NR_THROTTLED_WRITTEN, stretch);
@@ -96,17 +95,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             format!("reclaim met {rate} that were dirty"),
         )
         .counts_as("dirty pages in reclaim")
-        .with(
-            throttled.filter(|rate| rate.get() > 0.0),
-            |finding, rate| {
-                finding.shows(
-                    NR_THROTTLED_WRITTEN,
-                    rate,
-                    None,
-                    format!("{rate} written while reclaim waited for them"),
-                )
-            },
-        )
+        .with(throttled.filter(|rate| rate.get() > 0.0), |finding, rate| {
+            finding.shows(
+                NR_THROTTLED_WRITTEN,
+                rate,
+                None,
+                format!("{rate} written while reclaim waited for them"),
+            )
+        })
         .with(level, |finding, level| {
             finding.shows(
                 DIRTY_AND_WRITEBACK,
@@ -126,7 +122,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 }
 
 fn remedy(cx: &Evidence<'_>, finding: Finding, speed: Option<BytesPerSecond>) -> Finding {
-    let what = "Keep less dirty: start writing at one second's worth of the disk's speed, throttle writers at four. Remove vm.dirty_ratio and vm.dirty_background_ratio from /etc/sysctl.conf and /etc/sysctl.d/.";
+    let what = "Keep less dirty: start writing at one second's worth of the disk's speed, throttle \
+                writers at four. Remove vm.dirty_ratio and vm.dirty_background_ratio from \
+                /etc/sysctl.conf and /etc/sysctl.d/.";
     let finding = match speed.filter(|speed| speed.get() > 0.0) {
         Some(speed) => {
             let seconds = |n: f64| {
@@ -140,7 +138,10 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, speed: Option<BytesPerSecond>) ->
         }
         None => finding.fix(Fix::say(what)),
     };
-    finding.fix(Fix::say("Or run the writer in a cgroup of its own, so that its dirty pages stay few: systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit file."))
+    finding.fix(Fix::say(
+        "Or run the writer in a cgroup of its own, so that its dirty pages stay few: systemd-run \
+         --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit file.",
+    ))
 }
 
 #[cfg(test)]
@@ -177,9 +178,7 @@ mod tests {
 
     #[test]
     fn allocation_stalls_count_without_pressure_files() {
-        let case = Case::over(30)
-            .counter(NR_VMSCAN_IMMEDIATE, 3_000)
-            .counter(ALLOCSTALL, 20);
+        let case = Case::over(30).counter(NR_VMSCAN_IMMEDIATE, 3_000).counter(ALLOCSTALL, 20);
         assert_eq!(found(RULE, &case).severity, Severity::Warning);
     }
 
@@ -230,9 +229,6 @@ mod tests {
     #[test]
     fn not_evaluated_without_the_counter() {
         let case = Case::over(30).counter(PSI_MEMORY_SOME, 300_000);
-        assert_eq!(
-            not_evaluated(RULE, &case).names,
-            ["vm.nr_vmscan_immediate_reclaim"]
-        );
+        assert_eq!(not_evaluated(RULE, &case).names, ["vm.nr_vmscan_immediate_reclaim"]);
     }
 }

@@ -38,9 +38,7 @@ declare_rule! {
 const SCANNED: PerSecond<Pages> = PressureWindow::SCANNED;
 
 fn trigger() -> Trigger {
-    let files = refaults_file()
-        .bytes()
-        .at_least("files read again", READ_AGAIN);
+    let files = refaults_file().bytes().at_least("files read again", READ_AGAIN);
     let anon = rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN);
     Trigger::on_host(
         STALL,
@@ -64,7 +62,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let left = least.map_or_else(String::new, |(least, _)| format!(" with {least} available"));
     let title = format!(
-        "A controller reclaims memory that is in use{left}: {rate} scanned for memory.reclaim, and pages are needed again at once.{}",
+        "A controller reclaims memory that is in use{left}: {rate} scanned for memory.reclaim, and \
+         pages are needed again at once.{}",
         stalls.sentence()
     );
     Ok(RULE
@@ -84,7 +83,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available"))
         .not("available-exhaustion", "a quarter of RAM or more is available")
         .fix(Fix::say("Find the controller: it writes to memory.reclaim of cgroups.").inspect("pgrep -af 'senpai|oomd|reclaim'\ngrep -rlsE 'memory\\.reclaim' /etc /usr/local /opt | head"))
-        .fix(Fix::say("Slow it down (a lower target for pressure, smaller steps), or exclude the cgroup."))
+        .fix(Fix::say("Slow it down (a lower target for pressure, smaller steps), or exclude the \
+                       cgroup."))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }
@@ -111,14 +111,9 @@ mod tests {
     fn refaults_after_proactive_reclaim_are_found() {
         let finding = found(RULE, &reclaiming(5_000, 3_000));
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.contains("500 MiB available"),
-            "{}",
-            finding.title
-        );
-        let case = reclaiming(5_000, 0)
-            .counter(REFAULT_ANON, 900)
-            .counter(PSI_MEMORY_SOME, 200_000);
+        assert!(finding.title.contains("500 MiB available"), "{}", finding.title);
+        let case =
+            reclaiming(5_000, 0).counter(REFAULT_ANON, 900).counter(PSI_MEMORY_SOME, 200_000);
         assert_eq!(found(RULE, &case).severity, Severity::Warning);
     }
 

@@ -31,8 +31,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "runtime-heap", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "The runtime keeps its objects, and memory that its collector freed, in a heap of its own.",
-        verify: "memtide explain PID at the same load: a smaller heap of the runtime; response times as before",
+        cause: "The runtime keeps its objects, and memory that its collector freed, in a heap of \
+                its own.",
+        verify: "memtide explain PID at the same load: a smaller heap of the runtime; response \
+                 times as before",
         brings_about: WANT_AND_THRASH,
     }
 }
@@ -91,15 +93,28 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(cx.timeline.gauge_of(process, PROC_RUNTIME_HEAP), |finding, heap| {
             finding.graph("heap of its runtime in RAM", &heap)
         })
-        .shows_from(PROC_RUNTIME_HEAP, runtime, RUNTIME_HEAP_MIN, at, format!("{runtime} are not malloc's, but its runtime's"))
+        .shows_from(
+            PROC_RUNTIME_HEAP,
+            runtime,
+            RUNTIME_HEAP_MIN,
+            at,
+            format!("{runtime} are not malloc's, but its runtime's"),
+        )
         .counts_as("the heap of its runtime")
         .with(malloc, |finding, malloc| {
             finding
                 .shows(PROC_HEAP_RESIDENT, malloc, at, format!("glibc's malloc has {malloc}"))
                 .not("malloc-arena-bloat", format!("malloc has {malloc} of {}", it.rss))
         })
-        .fix(Fix::say("See which runtime it is, and what shows the inside of its heap.").inspect(format!("memtide explain {}", heap_growth::pid(process))))
-        .fix(Fix::say("Bound it by the runtime's own setting (-Xmx, GOMEMLIMIT, --max-old-space-size) below its cgroup's limit; without the setting it is as before. Settings of malloc do not change it."))
+        .fix(
+            Fix::say("See which runtime it is, and what shows the inside of its heap.")
+                .inspect(format!("memtide explain {}", heap_growth::pid(process))),
+        )
+        .fix(Fix::say(
+            "Bound it by the runtime's own setting (-Xmx, GOMEMLIMIT, --max-old-space-size) below \
+             its cgroup's limit; without the setting it is as before. Settings of malloc do not \
+             change it.",
+        ))
         .affects([heap_growth::affected(process, format!("{runtime} in its runtime's heap"))]);
     let open = "how much of it is live, only the runtime knows";
     Ok(finding.sure_by_kinds(cx, open).into())

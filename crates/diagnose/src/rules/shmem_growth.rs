@@ -31,7 +31,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "shmem-growth", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: Shmem is level",
+        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: \
+                 Shmem is level",
         brings_about: WANT_AND_THRASH,
         aliases: &["tmpfs-growth"],
     }
@@ -83,9 +84,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         (climbs && share >= SHMEM_SHARE_LARGE) || (share >= SHMEM_SHARE_CRITICAL && little),
     );
     let mappers = mappers(cx, at);
-    let mapped = mappers
-        .first()
-        .is_some_and(|(_, most)| *most >= peak.share(MAPPED));
+    let mapped = mappers.first().is_some_and(|(_, most)| *most >= peak.share(MAPPED));
     let owner = owner(&mappers, mapped);
     let left = available.filter(|_| little).map(|(left, _)| left);
     let title = title(rise.as_ref(), (peak, share), left, &owner);
@@ -118,14 +117,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             );
             finding.shows(MEM_AVAILABLE, left, cx.time(index), text)
         })
-        .not(
-            "cache-full-harmless",
-            "the kernel cannot drop shared memory on demand",
-        )
-        .when(
-            cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO),
-            |finding| finding.with_line("there is no swap: only deleting frees the memory"),
-        )
+        .not("cache-full-harmless", "the kernel cannot drop shared memory on demand")
+        .when(cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO), |finding| {
+            finding.with_line("there is no swap: only deleting frees the memory")
+        })
         .and(|finding| advised(finding, mapped))
         .affects(affected(cx, mappers))
         .sure_by_kinds(cx, open)
@@ -161,21 +156,25 @@ fn title(
 ) -> String {
     match (rise, left) {
         (Some(rise), _) if rise.climbs => format!(
-            "Shared memory grew by {} to {} ({share} of RAM) in {}: it counts as cache, but cannot be dropped ({owner}).",
+            "Shared memory grew by {} to {} ({share} of RAM) in {}: it counts as cache, but cannot \
+             be dropped ({owner}).",
             rise.by(),
             rise.to,
             rise.stretch.elapsed(),
         ),
         (Some(rise), _) if share < SHMEM_SHARE_LARGE => format!(
-            "Shared memory jumped by {} to {} ({share} of RAM): it counts as cache, but cannot be dropped ({owner}).",
+            "Shared memory jumped by {} to {} ({share} of RAM): it counts as cache, but cannot be \
+             dropped ({owner}).",
             rise.by(),
             rise.to,
         ),
         (_, Some(left)) => format!(
-            "Shared memory takes {peak} ({share} of RAM) and cannot be dropped like cache; only {left} is available ({owner})."
+            "Shared memory takes {peak} ({share} of RAM) and cannot be dropped like cache; only \
+             {left} is available ({owner})."
         ),
         _ => format!(
-            "{peak} of the memory counted as cache ({share} of RAM) is shared memory, which cannot be dropped ({owner})."
+            "{peak} of the memory counted as cache ({share} of RAM) is shared memory, which cannot \
+             be dropped ({owner})."
         ),
     }
 }
@@ -184,12 +183,32 @@ fn title(
 fn advised(finding: Finding, mapped: bool) -> Finding {
     if mapped {
         finding
-            .cause("Processes share segments of this size. A database's buffer pool is there on purpose; segments without a user are left over.")
-            .fix(Fix::say("Find out which processes map it. Size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove unused segments (ipcrm, where nattch is 0).").inspect("ipcs -m"))
+            .cause(
+                "Processes share segments of this size. A database's buffer pool is there on \
+                 purpose; segments without a user are left over.",
+            )
+            .fix(
+                Fix::say(
+                    "Find out which processes map it. Size the buffer pool to the host \
+                     (shared_buffers, SGA: below a quarter of RAM unless planned), or remove \
+                     unused segments (ipcrm, where nattch is 0).",
+                )
+                .inspect("ipcs -m"),
+            )
     } else {
         finding
-            .cause("Files were written to a file system in RAM, or a program left segments behind when it ended.")
-            .fix(Fix::say("Find out which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses writes instead of filling RAM.").inspect("df -h -t tmpfs\nipcs -m"))
+            .cause(
+                "Files were written to a file system in RAM, or a program left segments behind \
+                 when it ended.",
+            )
+            .fix(
+                Fix::say(
+                    "Find out which mount is full and remove what is not needed. A smaller size \
+                     (mount -o remount,size=…, and in /etc/fstab) refuses writes instead of \
+                     filling RAM.",
+                )
+                .inspect("df -h -t tmpfs\nipcs -m"),
+            )
     }
 }
 
@@ -210,18 +229,13 @@ fn affected(cx: &Evidence<'_>, mappers: Vec<(&str, Bytes)>) -> Vec<Affected> {
         .filter(|(_, bytes)| *bytes >= Bytes::from_mib(1))
         .take(3)
         .map(|(name, bytes)| Affected::new("process", name, format!("maps {bytes}")));
-    let mounts = cx
-        .facts
-        .memory_mounts
-        .iter()
-        .filter(|mount| mount.kind != "devtmpfs")
-        .take(5)
-        .map(|mount| {
-            let limit = mount
-                .size
-                .map_or_else(String::new, |size| format!(", at most {size}"));
-            Affected::new("mount", &mount.point, format!("{}{limit}", mount.kind))
-        });
+    let mounts =
+        cx.facts.memory_mounts.iter().filter(|mount| mount.kind != "devtmpfs").take(5).map(
+            |mount| {
+                let limit = mount.size.map_or_else(String::new, |size| format!(", at most {size}"));
+                Affected::new("mount", &mount.point, format!("{}{limit}", mount.kind))
+            },
+        );
     programs.chain(mounts).collect()
 }
 
@@ -234,9 +248,7 @@ mod tests {
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 
     fn host(seconds: u64, available: u64) -> Case {
-        Case::over(seconds)
-            .gauge(MEM_TOTAL, MIB(1000))
-            .gauge(MEM_AVAILABLE, MIB(available))
+        Case::over(seconds).gauge(MEM_TOTAL, MIB(1000)).gauge(MEM_AVAILABLE, MIB(available))
     }
 
     fn ramp(from: u64, to: u64) -> Vec<Bytes> {
@@ -248,11 +260,7 @@ mod tests {
         let case = host(25, 400).gauge_steps(MEM_SHMEM, &ramp(10, 500));
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.title.contains("grew by 490 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("grew by 490 MiB"), "{}", finding.title);
         assert!(finding.confidence.why.contains("hours"));
     }
 
@@ -264,11 +272,7 @@ mod tests {
             .named("9@1", "postgres");
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.contains("postgres maps 290 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("postgres maps 290 MiB"), "{}", finding.title);
     }
 
     #[test]

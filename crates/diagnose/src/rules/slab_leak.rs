@@ -35,8 +35,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "slab-leak", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "A driver or a file system allocates kernel objects and does not free them, or a program keeps them open.",
-        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: SUnreclaim is level",
+        cause: "A driver or a file system allocates kernel objects and does not free them, or a \
+                program keeps them open.",
+        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: \
+                 SUnreclaim is level",
         brings_about: WANT_AND_THRASH,
         explained_by: &[Explains::Maybe(VFS_CACHE_PRESSURE)],
     }
@@ -57,9 +59,8 @@ const TOO_HIGH: Ratio = Ratio::from_percent(20.0);
 const TOO_HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(16);
 
 fn trigger() -> Trigger {
-    let climb = computed("unreclaimable_slab_climb", |cx| {
-        Ok(heights(cx, &unreclaimable().track(cx)?))
-    });
+    let climb =
+        computed("unreclaimable_slab_climb", |cx| Ok(heights(cx, &unreclaimable().track(cx)?)));
     let climbs = all![
         climb.at_least("rise of unreclaimable slab", Rise::least(CLIMB)),
         unreclaimable().at_least("unreclaimable slab", Rise::least(CLIMB)),
@@ -89,10 +90,7 @@ fn edge(share: Ratio, otherwise: Bytes) -> Reading<Bytes> {
 }
 
 fn is_high() -> Predicate {
-    unreclaimable().at_least(
-        "unreclaimable slab",
-        edge(SLAB_SHARE_HIGH, HIGH_UNKNOWN_RAM),
-    )
+    unreclaimable().at_least("unreclaimable slab", edge(SLAB_SHARE_HIGH, HIGH_UNKNOWN_RAM))
 }
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
@@ -101,28 +99,15 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     rises.retain(|rise| rise.climbs);
     let mut found = with_levels(cx, is_high(), rises)?;
     let reported = oom::reports(cx).into_iter().filter(is_listed);
-    let is_new = |at: usize| {
-        !found
-            .iter()
-            .any(|known| (known.first..=known.last).contains(&at))
-    };
-    let new: Vec<usize> = reported
-        .map(|one| one.index)
-        .filter(|at| is_new(*at))
-        .collect();
+    let is_new = |at: usize| !found.iter().any(|known| (known.first..=known.last).contains(&at));
+    let new: Vec<usize> = reported.map(|one| one.index).filter(|at| is_new(*at)).collect();
     found.extend(new.into_iter().map(|at| Occurrence::on_host(at, at)));
     Ok(found)
 }
 
 /// Whether the kernel's list of unreclaimable caches is what explains a kill.
 fn is_listed(explained: &Explained<'_>) -> bool {
-    let is_slab = matches!(
-        explained.cause,
-        OomCause::UsedUp {
-            by: Filler::Slab(_),
-            ..
-        }
-    );
+    let is_slab = matches!(explained.cause, OomCause::UsedUp { by: Filler::Slab(_), .. });
     is_slab && !explained.report.slabs.is_empty()
 }
 
@@ -132,30 +117,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some((level, at)) = track.max_in(stretch) else {
         return clear!("unreclaimable slab was not measured");
     };
-    let caches: Vec<_> = slab::caches(cx, stretch.last)
-        .into_iter()
-        .filter(is_unreclaimable)
-        .collect();
+    let caches: Vec<_> =
+        slab::caches(cx, stretch.last).into_iter().filter(is_unreclaimable).collect();
     let least = Rise::at_least(cx, CLIMB);
-    let climb = Rise::seen(&track, least)
-        .filter(|rise| rise.climbs)
-        .max_by_key(Rise::by);
+    let climb = Rise::seen(&track, least).filter(|rise| rise.climbs).max_by_key(Rise::by);
     let edge = |share, otherwise| Ok(edge(share, otherwise).track(cx)?.at(at).unwrap_or_default());
     let high: Bytes = edge(SLAB_SHARE_HIGH, HIGH_UNKNOWN_RAM)?;
     let too_high = level >= edge(TOO_HIGH, TOO_HIGH_UNKNOWN_RAM)?;
     let is_reported = !oom::within(cx, stretch, is_listed).is_empty();
     let severity = severity(cx, stretch, climb.as_ref(), too_high || is_reported);
-    let grown = climb
-        .as_ref()
-        .and_then(|climb| slab::grown(cx, &climb.stretch))
-        .filter(is_unreclaimable);
+    let grown =
+        climb.as_ref().and_then(|climb| slab::grown(cx, &climb.stretch)).filter(is_unreclaimable);
     let of_ram = cx.remark_of_ram(level);
-    let title = title(
-        climb.as_ref(),
-        (level, &of_ram),
-        grown.as_ref(),
-        caches.first(),
-    );
+    let title = title(climb.as_ref(), (level, &of_ram), grown.as_ref(), caches.first());
     let reclaimable = cx.level(MEM_SLAB_RECLAIMABLE, at);
     let is_long = stretch.elapsed() >= LONG;
     let open = open(is_long, caches.is_empty());
@@ -164,16 +138,53 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("unreclaimable slab", &track)
         .with(climb.as_ref(), |finding, rise| {
             let text = format!("SUnreclaim rose from {} to {}", rise.from, rise.to);
-            finding.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text).counts_as("a climb")
+            finding
+                .shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text)
+                .counts_as("a climb")
         })
-        .when(level >= high, |finding| finding.shows_level(MEM_SLAB_UNRECLAIMABLE, level, high, None, format!("{level} of unreclaimable slab{of_ram}")))
-        .when(is_reported, |finding| finding.with_line("the kernel lists these caches, as they are larger than all pages of programs and files").counts_as("the kernel's own report"))
+        .when(level >= high, |finding| {
+            finding.shows_level(
+                MEM_SLAB_UNRECLAIMABLE,
+                level,
+                high,
+                None,
+                format!("{level} of unreclaimable slab{of_ram}"),
+            )
+        })
+        .when(is_reported, |finding| {
+            finding
+                .with_line(
+                    "the kernel lists these caches, as they are larger than all pages of programs \
+                     and files",
+                )
+                .counts_as("the kernel's own report")
+        })
         // A few seconds of growth count as one kind of evidence only.
         .counts_once_if(!is_long && !too_high && !is_reported)
-        .with(grown.as_ref(), |finding, cache| finding.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
-        .with(reclaimable, |finding, bytes| finding.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))
-        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when the growth began.").inspect("slabtop --once --sort=c | head -n 20"))
-        .fix(Fix::say("Update the kernel or the driver that owns the cache; a reboot frees the memory."))
+        .with(grown.as_ref(), |finding, cache| {
+            finding.shows(
+                SLAB_PAGES,
+                cache.bytes,
+                None,
+                format!("{} grew by {}", cache.name, cache.bytes),
+            )
+        })
+        .with(reclaimable, |finding, bytes| {
+            finding.not(
+                "dentry-inode-bloat",
+                format!("reclaimable slab ({bytes}) is not counted here"),
+            )
+        })
+        .fix(
+            Fix::say(
+                "Find the cache that grows, then what was started, plugged in or updated when the \
+                 growth began.",
+            )
+            .inspect("slabtop --once --sort=c | head -n 20"),
+        )
+        .fix(Fix::say(
+            "Update the kernel or the driver that owns the cache; a reboot frees the memory.",
+        ))
         .affects(slab::affected(&caches, 3))
         .sure_by_kinds(cx, open)
         .into())
@@ -199,11 +210,8 @@ fn severity(
 ) -> Severity {
     let available = available::available(cx).ok();
     let least = available.and_then(|(track, _)| track.min_in(stretch));
-    let little = cx
-        .ram()
-        .ok()
-        .zip(least)
-        .is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));
+    let little =
+        cx.ram().ok().zip(least).is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));
     let matters = |rise: &Rise| little || rise.stretch.duration() >= LONG;
     Severity::warning_if(too_high || climb.is_some_and(matters))
 }
@@ -255,26 +263,18 @@ mod tests {
         };
         let finding = found(RULE, &listed(3296));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.title.contains("btrfs_extent_map"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("btrfs_extent_map"), "{}", finding.title);
         clear(RULE, &listed(300));
     }
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 
     fn ramp(from: u64, to: u64, steps: u64) -> Vec<Bytes> {
-        (0..=steps)
-            .map(|i| MIB(from + (to - from) * i / steps))
-            .collect()
+        (0..=steps).map(|i| MIB(from + (to - from) * i / steps)).collect()
     }
 
     fn host(seconds: u64) -> Case {
-        Case::over(seconds)
-            .gauge(MEM_TOTAL, MIB(1000))
-            .gauge(MEM_AVAILABLE, MIB(500))
+        Case::over(seconds).gauge(MEM_TOTAL, MIB(1000)).gauge(MEM_AVAILABLE, MIB(500))
     }
 
     #[test]
@@ -284,11 +284,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "probable");
         assert!(finding.confidence.why.contains("hours"));
-        assert!(
-            finding.title.contains("grew by 100 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("grew by 100 MiB"), "{}", finding.title);
     }
 
     #[test]
@@ -308,18 +304,8 @@ mod tests {
     #[test]
     fn an_extreme_level_needs_one_sample_and_no_memtotal() {
         let case = Case::once()
-            .gauge_of(
-                Entity::Slab,
-                "ebitmap_node",
-                SLAB_OBJECTS,
-                Count::new(734_506_368),
-            )
-            .gauge_of(
-                Entity::Slab,
-                "ebitmap_node",
-                SLAB_OBJECT_SIZE,
-                Bytes::new(64),
-            );
+            .gauge_of(Entity::Slab, "ebitmap_node", SLAB_OBJECTS, Count::new(734_506_368))
+            .gauge_of(Entity::Slab, "ebitmap_node", SLAB_OBJECT_SIZE, Bytes::new(64));
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.affected[0].name, "ebitmap_node");
@@ -328,9 +314,12 @@ mod tests {
     #[test]
     fn the_title_names_the_cache_that_grew() {
         let pages: Vec<Pages> = (0..=20).map(|i| Pages::new(i * 1280)).collect();
-        let case = host(20)
-            .gauge_steps(MEM_SLAB_UNRECLAIMABLE, &ramp(20, 120, 20))
-            .gauge_steps_of(Entity::Slab, "kmalloc-1k", SLAB_PAGES, &pages);
+        let case = host(20).gauge_steps(MEM_SLAB_UNRECLAIMABLE, &ramp(20, 120, 20)).gauge_steps_of(
+            Entity::Slab,
+            "kmalloc-1k",
+            SLAB_PAGES,
+            &pages,
+        );
         let title = found(RULE, &case).title;
         assert!(title.contains("most of it in kmalloc-1k"), "{title}");
     }
@@ -341,9 +330,7 @@ mod tests {
         jump.extend([MIB(80); 11]);
         clear(RULE, &host(20).gauge_steps(MEM_SLAB_UNRECLAIMABLE, &jump));
         // A micro-VM: an eighth of RAM, but only 16 MiB.
-        let tiny = Case::over(20)
-            .gauge(MEM_TOTAL, MIB(128))
-            .gauge(MEM_SLAB_UNRECLAIMABLE, MIB(16));
+        let tiny = Case::over(20).gauge(MEM_TOTAL, MIB(128)).gauge(MEM_SLAB_UNRECLAIMABLE, MIB(16));
         clear(RULE, &tiny);
     }
 
@@ -355,11 +342,7 @@ mod tests {
             SLAB_PAGES,
             Pages::new(2_700_000),
         );
-        assert!(
-            not_evaluated(RULE, &case)
-                .names
-                .contains(&"mem.slab_unreclaimable")
-        );
+        assert!(not_evaluated(RULE, &case).names.contains(&"mem.slab_unreclaimable"));
         let case = case.gauge(MEM_SLAB_UNRECLAIMABLE, MIB(90));
         clear(RULE, &case);
     }
@@ -378,9 +361,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_slab() {
-        assert_eq!(
-            not_evaluated(RULE, &host(20)).names,
-            ["mem.slab_unreclaimable"]
-        );
+        assert_eq!(not_evaluated(RULE, &host(20)).names, ["mem.slab_unreclaimable"]);
     }
 }

@@ -35,7 +35,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "socket-memory-pressure", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        cause: "Sockets hold data that their program does not read or their peer does not acknowledge, more than net.ipv4.tcp_mem allows.",
+        cause: "Sockets hold data that their program does not read or their peer does not \
+                acknowledge, more than net.ipv4.tcp_mem allows.",
         verify: "grep TCP: /proc/net/sockstat: mem stays below the first value of net.ipv4.tcp_mem",
         explained_by: &[Explains::Maybe(TCP_MEM_LIMITS)],
     }
@@ -50,10 +51,7 @@ struct TcpLimits([Pages; 3]);
 
 impl TcpLimits {
     fn read(cx: &Evidence<'_>) -> Result<Self, Missing> {
-        let text = cx
-            .facts
-            .text(TCP_MEM_LIMITS)
-            .ok_or_else(|| Missing::fact(TCP_MEM_LIMITS))?;
+        let text = cx.facts.text(TCP_MEM_LIMITS).ok_or_else(|| Missing::fact(TCP_MEM_LIMITS))?;
         let mut words = text.split_whitespace();
         let mut next = || words.next()?.parse().ok().map(Pages::new);
         let all = next().zip(next()).zip(next());
@@ -63,9 +61,7 @@ impl TcpLimits {
 
     /// The values as sysctl takes them, each multiplied.
     fn times(self, factor: u64) -> String {
-        let each = self
-            .0
-            .map(|pages| pages.get().saturating_mul(factor).to_string());
+        let each = self.0.map(|pages| pages.get().saturating_mul(factor).to_string());
         each.join(" ")
     }
 }
@@ -74,25 +70,34 @@ fn trigger() -> Trigger {
     let ends = computed("tcp_mem_where_pressure_ends", |cx| {
         Ok(cx.timeline.constant(TcpLimits::read(cx)?.0[0]).cast())
     });
-    Trigger::on_host(
-        LEVEL,
-        gauge(TCP_MEM).at_least("memory of TCP sockets in pages", ends),
-    )
-    .or_noticed(NoticeKind::Sockets)
+    Trigger::on_host(LEVEL, gauge(TCP_MEM).at_least("memory of TCP sockets in pages", ends))
+        .or_noticed(NoticeKind::Sockets)
 }
 
 /// The finding where only the kernel's messages show it.
 fn noticed(all: &[&KillNotice]) -> Finding {
     let count = Count::new(u64::try_from(all.len()).unwrap_or(u64::MAX));
     let title = format!(
-        "The kernel refused memory to TCP sockets: together they were over the last value of net.ipv4.tcp_mem ({count} messages)."
+        "The kernel refused memory to TCP sockets: together they were over the last value of \
+         net.ipv4.tcp_mem ({count} messages)."
     );
     RULE.found(Severity::Warning, title)
         .and(|finding| notices::shown(finding, all))
         .not("available-exhaustion", "the limit is that of TCP, whatever RAM is free")
-        .fix(Fix::say("Find the sockets that hold the most, and the program that does not read them (Recv-Q) or sends to slow peers (Send-Q).").inspect("ss -tmp | sort -k2 -n | tail\ncat /proc/net/sockstat"))
-        .fix(Fix::say("If the load is right and RAM is free, raise net.ipv4.tcp_mem.").inspect("sysctl net.ipv4.tcp_mem"))
-        .sure(notices::sure("the memory of TCP sockets and net.ipv4.tcp_mem would show by how much"))
+        .fix(
+            Fix::say(
+                "Find the sockets that hold the most, and the program that does not read them \
+                 (Recv-Q) or sends to slow peers (Send-Q).",
+            )
+            .inspect("ss -tmp | sort -k2 -n | tail\ncat /proc/net/sockstat"),
+        )
+        .fix(
+            Fix::say("If the load is right and RAM is free, raise net.ipv4.tcp_mem.")
+                .inspect("sysctl net.ipv4.tcp_mem"),
+        )
+        .sure(notices::sure(
+            "the memory of TCP sockets and net.ipv4.tcp_mem would show by how much",
+        ))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -128,20 +133,43 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::Warning, format!("TCP sockets hold {most}; {what}."))
         .graph("memory of TCP sockets", &used)
-        .shows_from(TCP_MEM, most, begins, cx.time(index), format!("{most} in the buffers of TCP sockets; {name} is {old} pages"))
+        .shows_from(
+            TCP_MEM,
+            most,
+            begins,
+            cx.time(index),
+            format!("{most} in the buffers of TCP sockets; {name} is {old} pages"),
+        )
         .counts_if(most >= begins, "the memory of TCP sockets")
         .with(entered, |finding, times| {
             let text = format!("TCP entered memory pressure {times} times");
-            finding.shows_from(TCP_MEMORY_PRESSURES, times, Count::new(1), None, text).counts_if(was_entered, "the kernel's count")
+            finding
+                .shows_from(TCP_MEMORY_PRESSURES, times, Count::new(1), None, text)
+                .counts_if(was_entered, "the kernel's count")
         })
-        .with(rose(TCP_MEMORY_ABORTS), |finding, aborts| finding.shows(TCP_MEMORY_ABORTS, aborts, None, format!("connections reset for lack of socket memory: {aborts}")))
+        .with(rose(TCP_MEMORY_ABORTS), |finding, aborts| {
+            finding.shows(
+                TCP_MEMORY_ABORTS,
+                aborts,
+                None,
+                format!("connections reset for lack of socket memory: {aborts}"),
+            )
+        })
         .shows_available(cx, stretch)
         .not("available-exhaustion", "the limit is that of TCP, whatever RAM is free")
-        .fix(Fix::say("Find the sockets that hold the most, and the program that does not read them (Recv-Q) or sends to slow peers (Send-Q).").inspect("ss -tmp | sort -k2 -n | tail\ncat /proc/net/sockstat"))
-        .fix(Fix::say("If the load is right and RAM is free, raise the limits; this doubles them.")
-            .now(format!("sysctl -w {name}='{raised}'"))
-            .keep(kept_tunable(name, &raised))
-            .undo(format!("sysctl -w {name}='{old}'")))
+        .fix(
+            Fix::say(
+                "Find the sockets that hold the most, and the program that does not read them \
+                 (Recv-Q) or sends to slow peers (Send-Q).",
+            )
+            .inspect("ss -tmp | sort -k2 -n | tail\ncat /proc/net/sockstat"),
+        )
+        .fix(
+            Fix::say("If the load is right and RAM is free, raise the limits; this doubles them.")
+                .now(format!("sysctl -w {name}='{raised}'"))
+                .keep(kept_tunable(name, &raised))
+                .undo(format!("sysctl -w {name}='{old}'")),
+        )
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -167,12 +195,7 @@ mod tests {
         notice.text = "TCP: out of memory -- consider tuning tcp_mem".to_owned();
         let finding = found(RULE, &Case::once().noticing(notice));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding
-                .evidence
-                .iter()
-                .any(|line| line.text.contains("consider tuning"))
-        );
+        assert!(finding.evidence.iter().any(|line| line.text.contains("consider tuning")));
     }
 
     #[test]
@@ -195,11 +218,7 @@ mod tests {
     #[test]
     fn above_the_third_value_sockets_get_nothing() {
         let finding = found(RULE, &host(125));
-        assert!(
-            finding.title.contains("sockets get no memory"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("sockets get no memory"), "{}", finding.title);
     }
 
     #[test]
@@ -213,9 +232,7 @@ mod tests {
     fn finds_30_s_within_an_hour() {
         let hour = |most: u64| {
             let used = amid_calm(Pages::new(most), Pages::new(100));
-            Case::over(3600)
-                .fact(TCP_MEM_LIMITS, "60000 80000 120000")
-                .gauge_steps(TCP_MEM, &used)
+            Case::over(3600).fact(TCP_MEM_LIMITS, "60000 80000 120000").gauge_steps(TCP_MEM, &used)
         };
         assert_eq!(times(&found(RULE, &hour(90_000))), [(1799, 1829)]);
         clear(RULE, &hour(50_000));

@@ -45,8 +45,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "storage-bound", since: "0.1.0", class: Note,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "Programs ask more of the disk than it can do, for data that no cache could hold ready.",
-        verify: "memtide check --for 1m under the same load: tasks wait for disks less than 20 % of the time",
+        cause: "Programs ask more of the disk than it can do, for data that no cache could hold \
+                ready.",
+        verify: "memtide check --for 1m under the same load: tasks wait for disks less than 20 % \
+                 of the time",
         aliases: &["disk-bound"],
     }
 }
@@ -73,9 +75,7 @@ fn trigger() -> Trigger {
         gauge(MEM_AVAILABLE).at_least("available", ram().share(PLENTY)),
         refaults_file().at_most("files read again", Quiet::REFAULTS),
         Quiet::holds(),
-        rate(PSWPOUT)
-            .at_most("swapped out", SWAP_OUT_NOTABLE)
-            .if_measured(),
+        rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE).if_measured(),
         unwritten()
             .at_most("dirty pages and writeback", free_run().times(NEAR_LIMIT))
             .if_measured(),
@@ -123,29 +123,59 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let refaulted = cx.mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?;
     let (name, busy) = (&disk.name, disk.busy);
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
-    let left = least.map_or_else(String::new, |(least, _)| {
-        format!(" with {least} available at least")
-    });
+    let left =
+        least.map_or_else(String::new, |(least, _)| format!(" with {least} available at least"));
     let title = format!(
-        "Tasks wait for {name} {waited} of the time; it is busy {busy} of it ({} read, {} written). Memory is not the reason{left}.",
+        "Tasks wait for {name} {waited} of the time; it is busy {busy} of it ({} read, {} \
+         written). Memory is not the reason{left}.",
         disk.read, disk.written
     );
     Ok(RULE
         .found(Severity::Info, title)
         .graph("I/O stalls", &stalled)
-        .shows_from(PSI_IO_SOME, waited, WAITED, None, format!("tasks waited for disks {waited} of the time"))
+        .shows_from(
+            PSI_IO_SOME,
+            waited,
+            WAITED,
+            None,
+            format!("tasks waited for disks {waited} of the time"),
+        )
         .counts_as("I/O stalls")
-        .shows_from(DISK_IO_TIME, busy, SATURATED, None, format!("{name} was busy {busy} of the time"))
+        .shows_from(
+            DISK_IO_TIME,
+            busy,
+            SATURATED,
+            None,
+            format!("{name} was busy {busy} of the time"),
+        )
         .counts_as("a busy disk")
-        .with(disk.read_takes, |finding, takes| finding.shows(Computed(DISK_READ_TIME), takes, None, format!("a read took {takes} on average")))
-        .with(disk.write_takes, |finding, takes| finding.shows(Computed(DISK_WRITE_TIME), takes, None, format!("a write took {takes} on average")))
+        .with(disk.read_takes, |finding, takes| {
+            finding.shows(
+                Computed(DISK_READ_TIME),
+                takes,
+                None,
+                format!("a read took {takes} on average"),
+            )
+        })
+        .with(disk.write_takes, |finding, takes| {
+            finding.shows(
+                Computed(DISK_WRITE_TIME),
+                takes,
+                None,
+                format!("a write took {takes} on average"),
+            )
+        })
         .and(|finding| calm.shown_in(finding))
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available"))
         .not("page-cache-thrash", format!("{refaulted} of files were read again"))
         .not("swap-thrash", "hardly a page was swapped")
         .not("dirty-throttle", "dirty pages were below the level at which writers are throttled")
         .fix(Fix::say("Find out who uses the disk.").inspect("pidstat -d 5 3\niostat -x 5 3"))
-        .fix(Fix::say("Move that work, spread it over time, or give it less of the disk: IOWeight=10 or IOReadBandwidthMax= in its unit file, or ionice -c3. Otherwise only a faster disk helps; more memory does not."))
+        .fix(Fix::say(
+            "Move that work, spread it over time, or give it less of the disk: IOWeight=10 or \
+             IOReadBandwidthMax= in its unit file, or ionice -c3. Otherwise only a faster disk \
+             helps; more memory does not.",
+        ))
         .affects([disk.affected()])
         .sure_by_kinds(cx, calm.open())
         .into())
@@ -167,19 +197,38 @@ fn idle_cpus<'a>(
         _ => String::new(),
     };
     let title = format!(
-        "{tasks} tasks wait for disks, and CPUs idle for them {share} of the time{moved}. Hardly a page is swapped, so more memory would not help."
+        "{tasks} tasks wait for disks, and CPUs idle for them {share} of the time{moved}. Hardly a \
+         page is swapped, so more memory would not help."
     );
     Ok(RULE
         .found(Severity::Info, title)
         .graph("CPUs idle for disks", &idle)
-        .shows_from(Computed(CPU_IOWAIT), share, disk_wait::IOWAIT, None, format!("CPUs idled for disks {share} of the time"))
+        .shows_from(
+            Computed(CPU_IOWAIT),
+            share,
+            disk_wait::IOWAIT,
+            None,
+            format!("CPUs idled for disks {share} of the time"),
+        )
         .counts_as("idle CPUs")
-        .shows_from(TASKS_BLOCKED, tasks, disk_wait::BLOCKED, None, format!("{tasks} tasks in uninterruptible sleep on average"))
+        .shows_from(
+            TASKS_BLOCKED,
+            tasks,
+            disk_wait::BLOCKED,
+            None,
+            format!("{tasks} tasks in uninterruptible sleep on average"),
+        )
         .and(|finding| calm.shown_in(finding))
         .not("swap-thrash", "hardly a page was swapped")
         .fix(Fix::say("Find out who uses which disk.").inspect("pidstat -d 5 3\niostat -x 5 3"))
-        .fix(Fix::say("See whether dirty pages hold up writers: memtide check --for 1m on that host."))
-        .sure_by_kinds(cx, "pressure, disks and dirty pages would show which disk it is, and whether writers are throttled")
+        .fix(Fix::say(
+            "See whether dirty pages hold up writers: memtide check --for 1m on that host.",
+        ))
+        .sure_by_kinds(
+            cx,
+            "pressure, disks and dirty pages would show which disk it is, and whether writers are \
+             throttled",
+        )
         .into())
 }
 
@@ -223,12 +272,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
         assert!(finding.title.contains("busy 99 %"), "{}", finding.title);
-        assert!(
-            finding
-                .evidence
-                .iter()
-                .any(|line| line.text == "a read took 40 ms on average")
-        );
+        assert!(finding.evidence.iter().any(|line| line.text == "a read took 40 ms on average"));
     }
 
     #[test]
@@ -248,10 +292,7 @@ mod tests {
     fn clear_where_memory_is_short() {
         let little = reading(990, 700_000).gauge(MEM_AVAILABLE, Bytes::from_mib(100));
         clear(RULE, &little);
-        clear(
-            RULE,
-            &reading(990, 700_000).counter(PSI_MEMORY_SOME, 300_000),
-        );
+        clear(RULE, &reading(990, 700_000).counter(PSI_MEMORY_SOME, 300_000));
     }
 
     #[test]
@@ -263,10 +304,7 @@ mod tests {
             .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(84 * 256));
         clear(RULE, &throttled);
         let flushing = reading(990, 700_000);
-        clear(
-            RULE,
-            &flushing.counter_of(Entity::Disk, "sda", DISK_FLUSHES, 60),
-        );
+        clear(RULE, &flushing.counter_of(Entity::Disk, "sda", DISK_FLUSHES, 60));
     }
 
     #[test]

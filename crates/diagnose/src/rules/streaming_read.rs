@@ -29,7 +29,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "streaming-read", since: "0.1.0", class: Note,
         trigger: trigger, story: story,
-        cause: "A program reads each file once (backup, copy, scan), or bypasses the page cache (direct I/O).",
+        cause: "A program reads each file once (backup, copy, scan), or bypasses the page cache \
+                (direct I/O).",
         verify: "memtide check while it runs: refaults stay near 0",
     }
 }
@@ -49,10 +50,9 @@ fn trigger() -> Trigger {
         all![
             read_from_disks().at_least("read from disks", READS),
             refaults.clone().at_most("file refaults", Quiet::REFAULTS),
-            refaults.bytes().at_most(
-                "file refaults, of all reads",
-                read_from_disks().share(HARDLY_TWICE)
-            ),
+            refaults
+                .bytes()
+                .at_most("file refaults, of all reads", read_from_disks().share(HARDLY_TWICE)),
         ],
     )
 }
@@ -76,26 +76,42 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Ok(calm) => calm,
         Err(why) => return clear!("{rate} was read, but {why}"),
     };
-    let refaulted = cx
-        .mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?
-        .to_bytes(cx.page_size()?);
+    let refaulted =
+        cx.mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?.to_bytes(cx.page_size()?);
     let of_ram = ram
         .and_then(|ram| in_all.ratio_of(ram))
         .map_or_else(String::new, |share| format!(", {share} of RAM"));
     let title = format!(
-        "{in_all} was read in {} ({rate}{of_ram}), hardly anything twice: a stream, which more memory would not speed up.",
+        "{in_all} was read in {} ({rate}{of_ram}), hardly anything twice: a stream, which more \
+         memory would not speed up.",
         stretch.duration()
     );
     let most = BytesPerSecond::new(rate.get() * HARDLY_TWICE.get());
     Ok(RULE
         .found(Severity::Info, title)
         .graph("read", &read)
-        .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
+        .shows_from(
+            PGPGIN,
+            rate,
+            READS,
+            None,
+            format!("{rate} read from block devices, without swap"),
+        )
         .counts_as("disk reads")
-        .shows_below(REFAULT_FILE, refaulted, most, None, format!("{refaulted} of it had been in memory before (refaults)"))
+        .shows_below(
+            REFAULT_FILE,
+            refaulted,
+            most,
+            None,
+            format!("{refaulted} of it had been in memory before (refaults)"),
+        )
         .counts_as_all(calm.kinds())
         .not("page-cache-thrash", "evicted pages were not needed again")
-        .fix(Fix::say("Usually nothing. If the stream evicts pages of other programs, give it a limit of its own: systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit file."))
+        .fix(Fix::say(
+            "Usually nothing. If the stream evicts pages of other programs, give it a limit of its \
+             own: systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit \
+             file.",
+        ))
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -117,11 +133,7 @@ mod tests {
     fn a_file_read_once_is_found() {
         let finding = found(RULE, &reading(60, 0));
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.starts_with("1.2 GiB was read in 20 s"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.starts_with("1.2 GiB was read in 20 s"), "{}", finding.title);
     }
 
     #[test]
@@ -130,10 +142,7 @@ mod tests {
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
             .counter_steps(PGPGIN, &three_times([60 << 20; 3], 0))
             .counter(REFAULT_FILE, 0);
-        assert_eq!(
-            times(&found(RULE, &case)),
-            [(0, 40), (100, 140), (200, 240)]
-        );
+        assert_eq!(times(&found(RULE, &case)), [(0, 40), (100, 140), (200, 240)]);
     }
 
     #[test]
@@ -171,9 +180,6 @@ mod tests {
     #[test]
     fn not_evaluated_without_refaults() {
         let case = Case::over(20).counter(PGPGIN, 60 << 20);
-        assert_eq!(
-            not_evaluated(RULE, &case).names,
-            ["vm.workingset_refault_file"]
-        );
+        assert_eq!(not_evaluated(RULE, &case).names, ["vm.workingset_refault_file"]);
     }
 }

@@ -40,10 +40,7 @@ fn trigger() -> Trigger {
     let hardly_any = swapped_in().at_most("swapped in", SWAP_TRAFFIC);
     Trigger::on_host(
         LEVEL,
-        all![
-            swap_used().at_least("swap used", USED),
-            hardly_any.if_measured(),
-        ],
+        all![swap_used().at_least("swap used", USED), hardly_any.if_measured(),],
     )
 }
 
@@ -65,18 +62,28 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let title = match disk_wait::sentence(cx) {
         None => format!("{used} is in swap and hardly any of it is needed: {mean} swapped in."),
         Some(_) => format!(
-            "{used} is in swap, and {mean} swapped in: tasks wait for the disk, but hardly for these pages."
+            "{used} is in swap, and {mean} swapped in: tasks wait for the disk, but hardly for \
+             these pages."
         ),
     };
     Ok(RULE
         .found(Severity::Info, title)
         .shows(SWAP_USED, used, None, format!("{used} of swap used"))
         .counts_as("swap used")
-        .shows_below(PSWPIN, mean, SWAP_TRAFFIC, None, format!("{mean} swapped in over {}", stretch.duration()))
+        .shows_below(
+            PSWPIN,
+            mean,
+            SWAP_TRAFFIC,
+            None,
+            format!("{mean} swapped in over {}", stretch.duration()),
+        )
         .counts_as("no swap traffic")
         .during(stretch)
         .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))
-        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: below 10 pages/s swapped in")
+        .verify(
+            "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: \
+             below 10 pages/s swapped in",
+        )
         .sure_by_kinds(cx, "a day's recording would settle it")
         .into())
 }
@@ -84,9 +91,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// Levels alone show no swap-in, but little used swap with much available memory is typical of idle pages.
 fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outcome> {
     let total = cx.gauge(SWAP_TOTAL).ok()?.at(stretch.last)?;
-    let share_of_swap = used
-        .ratio_of(total)
-        .filter(|share| *share <= SWAP_USED_SHARE)?;
+    let share_of_swap = used.ratio_of(total).filter(|share| *share <= SWAP_USED_SHARE)?;
     let (available, is_reported) = available::available_at_most(cx).ok()?;
     let (least, _) = available.min_in(stretch)?;
     let much = cx.ram().ok()?.share(ROOM);
@@ -94,34 +99,16 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outc
         return None;
     }
     let share = cx.of_ram(least).ok()?;
-    let kind = if is_reported {
-        "available"
-    } else {
-        "free or cache"
-    };
-    let source = if cx.is_single_sample() {
-        "a single sample"
-    } else {
-        "this source"
-    };
+    let kind = if is_reported { "available" } else { "free or cache" };
+    let source = if cx.is_single_sample() { "a single sample" } else { "this source" };
     let title = format!(
-        "{used} is in swap while {least} is {kind}, which is typical of idle pages; {source} cannot show whether pages are swapped in."
+        "{used} is in swap while {least} is {kind}, which is typical of idle pages; {source} \
+         cannot show whether pages are swapped in."
     );
     let finding = RULE
         .found(Severity::Info, title)
-        .shows(
-            SWAP_USED,
-            used,
-            None,
-            format!("{used} of swap used ({share_of_swap} of {total})"),
-        )
-        .shows_from(
-            MEM_AVAILABLE,
-            least,
-            much,
-            None,
-            format!("{least} {kind} ({share} of RAM)"),
-        )
+        .shows(SWAP_USED, used, None, format!("{used} of swap used ({share_of_swap} of {total})"))
+        .shows_from(MEM_AVAILABLE, least, much, None, format!("{least} {kind} ({share} of RAM)"))
         .fix(
             Fix::say("Nothing yet. Check swap-in and swap-out: the columns si and so stay near 0.")
                 .inspect("vmstat 5 12"),
@@ -178,10 +165,7 @@ mod tests {
 
     #[test]
     fn a_single_sample_with_much_swap_used_or_little_available_is_not_enough() {
-        assert_eq!(
-            not_evaluated(RULE, &one_look(300, 2000)).names,
-            ["vm.pswpin"]
-        );
+        assert_eq!(not_evaluated(RULE, &one_look(300, 2000)).names, ["vm.pswpin"]);
         assert_eq!(not_evaluated(RULE, &one_look(57, 600)).names, ["vm.pswpin"]);
     }
 

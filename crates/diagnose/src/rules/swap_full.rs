@@ -34,7 +34,8 @@ declare_rule! {
         id: "swap-full", since: "0.1.0", class: Scarcity,
         trigger: trigger, story: story,
         cause: "Anonymous and shared memory together are nearly as large as RAM and swap.",
-        verify: "more than 30 % of swap stays free over a work cycle: memtide capture --for 24h --every 1m -o day.jsonl.zst",
+        verify: "more than 30 % of swap stays free over a work cycle: memtide capture --for 24h \
+                 --every 1m -o day.jsonl.zst",
     }
 }
 
@@ -47,12 +48,7 @@ const AVAILABLE_COLD: Ratio = LITTLE_AVAILABLE;
 
 /// Fires at once on a kernel report; levels must last.
 fn trigger() -> Trigger {
-    Trigger::Found(FoundBy {
-        find,
-        could: Some(used_up()),
-        scope: Subjects::Host,
-        none: None,
-    })
+    Trigger::Found(FoundBy { find, could: Some(used_up()), scope: Subjects::Host, none: None })
 }
 
 fn used_up() -> Predicate {
@@ -61,9 +57,7 @@ fn used_up() -> Predicate {
     // Much free memory is available memory.
     let is_full = all![
         left().at_most("free swap", at_most(SWAP_FREE_SHARE_FULL)),
-        gauge(MEM_FREE)
-            .at_most("free memory", little())
-            .if_measured(),
+        gauge(MEM_FREE).at_most("free memory", little()).if_measured(),
     ];
     let is_little = gauge(MEM_AVAILABLE).at_most("available", little());
     all![
@@ -135,7 +129,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Err(_) => "at most ",
     };
     let title = format!(
-        "RAM and swap are nearly used up: {left} of {total} swap is free and {bound}{least} of RAM is available, so further growth ends in an OOM kill."
+        "RAM and swap are nearly used up: {left} of {total} swap is free and {bound}{least} of RAM \
+         is available, so further growth ends in an OOM kill."
     );
     Ok(RULE
         .found(severity, title)
@@ -147,20 +142,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             None,
             format!("{left} of {total} swap free"),
         )
-        .shows_below(
-            MEM_AVAILABLE,
-            least,
-            little,
-            at,
-            format!("available fell to {bound}{least}"),
-        )
+        .shows_below(MEM_AVAILABLE, least, little, at, format!("available fell to {bound}{least}"))
         .counts_as("swap and RAM both used up")
         .shows_refaults(refaulted)
         .shows_stalls(&stalls)
-        .not(
-            "swap-cold-harmless",
-            format!("only {least} of RAM is available"),
-        )
+        .not("swap-cold-harmless", format!("only {least} of RAM is available"))
         .and(|finding| remedy(cx, finding, index, total))
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, stalls.open())
@@ -178,7 +164,8 @@ fn least_available(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(Bytes, Bytes
 /// The finding where nothing shows whether RAM is short too.
 fn of_swap_alone(cx: &Evidence<'_>, stretch: &Stretch, left: Bytes, total: Bytes) -> Finding {
     let title = format!(
-        "Swap is full: {left} of {total} is free. Whether RAM is short too is not shown: MemAvailable is missing."
+        "Swap is full: {left} of {total} is free. Whether RAM is short too is not shown: \
+         MemAvailable is missing."
     );
     let text = format!("{left} of {total} swap free");
     let share = total.share(SWAP_FREE_SHARE_FULL);
@@ -284,10 +271,7 @@ mod tests {
         let mut free = vec![Bytes::from_mib(300); 61];
         free[20] = Bytes::ZERO;
         free[21] = Bytes::ZERO;
-        clear(
-            RULE,
-            &host(Case::over(60), 0, 40).gauge_steps(SWAP_FREE, &free),
-        );
+        clear(RULE, &host(Case::over(60), 0, 40).gauge_steps(SWAP_FREE, &free));
     }
 
     #[test]
@@ -309,10 +293,7 @@ mod tests {
     fn clear_on_reports_of_cgroup_limits_or_kills_by_hand() {
         let limit = Report::of_a_group(100, 100).swap(8_000_000, 0);
         clear(RULE, &Case::of_report(limit));
-        clear(
-            RULE,
-            &Case::of_report(Report::of_a_host().asking(0xcc0, -1)),
-        );
+        clear(RULE, &Case::of_report(Report::of_a_host().asking(0xcc0, -1)));
     }
 
     #[test]
@@ -340,11 +321,7 @@ mod tests {
         };
         let finding = found(RULE, &old_free(30));
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(
-            finding.title.contains("at most 51 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("at most 51 MiB"), "{}", finding.title);
         assert_eq!(found(RULE, &old_free(300)).severity, Severity::Info);
         clear(RULE, &old_free(300).gauge(MEM_FREE, Bytes::from_mib(280)));
     }

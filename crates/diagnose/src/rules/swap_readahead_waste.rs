@@ -29,8 +29,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "swap-readahead-waste", since: "0.1.0", class: Setting,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "Swap readahead takes neighbours in swap for neighbours in use, which they are not under this access.",
-        verify: "memtide check --for 1m under the same load: less is swapped in, and tasks wait no longer",
+        cause: "Swap readahead takes neighbours in swap for neighbours in use, which they are not \
+                under this access.",
+        verify: "memtide check --for 1m under the same load: less is swapped in, and tasks wait no \
+                 longer",
         explained_by: &[Explains::Maybe(PAGE_CLUSTER)],
     }
 }
@@ -47,9 +49,7 @@ fn trigger() -> Trigger {
         all![
             ahead().at_least("read ahead from swap", READ_AHEAD),
             rate(SWAP_RA_HIT).at_most("used of it", ahead().share(USED_MAX)),
-            fact(PAGE_CLUSTER)
-                .at_least("vm.page-cluster", Count::new(1))
-                .if_measured(),
+            fact(PAGE_CLUSTER).at_least("vm.page-cluster", Count::new(1)).if_measured(),
         ],
     )
 }
@@ -65,7 +65,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let bytes = rate.to_bytes(cx.page_size()?);
     let now = cx.number(PAGE_CLUSTER).ok();
     let title = format!(
-        "Swap readahead is mostly wasted: {bytes} are read ahead from swap for {}, and {used} of it is used.",
+        "Swap readahead is mostly wasted: {bytes} are read ahead from swap for {}, and {used} of \
+         it is used.",
         stretch.duration()
     );
     let stalls = PressureWindow::during(cx, stretch);
@@ -73,16 +74,32 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .found(Severity::Info, title)
         .graph("read ahead from swap", &ahead)
         .shows_from(SWAP_RA, rate, READ_AHEAD, None, format!("{rate} read ahead from swap"))
-        .shows_below(Computed(SWAP_RA_HIT), used, USED_MAX, None, format!("{used} of them were used"))
+        .shows_below(
+            Computed(SWAP_RA_HIT),
+            used,
+            USED_MAX,
+            None,
+            format!("{used} of them were used"),
+        )
         .counts_as("readahead and its hits")
         .with(now, |finding, now| {
-            let pages = 1_u64.checked_shl(u32::try_from(now).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
-            let text = format!("vm.page-cluster is {now}: up to {} at once", Count::new(pages).named("page", "pages"));
+            let pages =
+                1_u64.checked_shl(u32::try_from(now).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
+            let text = format!(
+                "vm.page-cluster is {now}: up to {} at once",
+                Count::new(pages).named("page", "pages")
+            );
             finding.shows_fact(PAGE_CLUSTER, now, text).counts_as("the setting")
         })
         .shows_mean(cx, PSWPIN, stretch, |rate| format!("{rate} swapped in from devices in all"))
         .shows_stalls(&stalls)
-        .fix(Fix::tunable(cx, "Read single pages. Do so on zram and SSDs; on a rotating disk readahead still saves seeks.", PAGE_CLUSTER, 0))
+        .fix(Fix::tunable(
+            cx,
+            "Read single pages. Do so on zram and SSDs; on a rotating disk readahead still saves \
+             seeks.",
+            PAGE_CLUSTER,
+            0,
+        ))
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -105,11 +122,7 @@ mod tests {
         let finding = found(RULE, &reading(2_100, 300));
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("14 % of it is used"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("14 % of it is used"), "{}", finding.title);
         let fix = &finding.fixes[0];
         assert_eq!(
             [fix.now.as_str(), fix.undo.as_str()],

@@ -39,7 +39,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "swap-slow-device", since: "0.1.0", class: Setting,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "The device that holds swap needs long for each read, because it is slow or busy with other work.",
+        cause: "The device that holds swap needs long for each read, because it is slow or busy \
+                with other work.",
         verify: "iostat -x 5: r_await of the swap device below 5 ms under the same load",
     }
 }
@@ -89,11 +90,7 @@ fn lies_on(area: &str, disk: &str) -> bool {
         return false;
     };
     let ends_in_digit = disk.ends_with(|c: char| c.is_ascii_digit());
-    let number = if ends_in_digit {
-        rest.strip_prefix('p').unwrap_or(rest)
-    } else {
-        rest
-    };
+    let number = if ends_in_digit { rest.strip_prefix('p').unwrap_or(rest) } else { rest };
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     rest.is_empty() || is_number && (!ends_in_digit || rest.starts_with('p'))
 }
@@ -127,14 +124,28 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(!thrashes), title)
         .graph("swapped in", &swapped_in)
-        .shows_from(Computed(DISK_READ_TIME), takes, READ_TAKES, None, format!("a read of {name} took {takes} on average"))
+        .shows_from(
+            Computed(DISK_READ_TIME),
+            takes,
+            READ_TAKES,
+            None,
+            format!("a read of {name} took {takes} on average"),
+        )
         .counts_as("the device's reads")
         .shows_from(PSWPIN, rate, SWAPPED_IN, None, format!("{rate} swapped in"))
         .shows(DISK_IO_TIME, load.busy, None, format!("{name} was busy {} of the time", load.busy))
         .shows_stalls(&stalls)
-        .when(!thrashes, |finding| finding.not("swap-thrash", "few pages are swapped in, and each takes long"))
+        .when(!thrashes, |finding| {
+            finding.not("swap-thrash", "few pages are swapped in, and each takes long")
+        })
         .fix(zram(cx))
-        .fix(Fix::say(format!("Or move swap to a fast device, and take {name} out of use with swapoff once more memory is available than it holds ({size} at most).")).inspect("swapon --show\nlsblk -d --topology"))
+        .fix(
+            Fix::say(format!(
+                "Or move swap to a fast device, and take {name} out of use with swapoff once more \
+                 memory is available than it holds ({size} at most)."
+            ))
+            .inspect("swapon --show\nlsblk -d --topology"),
+        )
         .affects([load.affected()])
         .sure_by_kinds(cx, "")
         .into())
@@ -142,17 +153,23 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 
 /// Compressed swap in RAM, filled before the slow device.
 fn zram(cx: &Evidence<'_>) -> Fix {
-    let what = "Put compressed swap in RAM (zram) before it, so that the slow device only gets what does not fit there.";
+    let what = "Put compressed swap in RAM (zram) before it, so that the slow device only gets \
+                what does not fit there.";
     let Ok(ram) = cx.ram() else {
         return Fix::say(what);
     };
     let mib = whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX));
     let has_zram = cx.timeline.entities(Entity::Zram).next().is_some();
     if has_zram {
-        return Fix::say("Give the zram that is there a higher priority than the slow device (swapon -p 100), or a larger size.").inspect("swapon --show; zramctl");
+        return Fix::say(
+            "Give the zram that is there a higher priority than the slow device (swapon -p 100), \
+             or a larger size.",
+        )
+        .inspect("swapon --show; zramctl");
     }
     Fix::say(what)
-        .now(format!("zramctl --find --size {mib}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0"))
+        .now(format!("zramctl --find --size {mib}M --algorithm zstd && mkswap /dev/zram0 && swapon \
+                      -p 100 /dev/zram0"))
         .keep("printf '[zram0]\\nzram-size = min(ram / 2, 4096)\\nswap-priority = 100\\n' >> /etc/systemd/zram-generator.conf")
         .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0")
 }
@@ -166,12 +183,7 @@ mod tests {
     /// `pages` a second come from swap on `/dev/sda2`; each read takes `ms`.
     fn swapping(case: Case, pages: u64, ms: u64) -> Case {
         case.gauge(MEM_TOTAL, Bytes::from_gib(4))
-            .gauge_of(
-                Entity::SwapArea,
-                "/dev/sda2",
-                SWAP_AREA_SIZE,
-                Bytes::from_gib(2),
-            )
+            .gauge_of(Entity::SwapArea, "/dev/sda2", SWAP_AREA_SIZE, Bytes::from_gib(2))
             .counter_of(Entity::Disk, "sda", DISK_READ_BYTES, pages * 4096)
             .counter_of(Entity::Disk, "sda", DISK_READS, 40)
             .counter_of(Entity::Disk, "sda", DISK_READ_TIME, 40 * ms)
@@ -193,11 +205,7 @@ mod tests {
         let finding = found(RULE, &waiting(180, 35, 400_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("a read takes 35 ms"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("a read takes 35 ms"), "{}", finding.title);
         assert!(finding.fixes[0].now.contains("--size 2048M"));
     }
 
@@ -217,10 +225,7 @@ mod tests {
     #[test]
     fn clear_where_the_disk_reads_files() {
         let case = waiting(180, 35, 400_000);
-        clear(
-            RULE,
-            &case.counter_of(Entity::Disk, "sda", DISK_READ_BYTES, 40 << 20),
-        );
+        clear(RULE, &case.counter_of(Entity::Disk, "sda", DISK_READ_BYTES, 40 << 20));
     }
 
     #[test]

@@ -39,8 +39,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "swap-thrash", since: "0.1.0", class: Shortage,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "The processes touch more anonymous memory than RAM holds, so the kernel swaps out pages that are needed again.",
-        verify: "memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls below 1 %",
+        cause: "The processes touch more anonymous memory than RAM holds, so the kernel swaps out \
+                pages that are needed again.",
+        verify: "memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls \
+                 below 1 %",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "swap-full", "page-cache-thrash", "exec-pages-evicted",
             "direct-reclaim-stall", "kswapd-saturated", "zram-misuse", "zswap-pool-full", "swap-slow-device", "swap-readahead-waste",
@@ -65,10 +67,8 @@ fn trigger() -> Trigger {
     let refaults = rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN);
     // Kernels before 5.9 do not count them: there, pages must move both ways at once.
     let out = swapped_out().bytes().at_least("swapped out", SWAPPED_IN);
-    let fast = all![
-        swapped_in().bytes().at_least("swapped in", SWAPPED_IN),
-        refaults.or_without(out),
-    ];
+    let fast =
+        all![swapped_in().bytes().at_least("swapped in", SWAPPED_IN), refaults.or_without(out),];
     Trigger::on_host(STALL, Predicate::Also(vec![fast, is_slow()]))
 }
 
@@ -76,9 +76,7 @@ fn trigger() -> Trigger {
 fn is_slow() -> Predicate {
     all![
         swapped_in().bytes().at_least("swapped in", SWAPPED_SLOWLY),
-        swapped_out()
-            .bytes()
-            .at_least("swapped out", SWAPPED_SLOWLY),
+        swapped_out().bytes().at_least("swapped out", SWAPPED_SLOWLY),
         gauge(TASKS_BLOCKED).at_least("blocked tasks", BLOCKED),
         available::upper_bound().at_most("available", NOTHING_LEFT),
     ]
@@ -93,7 +91,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = cx.lowest_in(MEM_AVAILABLE, stretch);
     if let Some(least) = room_left(cx, stretch) {
         return clear!(
-            "{rate_in} swapped in, but {least} stayed available: the host is not short of memory; a job ended, or a cgroup is at its own limit"
+            "{rate_in} swapped in, but {least} stayed available: the host is not short of memory; \
+             a job ended, or a cgroup is at its own limit"
         );
     }
     if let Some(cgroup) = in_a_cgroup(cx, incident) {
@@ -102,13 +101,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
-    let edge = if rate_in < SWAPPED_IN {
-        SWAPPED_SLOWLY
-    } else {
-        SWAPPED_IN
-    };
+    let edge = if rate_in < SWAPPED_IN { SWAPPED_SLOWLY } else { SWAPPED_IN };
     let title = format!(
-        "This host needs more memory than it has: pages are swapped out and needed again at once ({rate_in} swapped in for {}).{}",
+        "This host needs more memory than it has: pages are swapped out and needed again at once \
+         ({rate_in} swapped in for {}).{}",
         stretch.duration(),
         stalls.sentence()
     );
@@ -123,7 +119,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}"))
         .not("swap-cold-harmless", "the pages that were swapped out are swapped in again")
         .fix(Fix::cap(cx, worst, "Stop what grew last, or cap its cgroup."))
-        .fix(Fix::say("Use fewer workers or smaller pools, or add RAM. More swap would not help, and swapoff would end in OOM kills."))
+        .fix(Fix::say(
+            "Use fewer workers or smaller pools, or add RAM. More swap would not help, and swapoff \
+             would end in OOM kills.",
+        ))
         .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
@@ -165,10 +164,7 @@ mod tests {
 
     /// `n` seconds in which `swapped` pages go out and `back` come in each second.
     fn moving(seconds: u64, back: u64, out: u64) -> Case {
-        Case::over(seconds)
-            .counter(PSWPIN, back)
-            .counter(PSWPOUT, out)
-            .counter(REFAULT_ANON, back)
+        Case::over(seconds).counter(PSWPIN, back).counter(PSWPOUT, out).counter(REFAULT_ANON, back)
     }
 
     #[test]
@@ -223,9 +219,8 @@ mod tests {
 
     #[test]
     fn compressed_swap_without_stalls_is_a_warning() {
-        let case = moving(30, 2500, 2500)
-            .counter(PSI_MEMORY_SOME, 20_000)
-            .counter(PSI_MEMORY_FULL, 1_000);
+        let case =
+            moving(30, 2500, 2500).counter(PSI_MEMORY_SOME, 20_000).counter(PSI_MEMORY_FULL, 1_000);
         assert_eq!(found(RULE, &case).severity, Severity::Warning);
     }
 
@@ -281,14 +276,8 @@ mod tests {
 
     #[test]
     fn kernels_before_5_9_need_traffic_both_ways() {
-        found(
-            RULE,
-            &Case::over(30).counter(PSWPIN, 2500).counter(PSWPOUT, 2500),
-        );
-        clear(
-            RULE,
-            &Case::over(30).counter(PSWPIN, 2500).counter(PSWPOUT, 0),
-        );
+        found(RULE, &Case::over(30).counter(PSWPIN, 2500).counter(PSWPOUT, 2500));
+        clear(RULE, &Case::over(30).counter(PSWPIN, 2500).counter(PSWPOUT, 0));
     }
 
     #[test]

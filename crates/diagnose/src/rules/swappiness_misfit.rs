@@ -88,11 +88,7 @@ fn cold() -> Reading<Bytes> {
         let generations = cx.facts.number(MGLRU).is_some_and(|mask| mask & 1 == 1);
         let all = gauge(MEM_ANON).plus([gauge(MEM_SHMEM)]);
         let half = all.times(COLD_OF_GENERATIONS);
-        let cold = if generations {
-            half
-        } else {
-            gauge(MEM_INACTIVE_ANON).or(half)
-        };
+        let cold = if generations { half } else { gauge(MEM_INACTIVE_ANON).or(half) };
         let cold: Numbers = cold.track(cx)?.cast();
         Ok(cold)
     })
@@ -131,19 +127,48 @@ fn too_low(
     let cold = cx.mean_in(stretch, MEM_INACTIVE_ANON, &cold().track(cx)?)?;
     let ram = cx.ram()?;
     let title = format!(
-        "Files are read again and again ({refaulted}) while {cold} of cold memory stays in RAM and {left} of swap is free: vm.swappiness is {swappiness}."
+        "Files are read again and again ({refaulted}) while {cold} of cold memory stays in RAM and \
+         {left} of swap is free: vm.swappiness is {swappiness}."
     );
     Ok(RULE
         .found(severity, title)
         .graph("file refaults", &refaults)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows_from(REFAULT_FILE, refaulted, READ_AGAIN, None, format!("{refaulted} of files read again after eviction (refaults)"))
-        .shows_from(MEM_INACTIVE_ANON, cold, ram.share(COLD), None, format!("about {cold} of anonymous memory is cold"))
-        .shows_from(SWAP_FREE, left, total.share(SWAP_FREE_SHARE), None, format!("{left} of swap is free"))
+        .shows_from(
+            REFAULT_FILE,
+            refaulted,
+            READ_AGAIN,
+            None,
+            format!("{refaulted} of files read again after eviction (refaults)"),
+        )
+        .shows_from(
+            MEM_INACTIVE_ANON,
+            cold,
+            ram.share(COLD),
+            None,
+            format!("about {cold} of anonymous memory is cold"),
+        )
+        .shows_from(
+            SWAP_FREE,
+            left,
+            total.share(SWAP_FREE_SHARE),
+            None,
+            format!("{left} of swap is free"),
+        )
         .not("no-swap-risk", format!("{left} of swap is free"))
-        .cause("At this setting the kernel evicts file pages to the end before it swaps out cold anonymous memory.")
-        .fix(Fix::tunable(cx, format!("Let the kernel swap out cold memory (vm.swappiness was {swappiness})."), SWAPPINESS, 60))
-        .verify("memtide check --for 1m under the same load: fewer file refaults and little swap-in"))
+        .cause(
+            "At this setting the kernel evicts file pages to the end before it swaps out cold \
+             anonymous memory.",
+        )
+        .fix(Fix::tunable(
+            cx,
+            format!("Let the kernel swap out cold memory (vm.swappiness was {swappiness})."),
+            SWAPPINESS,
+            60,
+        ))
+        .verify(
+            "memtide check --for 1m under the same load: fewer file refaults and little swap-in",
+        ))
 }
 
 fn too_high(
@@ -157,18 +182,45 @@ fn too_high(
     let cache = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
     let much = cx.ram()?.share(MUCH_CACHE);
     let title = format!(
-        "Program data is swapped out and needed again ({refaulted}) while {cache} of page cache is hardly used: vm.swappiness is {swappiness}."
+        "Program data is swapped out and needed again ({refaulted}) while {cache} of page cache is \
+         hardly used: vm.swappiness is {swappiness}."
     );
     Ok(RULE
         .found(severity, title)
         .graph("anonymous refaults", &anon)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows_from(REFAULT_ANON, refaulted, SWAPPED_AGAIN, None, format!("{refaulted} of anonymous refaults (evicted and needed again)"))
-        .shows_from(PAGE_CACHE, cache, much, None, format!("{cache} of page cache with hardly any refaults"))
+        .shows_from(
+            REFAULT_ANON,
+            refaulted,
+            SWAPPED_AGAIN,
+            None,
+            format!("{refaulted} of anonymous refaults (evicted and needed again)"),
+        )
+        .shows_from(
+            PAGE_CACHE,
+            cache,
+            much,
+            None,
+            format!("{cache} of page cache with hardly any refaults"),
+        )
         .not("swap-thrash", format!("{cache} of page cache could be evicted instead"))
-        .cause("Much reading or writing fills the cache with pages that are used once, and at this setting the kernel swaps program data out for them.")
-        .fix(Fix::tunable(cx, format!("Keep program data in RAM (vm.swappiness was {swappiness}; values of 100 and more suit zram only)."), SWAPPINESS, 30))
-        .fix(Fix::say("Or limit the job that fills the cache: systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit file."))
+        .cause(
+            "Much reading or writing fills the cache with pages that are used once, and at this \
+             setting the kernel swaps program data out for them.",
+        )
+        .fix(Fix::tunable(
+            cx,
+            format!(
+                "Keep program data in RAM (vm.swappiness was {swappiness}; values of 100 and more \
+                 suit zram only)."
+            ),
+            SWAPPINESS,
+            30,
+        ))
+        .fix(Fix::say(
+            "Or limit the job that fills the cache: systemd-run --scope -p MemoryHigh=512M \
+             COMMAND, or MemoryHigh=512M in its unit file.",
+        ))
         .verify("memtide check --for 1m under the same load: below 10 pages/s swapped in"))
 }
 
@@ -238,14 +290,8 @@ mod tests {
     #[test]
     fn clear_without_free_swap_or_cold_memory() {
         clear(RULE, &host("0", 10_000, 0).gauge(SWAP_TOTAL, Bytes::ZERO));
-        clear(
-            RULE,
-            &host("0", 10_000, 0).gauge(SWAP_FREE, Bytes::from_mib(50)),
-        );
-        clear(
-            RULE,
-            &host("0", 10_000, 0).gauge(MEM_INACTIVE_ANON, Bytes::from_mib(50)),
-        );
+        clear(RULE, &host("0", 10_000, 0).gauge(SWAP_FREE, Bytes::from_mib(50)));
+        clear(RULE, &host("0", 10_000, 0).gauge(MEM_INACTIVE_ANON, Bytes::from_mib(50)));
     }
 
     #[test]
@@ -259,10 +305,7 @@ mod tests {
 
     #[test]
     fn not_evaluated_when_the_setting_is_unknown() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(60)).names,
-            ["vm.swappiness"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(60)).names, ["vm.swappiness"]);
     }
 
     #[test]

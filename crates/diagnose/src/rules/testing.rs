@@ -164,8 +164,7 @@ impl Case {
     ) -> Self {
         for (i, sample) in self.samples.iter_mut().enumerate() {
             let row = sample.table_mut(entity).entry(key);
-            row.row
-                .set(signal, U::from_raw(1000 + per_second * i as u64));
+            row.row.set(signal, U::from_raw(1000 + per_second * i as u64));
         }
         self
     }
@@ -352,11 +351,7 @@ pub(crate) fn found(rule: Rule, case: &Case) -> Finding {
         Ok(Outcome::Found(finding)) => {
             assert!(finding.title.ends_with('.'), "{}", finding.title);
             assert!(!finding.evidence.is_empty(), "{} shows nothing", rule.id);
-            assert!(
-                finding.confidence.value > 0.0,
-                "{} says not how sure",
-                rule.id
-            );
+            assert!(finding.confidence.value > 0.0, "{} says not how sure", rule.id);
             *finding
         }
         other => panic!("{} should fire: {other:?}", rule.id),

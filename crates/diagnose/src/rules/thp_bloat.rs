@@ -33,8 +33,10 @@ declare_rule! {
     pub(crate) RULE = {
         id: "thp-bloat", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "With transparent huge pages on always, touching one byte of a fresh region brings a whole huge page into memory.",
-        verify: "restart the program and compare: if memory was wasted, its RSS at the same load is clearly lower",
+        cause: "With transparent huge pages on always, touching one byte of a fresh region brings \
+                a whole huge page into memory.",
+        verify: "restart the program and compare: if memory was wasted, its RSS at the same load \
+                 is clearly lower",
         explained_by: &[Explains::Surely(THP_ENABLED), Explains::Maybe(THP_MAX_PTES_NONE)],
     }
 }
@@ -50,10 +52,7 @@ fn trigger() -> Trigger {
         LEVEL,
         all![
             huge().at_least("anonymous memory in huge pages", ram().share(OF_RAM)),
-            huge().at_least(
-                "anonymous memory in huge pages",
-                gauge(MEM_ANON).share(OF_ANON)
-            ),
+            huge().at_least("anonymous memory in huge pages", gauge(MEM_ANON).share(OF_ANON)),
         ],
     )
 }
@@ -98,28 +97,36 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(MEM_ANON_HUGE, most, ram.share(OF_RAM), cx.time(index), text)
         .and(|finding| show_faults(finding, cx, stretch, faulted))
         .with(split, |finding, pages| {
-            let text = format!("the kernel split {pages} huge pages because they were mostly empty");
+            let text =
+                format!("the kernel split {pages} huge pages because they were mostly empty");
             let finding = finding.shows(THP_UNDERUSED_SPLIT, pages, None, text);
             stalls.shown_in(finding).counts_as("huge pages split as nearly empty")
         })
         .with(filled, |finding, none| {
-            let text = format!("khugepaged adds up to {none} untouched pages to complete a huge page");
+            let text =
+                format!("khugepaged adds up to {none} untouched pages to complete a huge page");
             finding.shows_fact(THP_MAX_PTES_NONE, none, text)
         })
         .not("hugetlb-unused", "these pages come from ordinary memory and are not reserved")
         .fix(Fix::file(
-            "Give huge pages only to programs that request them. If the kernel command line sets the mode: transparent_hugepage=madvise.",
+            "Give huge pages only to programs that request them. If the kernel command line sets \
+             the mode: transparent_hugepage=madvise.",
             "/sys/kernel/mm/transparent_hugepage/enabled",
             "madvise",
             mode,
         ))
         .fix(Fix::file(
-            "Or keep them, but stop khugepaged from adding untouched pages (the kernel's default is 511).",
+            "Or keep them, but stop khugepaged from adding untouched pages (the kernel's default \
+             is 511).",
             "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
             64,
             filled,
         ))
-        .affects(processes::holding(cx, |process| Some(cx.timeline.gauge_of(process, PROC_ANON_HUGE)?.max()?.0), "in huge pages"))
+        .affects(processes::holding(
+            cx,
+            |process| Some(cx.timeline.gauge_of(process, PROC_ANON_HUGE)?.max()?.0),
+            "in huge pages",
+        ))
         .sure_by_kinds(cx, open)
         .into())
 }
@@ -176,9 +183,7 @@ mod tests {
     fn dense_huge_pages_are_only_possible_bloat() {
         let finding = found(
             RULE,
-            &dense(600, 610)
-                .counter(THP_FAULT_ALLOC, 15)
-                .counter(PSI_MEMORY_SOME, 300_000),
+            &dense(600, 610).counter(THP_FAULT_ALLOC, 15).counter(PSI_MEMORY_SOME, 300_000),
         );
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "possible");
@@ -186,11 +191,7 @@ mod tests {
 
     #[test]
     fn split_huge_pages_confirm_it_and_stalls_make_it_a_warning() {
-        let case = || {
-            dense(600, 610)
-                .counter(THP_FAULT_ALLOC, 15)
-                .counter(THP_UNDERUSED_SPLIT, 3)
-        };
+        let case = || dense(600, 610).counter(THP_FAULT_ALLOC, 15).counter(THP_UNDERUSED_SPLIT, 3);
         assert_eq!(found(RULE, &case()).severity, Severity::Info);
         assert_eq!(found(RULE, &case()).confidence.word(), "probable");
         let short = case().counter(PSI_MEMORY_SOME, 300_000);
@@ -230,10 +231,7 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_thp_counters() {
-        assert_eq!(
-            not_evaluated(RULE, &dense(600, 610)).names,
-            ["vm.thp_fault_alloc"]
-        );
+        assert_eq!(not_evaluated(RULE, &dense(600, 610)).names, ["vm.thp_fault_alloc"]);
         assert_eq!(not_evaluated(RULE, &Case::once()).names, ["mem.anon_thp"]);
     }
 }

@@ -30,7 +30,8 @@ declare_rule! {
         id: "tier-thrash", since: "0.1.0", class: Shortage,
         trigger: trigger, waits: Memory, story: story,
         cause: "Programs use more memory at a time than the fast tier has.",
-        verify: "grep -E 'pgdemote|pgpromote_success' /proc/vmstat, twice: less than 10 MiB/s each way",
+        verify: "grep -E 'pgdemote|pgpromote_success' /proc/vmstat, twice: less than 10 MiB/s each \
+                 way",
         explained_by: &[Explains::Maybe(NUMA_BALANCING)],
     }
 }
@@ -54,9 +55,7 @@ fn trigger() -> Trigger {
 }
 
 fn demoted() -> Reading<PerSecond<Pages>> {
-    rate(PGDEMOTE_KSWAPD)
-        .plus([rate(PGDEMOTE_DIRECT)])
-        .named("demoted")
+    rate(PGDEMOTE_KSWAPD).plus([rate(PGDEMOTE_DIRECT)]).named("demoted")
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -69,7 +68,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     let least = MOVED.to_bytes(page);
     let title = format!(
-        "Pages in use are moved to slow memory and back: {down_rate} demoted and {up_rate} promoted for {}.{}",
+        "Pages in use are moved to slow memory and back: {down_rate} demoted and {up_rate} \
+         promoted for {}.{}",
         stretch.duration(),
         stalls.sentence()
     );
@@ -81,8 +81,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("pages that move both ways")
         .shows_stalls(&stalls)
         .not("numa-balancing-overhead", "pages are moved, not only sampled")
-        .fix(Fix::say("Find the programs with memory on both tiers, and give those that matter the fast one: AllowedMemoryNodes= in the unit file, or numactl --membind.").inspect("numastat -mc\ngrep -H . /sys/devices/virtual/memory_tiering/*/nodelist /sys/kernel/mm/numa/demotion_enabled"))
-        .fix(Fix::say("Or use less fast memory at a time. Slower promotion helps if the load moves on by itself: note the old value of kernel.numa_balancing_promote_rate_limit_MBps before changing it.").inspect("sysctl kernel.numa_balancing_promote_rate_limit_MBps"))
+        .fix(Fix::say("Find the programs with memory on both tiers, and give those that matter the \
+                       fast one: AllowedMemoryNodes= in the unit file, or numactl --membind.").inspect("numastat -mc\ngrep -H . /sys/devices/virtual/memory_tiering/*/nodelist /sys/kernel/mm/numa/demotion_enabled"))
+        .fix(Fix::say("Or use less fast memory at a time. Slower promotion helps if the load moves \
+                       on by itself: note the old value of \
+                       kernel.numa_balancing_promote_rate_limit_MBps before changing it.").inspect("sysctl kernel.numa_balancing_promote_rate_limit_MBps"))
         .affects(processes::largest(cx, stretch.last, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
@@ -95,9 +98,7 @@ mod tests {
     use timeline::signals::PSI_MEMORY_SOME;
 
     fn moving(down: u64, up: u64) -> Case {
-        Case::over(30)
-            .counter(PGDEMOTE_KSWAPD, down)
-            .counter(PGPROMOTE_SUCCESS, up)
+        Case::over(30).counter(PGDEMOTE_KSWAPD, down).counter(PGPROMOTE_SUCCESS, up)
     }
 
     #[test]
@@ -105,19 +106,12 @@ mod tests {
         let finding = found(RULE, &moving(12_800, 12_000));
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "probable");
-        assert!(
-            finding.title.contains("50 MiB/s demoted"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("50 MiB/s demoted"), "{}", finding.title);
     }
 
     #[test]
     fn a_warning_while_tasks_wait_for_memory() {
-        let finding = found(
-            RULE,
-            &moving(12_800, 12_000).counter(PSI_MEMORY_SOME, 200_000),
-        );
+        let finding = found(RULE, &moving(12_800, 12_000).counter(PSI_MEMORY_SOME, 200_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
     }
@@ -147,9 +141,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_on_kernels_without_tiers() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["vm.pgdemote_kswapd"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["vm.pgdemote_kswapd"]);
     }
 }

@@ -44,7 +44,9 @@ declare_rule! {
     pub(crate) RULE = {
         id: "unaccounted-memory", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Pages taken directly from the page allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, the ZFS ARC, data in pipes, rings of io_uring.",
+        cause: "Pages taken directly from the page allocator are in no line of /proc/meminfo: \
+                network rings, GPU and DMA buffers, a balloon, the ZFS ARC, data in pipes, rings \
+                of io_uring.",
         verify: "memtide where: unaccounted falls below 5 %",
         brings_about: WANT_AND_THRASH,
     }
@@ -101,9 +103,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let last = match last(cx) {
         Ok(last) => last,
         Err(missing) => {
-            return unshown(cx)
-                .map(|at| vec![Occurrence::on_host(at, at)])
-                .ok_or(missing);
+            return unshown(cx).map(|at| vec![Occurrence::on_host(at, at)]).ok_or(missing);
         }
     };
     let large = large(cx, &last)?;
@@ -126,10 +126,8 @@ fn unshown(cx: &Evidence<'_>) -> Option<usize> {
 /// RAM less the largest counters; `None` without one of them.
 fn unshown_at(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
     let parts = [MEM_FREE, MEM_ANON, MEM_CACHED, MEM_BUFFERS];
-    let shown: Bytes = parts
-        .into_iter()
-        .map(|part| cx.timeline.at(part, index))
-        .sum::<Option<Bytes>>()?;
+    let shown: Bytes =
+        parts.into_iter().map(|part| cx.timeline.at(part, index)).sum::<Option<Bytes>>()?;
     let pool = cx.timeline.at(MEM_HUGETLB, index).unwrap_or_default();
     Some(cx.ram().ok()?.saturating_sub(shown + pool))
 }
@@ -142,17 +140,27 @@ fn of_lines_not_shown(cx: &Evidence<'_>, index: usize) -> Result<Outcome, Missin
     };
     let of_ram = cx.of_ram(rest)?;
     let title = format!(
-        "{rest} of RAM ({of_ram}) is in none of the lines shown; Slab and the lines after it in /proc/meminfo are missing."
+        "{rest} of RAM ({of_ram}) is in none of the lines shown; Slab and the lines after it in \
+         /proc/meminfo are missing."
     );
     let text = format!("{rest} of MemTotal ({ram}) is neither free, nor anonymous, nor page cache");
     Ok(RULE
         .found(Severity::Info, title)
         .shows_from(MEM_UNACCOUNTED, rest, ram.share(UNSHOWN_SHARE_LARGE), None, text)
-        .cause("Slab, page tables, huge pages, or memory in no counter at all: the lines that would tell are not shown.")
-        .fix(Fix::say("Give memtide the whole file; as root also the slab caches.").inspect("cat /proc/meminfo\nslabtop -o | head -n 20"))
+        .cause(
+            "Slab, page tables, huge pages, or memory in no counter at all: the lines that would \
+             tell are not shown.",
+        )
+        .fix(
+            Fix::say("Give memtide the whole file; as root also the slab caches.")
+                .inspect("cat /proc/meminfo\nslabtop -o | head -n 20"),
+        )
         .sure(Confidence {
             value: 0.5,
-            why: "rests on the lines shown; Slab, SUnreclaim, PageTables and HugePages_Total would tell what it is".to_owned(),
+            why:
+                "rests on the lines shown; Slab, SUnreclaim, PageTables and HugePages_Total would \
+                 tell what it is"
+                    .to_owned(),
         })
         .into())
 }
@@ -177,15 +185,9 @@ fn accounting_at(cx: &Evidence<'_>, index: usize) -> Option<Accounting> {
 
 /// The threshold for a source with these terms.
 fn large(cx: &Evidence<'_>, terms: &Accounting) -> Result<Bytes, Missing> {
-    let share = if terms.missing.is_empty() {
-        UNACCOUNTED_SHARE_LARGE
-    } else {
-        LARGE_INCOMPLETE
-    };
+    let share = if terms.missing.is_empty() { UNACCOUNTED_SHARE_LARGE } else { LARGE_INCOMPLETE };
     let ram = cx.ram()?;
-    Ok(ram
-        .share(share)
-        .max(AT_LEAST.min(ram.share(AT_LEAST_OF_BOARD))))
+    Ok(ram.share(share).max(AT_LEAST.min(ram.share(AT_LEAST_OF_BOARD))))
 }
 
 /// Unaccounted memory at each sample: the median of a few samples, because the files of one sample are not all read at
@@ -201,11 +203,8 @@ fn unaccounted(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
     let raw: Vec<Option<f64>> = (0..len).map(at).collect();
     let median = |index: usize| {
         let around = AROUND.min(index).min(len - 1 - index);
-        let mut values: Vec<f64> = raw[index - around..=index + around]
-            .iter()
-            .flatten()
-            .copied()
-            .collect();
+        let mut values: Vec<f64> =
+            raw[index - around..=index + around].iter().flatten().copied().collect();
         values.sort_by(f64::total_cmp);
         raw[index].and(values.get(values.len() / 2).copied())
     };
@@ -235,18 +234,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("the ARC of ZFS has {arc} of it, and shrinks when programs want memory");
     }
     let of_ram = cx.of_ram(level)?;
-    let least = available::available(cx)
-        .ok()
-        .and_then(|(track, _)| track.min_in(stretch));
+    let least = available::available(cx).ok().and_then(|(track, _)| track.min_in(stretch));
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));
     let severity = Severity::warning_if(growth.is_some() || of_ram >= TOO_LARGE || little);
     let buffers =
         sockets::buffers(cx, at).filter(|buffers| *buffers >= level.share(SOCKETS_SHARE_MIN));
     let title = title(growth.as_ref(), level, of_ram, buffers);
-    let text = format!(
-        "{level} of MemTotal ({ram}) is in none of {} terms",
-        terms.terms.len()
-    );
+    let text = format!("{level} of MemTotal ({ram}) is in none of {} terms", terms.terms.len());
     let incomplete = !terms.missing.is_empty();
     let lacks_lists = terms.missing.contains(&ZONE_PCP.def().name);
     let open = open(&terms, stretch);
@@ -261,22 +255,32 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text).counts_as("a climb")
         })
         .counts_once_if(incomplete)
-        .when(lacks_lists, |finding| finding.not("per-CPU lists", "this source does not have them; they take a few percent at most"))
+        .when(lacks_lists, |finding| finding.not("per-CPU lists", "this source does not have them; \
+                                                            they take a few percent at most"))
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source has them")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .with(buffers, |finding, buffers| {
-            let text = format!("TCP and UDP sockets have {buffers} of data that was not read or not acknowledged");
+            let text = format!("TCP and UDP sockets have {buffers} of data that was not read or \
+                                not acknowledged");
             finding
-                .cause("Sockets hold data that their program does not read or their peer does not acknowledge; pages of it are in no line of /proc/meminfo.")
+                .cause("Sockets hold data that their program does not read or their peer does not \
+                        acknowledge; pages of it are in no line of /proc/meminfo.")
                 .shows_from(TCP_MEM, buffers, level.share(SOCKETS_SHARE_MIN), cx.time(at), text)
-                .fix(Fix::say("Find the program that does not read, or reads too slowly: memtide where names the processes of sockets.").inspect("memtide where\nss -tmp"))
+                .fix(Fix::say("Find the program that does not read, or reads too slowly: memtide \
+                               where names the processes of sockets.").inspect("memtide where\nss -tmp"))
         })
         .when(buffers.is_none(), |finding| {
-            finding.fix(Fix::say("On the host, memtide where names the processes of pipes, Unix sockets, rings and buffers of GPUs, as root of all users; where the kernel has /proc/allocinfo, also the drivers' functions.").inspect("memtide where"))
+            finding.fix(Fix::say("On the host, memtide where names the processes of pipes, Unix \
+                                  sockets, rings and buffers of GPUs, as root of all users; where \
+                                  the kernel has /proc/allocinfo, also the drivers' \
+                                  functions.").inspect("memtide where"))
         })
-        .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
+        .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the \
+                       hypervisor's balloon.")
             .inspect("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
-        .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave it on."))
+        .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command \
+                       line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave \
+                       it on."))
         .sure_by_kinds(cx, &open)
         .into())
 }
@@ -379,11 +383,7 @@ mod tests {
     fn a_constant_level_is_informational() {
         let finding = found(RULE, &host(30, &[13]));
         assert_eq!(finding.severity, Severity::Info);
-        assert!(
-            finding.title.starts_with("3 GiB of RAM (9.4 %)"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.starts_with("3 GiB of RAM (9.4 %)"), "{}", finding.title);
     }
 
     #[test]
@@ -400,22 +400,10 @@ mod tests {
     fn buffers_of_sockets_are_named_where_they_are_most_of_it() {
         let with = |mib: u64| host(30, &[13]).gauge(TCP_MEM, Pages::new(mib * 256));
         let finding = found(RULE, &with(2_500));
-        assert!(
-            finding.title.contains("buffers of sockets (2.4 GiB)"),
-            "{}",
-            finding.title
-        );
-        assert!(
-            finding.cause.contains("Sockets hold data"),
-            "{}",
-            finding.cause
-        );
+        assert!(finding.title.contains("buffers of sockets (2.4 GiB)"), "{}", finding.title);
+        assert!(finding.cause.contains("Sockets hold data"), "{}", finding.cause);
         let finding = found(RULE, &with(500));
-        assert!(
-            finding.title.contains("a driver, a hypervisor"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("a driver, a hypervisor"), "{}", finding.title);
     }
 
     #[test]
@@ -445,11 +433,9 @@ mod tests {
     fn clear_on_a_small_host() {
         let with_cache = |mib| {
             let sizes = [(MEM_TOTAL, 700), (MEM_ANON, 300), (MEM_CACHED, mib)];
-            sizes
-                .into_iter()
-                .fold(host(30, &[0]), |case, (signal, mib)| {
-                    case.gauge(signal, Bytes::from_mib(mib))
-                })
+            sizes.into_iter().fold(host(30, &[0]), |case, (signal, mib)| {
+                case.gauge(signal, Bytes::from_mib(mib))
+            })
         };
         clear(RULE, &with_cache(300));
         // Half of a small board is no small matter.

@@ -34,7 +34,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "unexplained-stall", since: "0.1.0", class: Unexplained,
         trigger: trigger, waits: Memory, story: story,
-        cause: "Unknown: reclaim and refaults were low or not measured, and cgroups were not read or not at a limit.",
+        cause: "Unknown: reclaim and refaults were low or not measured, and cgroups were not read \
+                or not at a limit.",
         verify: "the next such stall has a cause in memtide check",
     }
 }
@@ -67,26 +68,20 @@ fn trigger() -> Trigger {
 /// The finding where one sample is all there is.
 fn of_one_sample(cx: &Evidence<'_>, average: PressureAverage) -> Outcome {
     let full = average.full.unwrap_or_default();
-    let title = format!(
-        "{}, and nothing in this source explains why.",
-        average.clause("")
-    );
+    let title = format!("{}, and nothing in this source explains why.", average.clause(""));
     let waited = Waited::averaged(average);
-    RULE.found(
-        Severity::warning_if(full >= PressureWindow::STANDSTILL),
-        title,
-    )
-    .shows_from(
-        PSI_MEMORY_SOME,
-        average.some,
-        NOTICED,
-        None,
-        format!("memory stalls: {}", waited.shares()),
-    )
-    .counts_as("memory stalls")
-    .fix(find_the_cgroup())
-    .sure_by_kinds(cx, "a recording of the host would settle it")
-    .into()
+    RULE.found(Severity::warning_if(full >= PressureWindow::STANDSTILL), title)
+        .shows_from(
+            PSI_MEMORY_SOME,
+            average.some,
+            NOTICED,
+            None,
+            format!("memory stalls: {}", waited.shares()),
+        )
+        .counts_as("memory stalls")
+        .fix(find_the_cgroup())
+        .sure_by_kinds(cx, "a recording of the host would settle it")
+        .into()
 }
 
 fn find_the_cgroup() -> Fix {
@@ -107,12 +102,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     if let Some(cpu) = of_kernel_threads(cx, stretch) {
         return clear!(
-            "only kernel threads reclaimed, and they waited for a CPU (CPU stalls {cpu} of the time): PSI counts that as waiting for memory"
+            "only kernel threads reclaimed, and they waited for a CPU (CPU stalls {cpu} of the \
+             time): PSI counts that as waiting for memory"
         );
     }
     if let Some((restored, left)) = restored(cx, stretch) {
         return clear!(
-            "evicted files in use were read again ({restored}) with {left} available: the aftermath of a backup or a build, no shortage"
+            "evicted files in use were read again ({restored}) with {left} available: the \
+             aftermath of a backup or a build, no shortage"
         );
     }
     let stalled = cx.stall(PSI_MEMORY_SOME)?;
@@ -137,14 +134,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("memory stalls", &stalled)
         .shows_from(PSI_MEMORY_SOME, some, NOTICED, None, text)
         .counts_as("memory stalls")
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
-            format!("at least {least} available")
-        })
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available"))
         .fix(find_the_cgroup())
-        .sure_by_kinds(
-            cx,
-            "the memory.pressure files of the cgroups would settle it",
-        )
+        .sure_by_kinds(cx, "the memory.pressure files of the cgroups would settle it")
         .into())
 }
 
@@ -227,10 +219,7 @@ mod tests {
             timeline.push(sample).unwrap();
         }
         let diagnosis = crate::diagnose(&timeline, &Facts::default());
-        let missing = diagnosis
-            .not_evaluated
-            .iter()
-            .find(|(id, _)| *id == RULE.id);
+        let missing = diagnosis.not_evaluated.iter().find(|(id, _)| *id == RULE.id);
         assert!(matches!(
             missing.map(|(_, missing)| &missing.need),
             Some(Need::MoreSamples { .. })

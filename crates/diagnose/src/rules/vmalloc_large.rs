@@ -31,7 +31,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "vmalloc-large", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "A part of the kernel allocated large buffers: BPF maps, tables of a firewall, a driver, a file system.",
+        cause: "A part of the kernel allocated large buffers: BPF maps, tables of a firewall, a \
+                driver, a file system.",
         verify: "grep VmallocUsed /proc/meminfo: below 5 % of RAM, and level over a day",
         brings_about: WANT_AND_THRASH,
     }
@@ -82,36 +83,50 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let rise = Rise::seen(&track, Rise::at_least(cx, CLIMB))
         .filter(|rise| rise.climbs)
         .max_by_key(Rise::by);
-    let is_leak = rise
-        .as_ref()
-        .is_some_and(|rise| rise.stretch.duration() >= LONG);
+    let is_leak = rise.as_ref().is_some_and(|rise| rise.stretch.duration() >= LONG);
     let little = little_left(cx, stretch).is_some();
     let too_large = cx.of_ram(most).is_ok_and(|share| share >= TOO_LARGE);
     let grew = rise.as_ref().map_or_else(String::new, |rise| {
-        format!(
-            ", {} more than {} before",
-            rise.by(),
-            rise.stretch.elapsed()
-        )
+        format!(", {} more than {} before", rise.by(), rise.stretch.elapsed())
     });
     let title = format!(
-        "The kernel holds {most}{} behind vmalloc{grew}: a driver, a file system, BPF or a firewall.",
+        "The kernel holds {most}{} behind vmalloc{grew}: a driver, a file system, BPF or a \
+         firewall.",
         cx.remark_of_ram(most)
     );
     Ok(RULE
         .found(Severity::warning_if(is_leak || little || too_large), title)
         .graph("memory behind vmalloc", &track)
-        .shows_from(Computed(MEM_VMALLOC_USED), most, least, cx.time(index), format!("VmallocUsed without kernel stacks is {most}"))
+        .shows_from(
+            Computed(MEM_VMALLOC_USED),
+            most,
+            least,
+            cx.time(index),
+            format!("VmallocUsed without kernel stacks is {most}"),
+        )
         .counts_as("the level")
         .with(rise, |finding, rise| {
             let text = format!("it rose from {} to {}", rise.from, rise.to);
-            finding.shows(MEM_VMALLOC_USED, rise.by(), Some(rise.stretch.to), text).counts_if(is_leak, "a climb")
+            finding
+                .shows(MEM_VMALLOC_USED, rise.by(), Some(rise.stretch.to), text)
+                .counts_if(is_leak, "a climb")
         })
         .shows_available(cx, stretch)
-        .with(cx.level(MEM_KERNEL_STACK, index), |finding, stacks| finding.not("kernel-stacks-large", format!("kernel stacks ({stacks}) are taken off")))
-        .fix(Fix::say("Find the owner: the largest areas, with the function that allocated each (root).")
-            .inspect("grep -o '[^ ]*+0x[^ ]* pages=[0-9]*' /proc/vmallocinfo | sort -t= -k2 -rn | head"))
-        .fix(Fix::say("Make it smaller (BPF maps, tables of the firewall), or unload or update the driver; a reboot frees what leaked."))
+        .with(cx.level(MEM_KERNEL_STACK, index), |finding, stacks| {
+            finding.not("kernel-stacks-large", format!("kernel stacks ({stacks}) are taken off"))
+        })
+        .fix(
+            Fix::say(
+                "Find the owner: the largest areas, with the function that allocated each (root).",
+            )
+            .inspect(
+                "grep -o '[^ ]*+0x[^ ]* pages=[0-9]*' /proc/vmallocinfo | sort -t= -k2 -rn | head",
+            ),
+        )
+        .fix(Fix::say(
+            "Make it smaller (BPF maps, tables of the firewall), or unload or update the driver; a \
+             reboot frees what leaked.",
+        ))
         .sure_by_kinds(cx, "/proc/vmallocinfo (root) would name the owner")
         .into())
 }
@@ -160,9 +175,8 @@ mod tests {
     fn clear_on_address_space_stacks_and_a_usual_level() {
         clear(RULE, &host(20, "3.10.0").gauge(MEM_VMALLOC_USED, MIB(4000)));
         clear(RULE, &host(20, "6.1.0").gauge(MEM_VMALLOC_USED, MIB(400)));
-        let stacks = host(20, "6.1.0")
-            .gauge(MEM_KERNEL_STACK, MIB(1200))
-            .gauge(MEM_VMALLOC_USED, MIB(1500));
+        let stacks =
+            host(20, "6.1.0").gauge(MEM_KERNEL_STACK, MIB(1200)).gauge(MEM_VMALLOC_USED, MIB(1500));
         clear(RULE, &stacks);
         // 600 MiB are little on a large host.
         let big = host(20, "6.1.0")
@@ -183,9 +197,6 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_vmalloc() {
-        assert_eq!(
-            not_evaluated(RULE, &host(20, "6.1.0")).names,
-            ["mem.vmalloc_used"]
-        );
+        assert_eq!(not_evaluated(RULE, &host(20, "6.1.0")).names, ["mem.vmalloc_used"]);
     }
 }

@@ -33,7 +33,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "watermark-boost", since: "0.1.0", class: Setting,
         trigger: trigger, waits: Memory, story: story,
-        cause: "Fragmentation raises the watermarks for a time (vm.watermark_boost_factor), and kswapd works until they are met.",
+        cause: "Fragmentation raises the watermarks for a time (vm.watermark_boost_factor), and \
+                kswapd works until they are met.",
         verify: "grep boost /proc/zoneinfo: 0, and kswapd idle while memory is free",
         brings_about: &["page-cache-thrash"],
         explained_by: &[Explains::Surely(WATERMARK_BOOST)],
@@ -77,20 +78,31 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let refaults = read_again.and_then(|rate| Some(rate.mean_in(stretch)?.to_bytes(page)));
     let stalls = PressureWindow::during(cx, stretch);
     let hurts = refaults.is_some_and(|refaults| refaults >= READ_AGAIN) && stalls.any();
-    let reclaims = dropped.map_or_else(
-        || format!("scans {scanned}"),
-        |dropped| format!("reclaims {dropped}"),
-    );
+    let reclaims =
+        dropped.map_or_else(|| format!("scans {scanned}"), |dropped| format!("reclaims {dropped}"));
     let title = format!(
-        "kswapd {reclaims} for {} although {free} is free in zone {name}: its watermarks are boosted by {most}.",
+        "kswapd {reclaims} for {} although {free} is free in zone {name}: its watermarks are \
+         boosted by {most}.",
         stretch.duration()
     );
     Ok(RULE
         .found(Severity::warning_if(hurts), title)
         .graph("boost of the zone", &boost)
-        .shows_from(ZONE_BOOST, most, Bytes::new(1), cx.time(at), format!("watermarks of {name} boosted by {most}"))
+        .shows_from(
+            ZONE_BOOST,
+            most,
+            Bytes::new(1),
+            cx.time(at),
+            format!("watermarks of {name} boosted by {most}"),
+        )
         .counts_as("the boost")
-        .shows_from(ZONE_FREE, free, high, None, format!("{free} free in {name}; without the boost kswapd stops at {high}"))
+        .shows_from(
+            ZONE_FREE,
+            free,
+            high,
+            None,
+            format!("{free} free in {name}; without the boost kswapd stops at {high}"),
+        )
         .shows_from(PGSCAN_KSWAPD, scanned, SCANNED, None, format!("kswapd scanned {scanned}"))
         .counts_as("kswapd's scanning")
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available"))
@@ -101,7 +113,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .when(stalls.any(), |finding| finding.shows_stalls(&stalls))
         .not("min-free-too-large", format!("without the boost the high watermark is {high}"))
-        .fix(Fix::tunable(cx, "Switch the boost off. If large allocations then fail (page allocation failure in the kernel log), go back.", WATERMARK_BOOST, 0))
+        .fix(Fix::tunable(
+            cx,
+            "Switch the boost off. If large allocations then fail (page allocation failure in the \
+             kernel log), go back.",
+            WATERMARK_BOOST,
+            0,
+        ))
         .affects([Affected::new("zone", name, format!("boosted by {most}, {free} free"))])
         .sure_by_kinds(cx, "")
         .into())
@@ -119,12 +137,7 @@ mod tests {
     fn boosted(boost: u64, free: u64, scanned: u64) -> Case {
         zone(Case::over(30), free)
             .gauge_of(Entity::Zone, ZONE, ZONE_BOOST, Pages::new(boost * 256))
-            .gauge_of(
-                Entity::Zone,
-                ZONE,
-                ZONE_HIGH,
-                Pages::new((40 + boost) * 256),
-            )
+            .gauge_of(Entity::Zone, ZONE, ZONE_HIGH, Pages::new((40 + boost) * 256))
             .counter(PGSCAN_KSWAPD, scanned)
             .counter(PGSTEAL_KSWAPD, scanned)
     }
@@ -141,11 +154,7 @@ mod tests {
         let finding = found(RULE, &boosted(60, 90, 5_000));
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("boosted by 60 MiB"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("boosted by 60 MiB"), "{}", finding.title);
     }
 
     #[test]
@@ -164,10 +173,7 @@ mod tests {
     #[test]
     fn clear_when_kswapd_would_work_without_the_boost() {
         clear(RULE, &boosted(60, 30, 5_000));
-        clear(
-            RULE,
-            &boosted(60, 90, 5_000).gauge(MEM_AVAILABLE, Bytes::from_mib(95)),
-        );
+        clear(RULE, &boosted(60, 90, 5_000).gauge(MEM_AVAILABLE, Bytes::from_mib(95)));
     }
 
     #[test]

@@ -50,30 +50,12 @@ const TRUE: Count = Count::new(1);
 
 /// Faults of a device, the most severe first.
 enum ZramFault {
-    Full {
-        used: Bytes,
-        limit: Bytes,
-    },
-    Failed {
-        writes: Count,
-        now: bool,
-    },
-    Poor {
-        used: Bytes,
-        stored: Bytes,
-        ratio: Ratio,
-    },
-    Uncompressed {
-        huge: Bytes,
-        stored: Bytes,
-    },
-    Large {
-        used: Bytes,
-        share: Ratio,
-    },
-    Behind {
-        disk: String,
-    },
+    Full { used: Bytes, limit: Bytes },
+    Failed { writes: Count, now: bool },
+    Poor { used: Bytes, stored: Bytes, ratio: Ratio },
+    Uncompressed { huge: Bytes, stored: Bytes },
+    Large { used: Bytes, share: Ratio },
+    Behind { disk: String },
 }
 
 fn trigger() -> Trigger {
@@ -108,19 +90,15 @@ fn is_behind(cx: &Evidence<'_>, device: &EntitySeries) -> Result<Numbers, Missin
     let rank = cx.gauge_of(area, SWAP_AREA_RANK)?;
     let mut behind: Numbers = cx.timeline.constant(Ratio::new(0.0));
     for disk in disks(cx) {
-        let (Ok(above), Ok(used)) = (
-            cx.gauge_of(disk, SWAP_AREA_RANK),
-            cx.gauge_of(disk, SWAP_AREA_USED),
-        ) else {
+        let (Ok(above), Ok(used)) =
+            (cx.gauge_of(disk, SWAP_AREA_RANK), cx.gauge_of(disk, SWAP_AREA_USED))
+        else {
             continue;
         };
         let (above, rank): (Numbers, Numbers) = (above.cast(), rank.clone().cast());
         let before = above
             .zip(&rank, |disk, zram| if disk > zram { 1.0 } else { 0.0 })
-            .zip(
-                &used.cast(),
-                |before, used| if used > 0.0 { before } else { 0.0 },
-            );
+            .zip(&used.cast(), |before, used| if used > 0.0 { before } else { 0.0 });
         behind = behind.zip(&before, f64::max);
     }
     Ok(behind)
@@ -145,10 +123,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some(fault) = fault(cx, device, stretch, is_stalled)? else {
         return clear!("{}", usage(cx, device, stretch));
     };
-    let fails = matches!(
-        fault,
-        ZramFault::Full { .. } | ZramFault::Failed { now: true, .. }
-    );
+    let fails = matches!(fault, ZramFault::Full { .. } | ZramFault::Failed { now: true, .. });
     let severity = Severity::warning_if(fails || is_stalled);
     let usage = usage(cx, device, stretch);
     Ok(described(&device.key, fault, severity)
@@ -224,11 +199,7 @@ fn poor_compression(
 ) -> Option<ZramFault> {
     let ratio = used.ratio_of(stored)?;
     if ratio >= POOR {
-        return Some(ZramFault::Poor {
-            used,
-            stored,
-            ratio,
-        });
+        return Some(ZramFault::Poor { used, stored, ratio });
     }
     let huge = cx.gauge_of(device, ZRAM_HUGE).ok()?;
     let huge = huge.to_bytes(cx.page_size().ok()?).at(at)?;
@@ -260,7 +231,9 @@ fn swap_order(name: &str) -> Fix {
     let number = name.strip_prefix("zram").unwrap_or_default();
     let is_device = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let what = format!(
-        "Fill zram before any disk: swap-priority = 100 below [{name}] in /etc/systemd/zram-generator.conf. Run swapoff only while available memory exceeds its contents."
+        "Fill zram before any disk: swap-priority = 100 below [{name}] in \
+         /etc/systemd/zram-generator.conf. Run swapoff only while available memory exceeds its \
+         contents."
     );
     if is_device {
         Fix::say(what).now(format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}"))
@@ -273,8 +246,13 @@ fn swap_order(name: &str) -> Fix {
 fn hardly_compresses(finding: Finding, name: &str) -> Finding {
     finding
         .cause("The data hardly compresses: it is encrypted, compressed or random already.")
-        .fix(Fix::say(format!("Try the strongest algorithm, zstd: compression-algorithm = zstd below [{name}] in /etc/systemd/zram-generator.conf; it takes effect when the device is set up again.")))
-        .fix(Fix::say("If that does not help, use a swap area on a disk or more RAM instead of zram."))
+        .fix(Fix::say(format!(
+            "Try the strongest algorithm, zstd: compression-algorithm = zstd below [{name}] in \
+             /etc/systemd/zram-generator.conf; it takes effect when the device is set up again."
+        )))
+        .fix(Fix::say(
+            "If that does not help, use a swap area on a disk or more RAM instead of zram.",
+        ))
         .verify(format!(
             "cat /sys/block/{name}/mm_stat: the third number stays below half of the first"
         ))
@@ -289,39 +267,70 @@ fn described(device: &str, fault: ZramFault, severity: Severity) -> Finding {
         ))
         .shows_from(ZRAM_USED, used, limit.share(AT_LIMIT), None, format!("{used} of RAM used"))
         .cause("The device's mem_limit is reached before its size.")
-        .fix(Fix::say(format!("Raise the limit if RAM is available (/sys/block/{name}/mem_limit, 0 is none; zram-resident-limit in /etc/systemd/zram-generator.conf), or add a swap area on a disk behind it.")))
-        .verify(format!(
-            "cat /sys/block/{name}/mm_stat: the third number stays below the fourth"
-        )),
+        .fix(Fix::say(format!(
+            "Raise the limit if RAM is available (/sys/block/{name}/mem_limit, 0 is none; \
+             zram-resident-limit in /etc/systemd/zram-generator.conf), or add a swap area on a \
+             disk behind it."
+        )))
+        .verify(format!("cat /sys/block/{name}/mm_stat: the third number stays below the fourth")),
         ZramFault::Failed { writes, .. } => found(format!(
             "Swapping to {device} failed {writes} times since boot: no RAM was left for its data."
         ))
         .shows(ZRAM_FAILED_WRITES, writes, None, format!("{writes} writes failed"))
         .cause("Compressed data needs RAM too, and none was left.")
-        .fix(Fix::say("Reduce demand or add RAM; a swap area on a disk behind zram takes the data that does not fit."))
+        .fix(Fix::say(
+            "Reduce demand or add RAM; a swap area on a disk behind zram takes the data that does \
+             not fit.",
+        ))
         .verify(format!(
             "cat /sys/block/{name}/io_stat: the second number, failed writes, does not rise"
         )),
-        ZramFault::Poor { used, stored, ratio } => hardly_compresses(found(format!(
-            "{device} saves little RAM: {stored} of swapped data takes {used} ({ratio})."
-        ))
-        .shows_from(ZRAM_USED, used, stored.share(POOR), None, format!("{used} of RAM for {stored} of data"))
-, name),
-        ZramFault::Uncompressed { huge, stored } => hardly_compresses(found(format!(
-            "{device} saves little RAM: {huge} of its {stored} is stored uncompressed."
-        ))
-        .shows_from(ZRAM_HUGE, huge, stored.share(UNCOMPRESSED), None, format!("{huge} is stored uncompressed"))
-, name),
-        ZramFault::Large { used, share } => found(format!(
-            "{device} takes {used} of RAM ({share}) while tasks stall for memory."
-        ))
-        .shows(ZRAM_USED, used, None, format!("{used} of RAM used"))
-        .shows_from(Computed(ZRAM_USED), share, MUCH_RAM, None, format!("that is {share} of RAM"))
-        .cause("zram stores its data in RAM that programs and page cache could use.")
-        .fix(Fix::say(format!("Use a smaller zram with a swap area on a disk behind it (zram-size = ram / 4 below [{name}] in /etc/systemd/zram-generator.conf), reduce demand, or add RAM.")))
-        .verify(format!(
-            "cat /sys/block/{name}/mm_stat: the third number stays below {MUCH_RAM} of RAM"
-        )),
+        ZramFault::Poor { used, stored, ratio } => hardly_compresses(
+            found(format!(
+                "{device} saves little RAM: {stored} of swapped data takes {used} ({ratio})."
+            ))
+            .shows_from(
+                ZRAM_USED,
+                used,
+                stored.share(POOR),
+                None,
+                format!("{used} of RAM for {stored} of data"),
+            ),
+            name,
+        ),
+        ZramFault::Uncompressed { huge, stored } => hardly_compresses(
+            found(format!(
+                "{device} saves little RAM: {huge} of its {stored} is stored uncompressed."
+            ))
+            .shows_from(
+                ZRAM_HUGE,
+                huge,
+                stored.share(UNCOMPRESSED),
+                None,
+                format!("{huge} is stored uncompressed"),
+            ),
+            name,
+        ),
+        ZramFault::Large { used, share } => {
+            found(format!("{device} takes {used} of RAM ({share}) while tasks stall for memory."))
+                .shows(ZRAM_USED, used, None, format!("{used} of RAM used"))
+                .shows_from(
+                    Computed(ZRAM_USED),
+                    share,
+                    MUCH_RAM,
+                    None,
+                    format!("that is {share} of RAM"),
+                )
+                .cause("zram stores its data in RAM that programs and page cache could use.")
+                .fix(Fix::say(format!(
+                    "Use a smaller zram with a swap area on a disk behind it (zram-size = ram / 4 \
+                     below [{name}] in /etc/systemd/zram-generator.conf), reduce demand, or add \
+                     RAM."
+                )))
+                .verify(format!(
+                    "cat /sys/block/{name}/mm_stat: the third number stays below {MUCH_RAM} of RAM"
+                ))
+        }
         ZramFault::Behind { disk } => found(format!(
             "{device} is used after {disk}: pages go to the disk first and to zram last."
         ))
@@ -349,8 +358,7 @@ mod tests {
     }
 
     fn stalling(case: Case) -> Case {
-        case.counter(PSI_MEMORY_SOME, 300_000)
-            .counter(PSI_MEMORY_FULL, 200_000)
+        case.counter(PSI_MEMORY_SOME, 300_000).counter(PSI_MEMORY_FULL, 200_000)
     }
 
     #[test]
@@ -391,24 +399,9 @@ mod tests {
     fn a_disk_that_fills_first_is_found() {
         let order = |disk: u64| {
             zram(200, 60)
-                .gauge_of(
-                    Entity::SwapArea,
-                    "/dev/zram0",
-                    SWAP_AREA_RANK,
-                    Count::new(32_768 + 5),
-                )
-                .gauge_of(
-                    Entity::SwapArea,
-                    "/swapfile",
-                    SWAP_AREA_RANK,
-                    Count::new(disk),
-                )
-                .gauge_of(
-                    Entity::SwapArea,
-                    "/swapfile",
-                    SWAP_AREA_USED,
-                    Bytes::from_mib(1),
-                )
+                .gauge_of(Entity::SwapArea, "/dev/zram0", SWAP_AREA_RANK, Count::new(32_768 + 5))
+                .gauge_of(Entity::SwapArea, "/swapfile", SWAP_AREA_RANK, Count::new(disk))
+                .gauge_of(Entity::SwapArea, "/swapfile", SWAP_AREA_USED, Bytes::from_mib(1))
         };
         assert!(found(RULE, &order(32_768 + 10)).title.contains("/swapfile"));
         clear(RULE, &order(32_768 - 2));

@@ -31,7 +31,8 @@ declare_rule! {
         id: "zswap-pool-full", since: "0.1.0", class: Limit,
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "While its pool is at its limit, zswap takes no page, so new ones go to the disk.",
-        verify: "Zswap in /proc/meminfo below 90 % of the limit, and below 100 pages/s swapped out to the device",
+        verify: "Zswap in /proc/meminfo below 90 % of the limit, and below 100 pages/s swapped out \
+                 to the device",
         brings_about: &["swap-slow-device"],
     }
 }
@@ -96,28 +97,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("the pool")
         .and(|finding| data_in_pool(cx, finding, most, at))
         .with(out, |finding, out| {
-            finding.shows(
-                PSWPOUT,
-                out,
-                None,
-                format!("{out} written to the swap device"),
-            )
+            finding.shows(PSWPOUT, out, None, format!("{out} written to the swap device"))
         })
         .with(back, |finding, back| {
-            finding.shows(
-                PSWPIN,
-                back,
-                None,
-                format!("{back} read from the swap device"),
-            )
+            finding.shows(PSWPIN, back, None, format!("{back} read from the swap device"))
         })
         .counts_if(passes, "traffic with the swap device")
         .and(|finding| traffic_of_pool(cx, finding, stretch))
         .shows_stalls(&stalls);
-    Ok(remedy(percent, finding)
-        .affects(processes::largest(cx, at, 3))
-        .sure_by_kinds(cx, "")
-        .into())
+    Ok(remedy(percent, finding).affects(processes::largest(cx, at, 3)).sure_by_kinds(cx, "").into())
 }
 
 fn data_in_pool(cx: &Evidence<'_>, finding: Finding, most: Bytes, at: usize) -> Finding {
@@ -125,23 +113,14 @@ fn data_in_pool(cx: &Evidence<'_>, finding: Finding, most: Bytes, at: usize) -> 
         let ratio = most
             .ratio_of(data)
             .map_or_else(String::new, |ratio| format!(", compressed to {ratio}"));
-        finding.shows(
-            MEM_ZSWAPPED,
-            data,
-            cx.time(at),
-            format!("{data} is in it{ratio}"),
-        )
+        finding.shows(MEM_ZSWAPPED, data, cx.time(at), format!("{data} is in it{ratio}"))
     })
 }
 
 fn traffic_of_pool(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding {
     finding
-        .shows_mean(cx, ZSWPOUT, stretch, |rate| {
-            format!("{rate} stored in the pool")
-        })
-        .shows_mean(cx, ZSWPIN, stretch, |rate| {
-            format!("{rate} taken out of the pool")
-        })
+        .shows_mean(cx, ZSWPOUT, stretch, |rate| format!("{rate} stored in the pool"))
+        .shows_mean(cx, ZSWPIN, stretch, |rate| format!("{rate} taken out of the pool"))
         .shows_mean(cx, ZSWPWB, stretch, |rate| {
             format!("{rate} written back from the pool to the device")
         })
@@ -152,15 +131,20 @@ fn remedy(percent: u64, finding: Finding) -> Finding {
     let finding = if more > percent {
         let path = "/sys/module/zswap/parameters/max_pool_percent";
         let what = format!(
-            "Give the pool more of RAM ({more} % instead of {percent} %), if its data compresses well."
+            "Give the pool more of RAM ({more} % instead of {percent} %), if its data compresses \
+             well."
         );
         finding.fix(Fix::file(what, path, more, Some(percent)))
     } else {
-        finding.fix(Fix::say(
-            "The pool is large already: use less anonymous memory, or add RAM.",
-        ))
+        finding.fix(Fix::say("The pool is large already: use less anonymous memory, or add RAM."))
     };
-    finding.fix(Fix::say("Let the kernel write cold pages of the pool to the device (the shrinker, kernel 6.8 or later): without it the oldest pages keep the fastest place.").inspect("grep -H . /sys/module/zswap/parameters/*"))
+    finding.fix(
+        Fix::say(
+            "Let the kernel write cold pages of the pool to the device (the shrinker, kernel 6.8 \
+             or later): without it the oldest pages keep the fastest place.",
+        )
+        .inspect("grep -H . /sys/module/zswap/parameters/*"),
+    )
 }
 
 #[cfg(test)]
@@ -191,11 +175,7 @@ mod tests {
         let finding = found(RULE, &swapping(195, 2_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(
-            finding.title.contains("195 MiB of 200 MiB, 20 % of RAM"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("195 MiB of 200 MiB, 20 % of RAM"), "{}", finding.title);
         let fix = &finding.fixes[0];
         assert!(fix.now.starts_with("echo 40 > "), "{}", fix.now);
         assert!(fix.undo.starts_with("echo 20 > "), "{}", fix.undo);
@@ -204,10 +184,7 @@ mod tests {
     #[test]
     fn informational_without_traffic_and_in_a_single_sample() {
         assert_eq!(found(RULE, &swapping(195, 0)).severity, Severity::Info);
-        assert_eq!(
-            found(RULE, &pool(Case::once(), 190)).severity,
-            Severity::Info
-        );
+        assert_eq!(found(RULE, &pool(Case::once(), 190)).severity, Severity::Info);
     }
 
     #[test]
@@ -229,10 +206,7 @@ mod tests {
 
     #[test]
     fn not_evaluated_without_zswap_or_its_limit() {
-        assert_eq!(
-            not_evaluated(RULE, &Case::over(30)).names,
-            ["mem.zswap_pool"]
-        );
+        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["mem.zswap_pool"]);
         let case = Case::over(30)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
             .gauge(MEM_ZSWAP, Bytes::from_mib(190));

@@ -67,11 +67,7 @@ impl While {
                 self.at_least
             ),
         };
-        Some(Near {
-            all_held: Some(longest),
-            share: 1.0,
-            text,
-        })
+        Some(Near { all_held: Some(longest), share: 1.0, text })
     }
 }
 
@@ -146,9 +142,7 @@ impl Predicate {
                     let duration = part.holds(subject).as_ref().map(Condition::total).ok()?;
                     Some((duration, part.rarest(subject)?))
                 });
-                misses
-                    .min_by_key(|(duration, _)| *duration)
-                    .map(|(_, text)| text)
+                misses.min_by_key(|(duration, _)| *duration).map(|(_, text)| text)
             }
             Self::Measured(this, other) => match (this.holds(subject), other) {
                 (Err(_), Some(other)) => other.rarest(subject),
@@ -245,11 +239,7 @@ mod tests {
             mib[5..=5 + seconds].fill(120);
             mib
         };
-        let text = clear_text(&[
-            ("/a", [99; 21]),
-            ("/b", for_seconds(3)),
-            ("/c", for_seconds(5)),
-        ]);
+        let text = clear_text(&[("/a", [99; 21]), ("/b", for_seconds(3)), ("/c", for_seconds(5))]);
         assert!(text.starts_with("cgroup: 3, nearest /c; "), "{text}");
         assert!(text.contains("for 6 s at most"), "{text}");
     }
@@ -271,10 +261,7 @@ mod tests {
                 .gauge_steps(MEM_AVAILABLE, &available.map(MIB))
                 .with(|cx| found.clear(cx))
         };
-        assert_eq!(
-            clear_text([300, 200, 300]),
-            "available: at least 200 MiB, threshold 100 MiB"
-        );
+        assert_eq!(clear_text([300, 200, 300]), "available: at least 200 MiB, threshold 100 MiB");
         assert_eq!(
             clear_text([300, 90, 300]),
             "available: at least 90 MiB, threshold 100 MiB, but nothing else showed it"

@@ -33,10 +33,7 @@ impl Predicate {
             Self::All(parts) => all(parts, subject),
             Self::Any(parts) => any(parts, subject),
             Self::Also(parts) => {
-                parts
-                    .first()
-                    .map(|first| first.holds(subject))
-                    .transpose()?;
+                parts.first().map(|first| first.holds(subject)).transpose()?;
                 any(parts, subject)
             }
             Self::Measured(this, other) => match (this.holds(subject), other) {
@@ -157,10 +154,7 @@ fn sum_over(entity: Entity, each: &Expr, subject: Subject<'_>) -> Result<Numbers
 fn most_of_others(each: &Expr, subject: Subject<'_>) -> Result<Numbers, Missing> {
     let Subject { cx, of } = subject;
     let of = of.ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))?;
-    let others = cx
-        .timeline
-        .entities(of.entity)
-        .filter(|other| other.key != of.key);
+    let others = cx.timeline.entities(of.entity).filter(|other| other.key != of.key);
     let numbers = others.map(|other| {
         let of = Some(other);
         each.numbers(Subject { cx, of })

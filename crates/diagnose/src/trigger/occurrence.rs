@@ -22,11 +22,7 @@ pub(crate) struct Occurrence {
 impl Occurrence {
     /// Creates an occurrence on the host.
     pub(crate) const fn on_host(first: usize, last: usize) -> Self {
-        Self {
-            first,
-            last,
-            key: None,
-        }
+        Self { first, last, key: None }
     }
 }
 
@@ -118,12 +114,7 @@ pub(crate) fn subjects<'a>(
         return Err(no_such_entity(cx, when, entity));
     }
     let accepted = all.filter(|series| accepts(cx, series));
-    Ok(accepted
-        .map(|series| Subject {
-            cx,
-            of: Some(series),
-        })
-        .collect())
+    Ok(accepted.map(|series| Subject { cx, of: Some(series) }).collect())
 }
 
 /// Whether the host has no entities of this kind, as far as the source shows.
@@ -161,11 +152,8 @@ pub(crate) fn lasting(
     /// A mean over this long is not a spike.
     const LONG_MEAN: Span = Span::from_secs(15);
     let is_flow = trigger.when.is_flow();
-    let occurrence = |first, last| Occurrence {
-        first,
-        last,
-        key: of.map(|series| series.key.clone()),
-    };
+    let occurrence =
+        |first, last| Occurrence { first, last, key: of.map(|series| series.key.clone()) };
     let is_short = holds.recorded() < trigger.shortest() || holds.known() == 1;
     if let Some(at) = holds.last_of_all().filter(|_| is_short && !is_flow) {
         return vec![occurrence(at, at)];

@@ -42,10 +42,7 @@ impl Trigger {
         let Self::While(holds) = self else {
             return None;
         };
-        let mut writer = PromqlWriter {
-            entity: holds.scope.entity(),
-            parts: Vec::new(),
-        };
+        let mut writer = PromqlWriter { entity: holds.scope.entity(), parts: Vec::new() };
         let when = match &holds.alert_if {
             Some(also) => Predicate::All(vec![holds.when.clone(), also.clone()]),
             None => holds.when.clone(),
@@ -95,11 +92,7 @@ const OF_HOST: &str = "on (instance, job)";
 
 impl PromqlTerm {
     fn atom(text: impl Into<String>, level: SeriesLevel) -> Self {
-        Self {
-            text: text.into(),
-            level,
-            binds: Atom,
-        }
+        Self { text: text.into(), level, binds: Atom }
     }
 
     fn number(value: f64) -> Self {
@@ -108,11 +101,7 @@ impl PromqlTerm {
 
     /// The text as an operand of an operator that binds like this; in parentheses where that one binds as tightly.
     fn within(&self, binds: Binding) -> String {
-        if self.binds > binds {
-            self.text.clone()
-        } else {
-            format!("({})", self.text)
-        }
+        if self.binds > binds { self.text.clone() } else { format!("({})", self.text) }
     }
 
     /// Like [`within`](Self::within), as the left operand of an operator that groups to the left.
@@ -146,11 +135,7 @@ impl PromqlTerm {
             _ => String::new(),
         };
         let (left, right) = (self.left_of(And), other.within(And));
-        Self {
-            text: format!("{left} {word}{matching} {right}"),
-            level: self.level,
-            binds: And,
-        }
+        Self { text: format!("{left} {word}{matching} {right}"), level: self.level, binds: And }
     }
 
     /// What the first has no number for comes from the other; both are of one level.
@@ -261,9 +246,8 @@ impl PromqlWriter {
                 part => needed.push(self.set(part)?),
             }
         }
-        let (each, host): (Vec<_>, Vec<_>) = needed
-            .into_iter()
-            .partition(|set| set.level == SeriesLevel::Each);
+        let (each, host): (Vec<_>, Vec<_>) =
+            needed.into_iter().partition(|set| set.level == SeriesLevel::Each);
         let mut of_each = PromqlTerm::intersection(each);
         let mut of_host = PromqlTerm::intersection(host);
         for refuted in &refuted {
@@ -395,10 +379,7 @@ impl PromqlWriter {
                 let name = format!("memtide:{}", named.name.replace([' ', '-'], "_"));
                 let level = part.level;
                 if !self.parts.iter().any(|known| known.name == name) {
-                    self.parts.push(RecordedPart {
-                        name: name.clone(),
-                        expr: part.text,
-                    });
+                    self.parts.push(RecordedPart { name: name.clone(), expr: part.text });
                 }
                 times(PromqlTerm::atom(name, level), by)
             }
@@ -465,10 +446,7 @@ impl PromqlWriter {
         } else {
             ("instance, job", SeriesLevel::Host)
         };
-        Some(PromqlTerm::atom(
-            format!("sum by ({labels}) ({})", each?.text),
-            level,
-        ))
+        Some(PromqlTerm::atom(format!("sum by ({labels}) ({})", each?.text), level))
     }
 
     /// A reading in the unit of the catalogue, multiplied.

@@ -70,17 +70,11 @@ pub(crate) struct ConstantExpr {
 
 impl ConstantExpr {
     fn of<Q: Quantity>(value: Q) -> Self {
-        Self {
-            value: value.as_f64(),
-            print: |value| Q::from_f64(value).to_string(),
-        }
+        Self { value: value.as_f64(), print: |value| Q::from_f64(value).to_string() }
     }
 
     fn factor(value: f64) -> Self {
-        Self {
-            value,
-            print: |value| value.to_string(),
-        }
+        Self { value, print: |value| value.to_string() }
     }
 }
 
@@ -135,10 +129,7 @@ pub(crate) struct ThresholdTest {
 
 impl<Q> Reading<Q> {
     const fn new(expr: Expr) -> Self {
-        Self {
-            expr,
-            quantity: PhantomData,
-        }
+        Self { expr, quantity: PhantomData }
     }
 
     fn with<R>(self, other: Self, join: fn(Box<Expr>, Box<Expr>) -> Expr) -> Reading<R> {
@@ -175,9 +166,7 @@ impl<Q: Quantity> Reading<Q> {
     /// The sum with those others that this kernel has.
     pub(crate) fn plus(self, others: impl IntoIterator<Item = Self>) -> Self {
         let others = others.into_iter().map(|other| other.expr);
-        Self::new(Expr::Sum(
-            std::iter::once(self.expr).chain(others).collect(),
-        ))
+        Self::new(Expr::Sum(std::iter::once(self.expr).chain(others).collect()))
     }
 
     /// The sum of two that the source must have.
@@ -217,10 +206,7 @@ impl<Q: Quantity> Reading<Q> {
 
     /// The same with a name, which a trigger in words uses and defines once.
     pub(crate) fn named(self, name: &'static str) -> Self {
-        Self::new(Expr::Named(NamedExpr {
-            name,
-            expr: Box::new(self.expr),
-        }))
+        Self::new(Expr::Named(NamedExpr { name, expr: Box::new(self.expr) }))
     }
 
     /// Another reading if the source does not have this one.
@@ -270,13 +256,7 @@ impl<Q: Quantity> Reading<Q> {
                 constant.print = print;
             }
         }
-        Predicate::Compare(ThresholdTest {
-            name,
-            left,
-            side,
-            right,
-            print,
-        })
+        Predicate::Compare(ThresholdTest { name, left, side, right, print })
     }
 }
 
@@ -483,11 +463,7 @@ pub(crate) fn computed<Q: Quantity>(
     name: &'static str,
     of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
 ) -> Reading<Q> {
-    Reading::new(Expr::Computed(ComputedExpr {
-        name,
-        of,
-        at_most: None,
-    }))
+    Reading::new(Expr::Computed(ComputedExpr { name, of, at_most: None }))
 }
 
 /// The same, with a reading of the host as upper bound, taken over the time between two readings of its own.
@@ -496,11 +472,7 @@ pub(crate) fn computed_within<Q: Quantity>(
     of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
     at_most: fn() -> Expr,
 ) -> Reading<Q> {
-    Reading::new(Expr::Computed(ComputedExpr {
-        name,
-        of,
-        at_most: Some(at_most),
-    }))
+    Reading::new(Expr::Computed(ComputedExpr { name, of, at_most: Some(at_most) }))
 }
 
 /// A number of an entity that arithmetic cannot express.

@@ -64,13 +64,7 @@ pub(crate) fn minutes(trigger: &Trigger, rolled: &RollUps, facts: &Facts) -> Vec
         Holds::Unknown | Holds::Always => is_flow,
     };
     for key in keys(rolled, scope) {
-        let minutes = EntityMinutes {
-            rolled,
-            facts,
-            entity: scope.entity(),
-            key,
-            visible_s,
-        };
+        let minutes = EntityMinutes { rolled, facts, entity: scope.entity(), key, visible_s };
         for (at, holds) in minutes.holds(predicate).into_iter().enumerate() {
             could[at] |= needed(holds) && rolled.was_read(scope.entity(), key, at);
         }
@@ -135,10 +129,8 @@ impl EntityMinutes<'_> {
         let all: f64 = parts.iter().map(alternatives).sum();
         let mut any = self.everywhere(Holds::Never);
         for part in parts {
-            let of_part = Self {
-                visible_s: self.visible_s * alternatives(part) / all.max(1.0),
-                ..*self
-            };
+            let of_part =
+                Self { visible_s: self.visible_s * alternatives(part) / all.max(1.0), ..*self };
             join(&mut any, of_part.holds(part), Holds::max);
         }
         any
@@ -212,10 +204,7 @@ impl EntityMinutes<'_> {
     }
 
     fn constant(&self, value: f64) -> MinuteNumbers {
-        let bounds = MinuteBounds {
-            least: value,
-            most: value,
-        };
+        let bounds = MinuteBounds { least: value, most: value };
         Some(vec![Some(bounds); self.rolled.len()])
     }
 
@@ -248,10 +237,7 @@ impl EntityMinutes<'_> {
             let within = &most[at.saturating_sub(1)..(at + 2).min(most.len())];
             let most = within.iter().map(|bounds| bounds.map(|bounds| bounds.most));
             let most: Option<Vec<f64>> = most.collect();
-            Some(MinuteBounds {
-                least: 0.0,
-                most: most?.into_iter().fold(0.0, f64::max),
-            })
+            Some(MinuteBounds { least: 0.0, most: most?.into_iter().fold(0.0, f64::max) })
         };
         Some((0..most.len()).map(around).collect())
     }
@@ -283,11 +269,7 @@ impl EntityMinutes<'_> {
             |key: &str| self.entity != Entity::Node || key.split('/').next() == Some(self.key);
         let all = self.rolled.entities(entity).iter();
         let numbers = all.filter(|one| belongs(&one.key)).filter_map(|one| {
-            let of = Self {
-                entity,
-                key: &one.key,
-                ..*self
-            };
+            let of = Self { entity, key: &one.key, ..*self };
             of.numbers(each)
         });
         numbers.reduce(|sum, one| {
@@ -297,17 +279,10 @@ impl EntityMinutes<'_> {
     }
 
     fn most_of_others(&self, each: &Expr) -> MinuteNumbers {
-        let others = self
-            .rolled
-            .entities(self.entity)
-            .iter()
-            .filter(|other| other.key != self.key);
+        let others = self.rolled.entities(self.entity).iter().filter(|other| other.key != self.key);
         let mut most = self.constant(0.0)?;
         for other in others {
-            let of = Self {
-                key: &other.key,
-                ..*self
-            };
+            let of = Self { key: &other.key, ..*self };
             let numbers = of.numbers(each)?;
             for (most, other) in most.iter_mut().zip(numbers) {
                 *most = most.zip(other).map(|(a, b)| a.most(b));
@@ -330,22 +305,14 @@ impl EntityMinutes<'_> {
     #[allow(clippy::cast_precision_loss)] // as all quantities do
     fn bounds(&self, rolled: RollUp, lasts_s: f64) -> Option<MinuteBounds> {
         match rolled {
-            RollUp::Level { min, max } => Some(MinuteBounds {
-                least: min as f64,
-                most: max as f64,
-            }),
+            RollUp::Level { min, max } => {
+                Some(MinuteBounds { least: min as f64, most: max as f64 })
+            }
             RollUp::Increase { by, fastest } => {
                 let seconds = self.visible_s.min(lasts_s);
-                let most = if seconds > 0.0 {
-                    by? as f64 / seconds
-                } else {
-                    f64::INFINITY
-                };
+                let most = if seconds > 0.0 { by? as f64 / seconds } else { f64::INFINITY };
                 let fastest = fastest.map_or(f64::INFINITY, |fastest| fastest as f64);
-                Some(MinuteBounds {
-                    least: 0.0,
-                    most: most.min(fastest),
-                })
+                Some(MinuteBounds { least: 0.0, most: most.min(fastest) })
             }
         }
     }
@@ -376,50 +343,31 @@ impl MinuteBounds {
     }
 
     fn plus(self, other: Self) -> Self {
-        Self {
-            least: self.least + other.least,
-            most: self.most + other.most,
-        }
+        Self { least: self.least + other.least, most: self.most + other.most }
     }
 
     fn minus(self, other: Self) -> Self {
-        Self {
-            least: (self.least - other.most).max(0.0),
-            most: (self.most - other.least).max(0.0),
-        }
+        Self { least: (self.least - other.most).max(0.0), most: (self.most - other.least).max(0.0) }
     }
 
     fn product(self, other: Self) -> Self {
-        Self {
-            least: self.least * other.least,
-            most: self.most * other.most,
-        }
+        Self { least: self.least * other.least, most: self.most * other.most }
     }
 
     fn quotient(self, other: Self) -> Self {
         let divide = |a: f64, b: f64| if b > 0.0 { a / b } else { f64::INFINITY };
         Self {
-            least: if other.most > 0.0 {
-                self.least / other.most
-            } else {
-                0.0
-            },
+            least: if other.most > 0.0 { self.least / other.most } else { 0.0 },
             most: divide(self.most, other.least),
         }
     }
 
     fn least(self, other: Self) -> Self {
-        Self {
-            least: self.least.min(other.least),
-            most: self.most.min(other.most),
-        }
+        Self { least: self.least.min(other.least), most: self.most.min(other.most) }
     }
 
     fn most(self, other: Self) -> Self {
-        Self {
-            least: self.least.max(other.least),
-            most: self.most.max(other.most),
-        }
+        Self { least: self.least.max(other.least), most: self.most.max(other.most) }
     }
 }
 
@@ -457,10 +405,7 @@ mod tests {
     fn rises(rolled: &mut RollUps, signal: SignalId, by: &[u64], fastest: Option<u64>) {
         let cells = rolled.entry(Entity::Host, "", signal);
         for (cell, by) in cells.iter_mut().zip(by) {
-            *cell = Some(RollUp::Increase {
-                by: Some(*by),
-                fastest,
-            });
+            *cell = Some(RollUp::Increase { by: Some(*by), fastest });
         }
     }
 
@@ -487,12 +432,7 @@ mod tests {
         rises(&mut rolled, PSI_MEMORY_SOME.id(), &halves, None);
         assert_eq!(could("unexplained-stall", &rolled), [false, true, true]);
         let mut less = minutes(1);
-        rises(
-            &mut less,
-            PSI_MEMORY_SOME.id(),
-            &[micros(0.49 * stalled)],
-            None,
-        );
+        rises(&mut less, PSI_MEMORY_SOME.id(), &[micros(0.49 * stalled)], None);
         assert_eq!(could("unexplained-stall", &less), [false]);
     }
 
@@ -511,20 +451,12 @@ mod tests {
 
     /// Creates a full node that swaps out in some seconds and stalls in others, with this much free on another node.
     fn nodes(swapped_out: u64, stalls: u64, free_elsewhere: Option<u64>) -> RollUps {
-        let level = |level| {
-            Some(RollUp::Level {
-                min: level,
-                max: level,
-            })
-        };
+        let level = |level| Some(RollUp::Level { min: level, max: level });
         let mut rolled = minutes(1);
         rises(&mut rolled, PSWPOUT.id(), &[swapped_out], None);
         rises(&mut rolled, ALLOCSTALL.id(), &[stalls], None);
         let full = Some(("0", 20));
-        for (key, free) in full
-            .into_iter()
-            .chain(free_elsewhere.map(|free| ("1", free)))
-        {
+        for (key, free) in full.into_iter().chain(free_elsewhere.map(|free| ("1", free))) {
             rolled.entry(Entity::Node, key, NODE_FREE.id())[0] = level(free << 20);
             rolled.entry(Entity::Node, key, NODE_TOTAL.id())[0] = level(500 << 20);
             let zone = format!("{key}/Normal");
@@ -572,10 +504,7 @@ mod tests {
             rises(&mut rolled, PGSTEAL_KSWAPD.id(), &[50_000; 4], None);
             let cells = rolled.entry(Entity::Host, "", CPU_SYSTEM.id());
             for (cell, fastest) in cells.iter_mut().zip(fastest) {
-                *cell = Some(RollUp::Increase {
-                    by: Some(1_200),
-                    fastest: Some(fastest),
-                });
+                *cell = Some(RollUp::Increase { by: Some(1_200), fastest: Some(fastest) });
             }
             assert_eq!(could("kswapd-saturated", &rolled), expected);
         }
@@ -585,18 +514,12 @@ mod tests {
     fn a_setting_is_one_of_those_that_it_had() {
         let mut rolled = minutes(1);
         for (signal, least, most) in [(COMMITTED_AS, 50, 110), (COMMIT_LIMIT, 100, 100)] {
-            let level = RollUp::Level {
-                min: least << 30,
-                max: most << 30,
-            };
+            let level = RollUp::Level { min: least << 30, max: most << 30 };
             rolled.entry(Entity::Host, "", signal.id())[0] = Some(level);
         }
-        for (modes, expected) in [
-            (&["0"][..], false),
-            (&["2"], true),
-            (&["2", "0"], true),
-            (&["1", "0"], false),
-        ] {
+        for (modes, expected) in
+            [(&["0"][..], false), (&["2"], true), (&["2", "0"], true), (&["1", "0"], false)]
+        {
             let mut facts = Facts::default();
             for (at, mode) in (0..).zip(modes) {
                 facts.record(Span::from_secs(at), OVERCOMMIT_MEMORY, mode);

@@ -67,10 +67,7 @@ impl Predicate {
             Self::Any(parts) | Self::Also(parts) => list("one of:", parts, lines),
             Self::Measured(this, None) => match this.as_ref() {
                 Self::Compare(test) => {
-                    lines.push(item(
-                        depth,
-                        &format!("{}, if that is measured", test.words()),
-                    ));
+                    lines.push(item(depth, &format!("{}, if that is measured", test.words())));
                 }
                 _ => {
                     lines.push(item(depth, "if that is measured:"));
@@ -129,10 +126,7 @@ impl Expr {
                         (format!("{of} × {factor}"), Product)
                     }
                 }
-                (a, b) => (
-                    format!("{} × {}", a.within(Product), b.within(Product)),
-                    Product,
-                ),
+                (a, b) => (format!("{} × {}", a.within(Product), b.within(Product)), Product),
             },
             Self::Sum(parts) => {
                 let parts: Vec<String> = parts.iter().map(|part| part.within(Sum)).collect();
@@ -140,22 +134,15 @@ impl Expr {
             }
             Self::Both(a, b) => (format!("{} + {}", a.within(Sum), b.within(Sum)), Sum),
             Self::Difference(a, b) => (format!("{} − {}", a.within(Sum), b.within(Product)), Sum),
-            Self::Quotient(a, b) => (
-                format!("{} / {}", a.within(Product), b.within(Name)),
-                Product,
-            ),
-            Self::SumOver(entity, each) => (
-                format!(
-                    "the sum of {} over all {}s",
-                    each.within(Product),
-                    entity.name()
-                ),
-                Sum,
-            ),
-            Self::MostOfOthers(each) => (
-                format!("the most {} of the others", each.within(Product)),
-                Sum,
-            ),
+            Self::Quotient(a, b) => {
+                (format!("{} / {}", a.within(Product), b.within(Name)), Product)
+            }
+            Self::SumOver(entity, each) => {
+                (format!("the sum of {} over all {}s", each.within(Product), entity.name()), Sum)
+            }
+            Self::MostOfOthers(each) => {
+                (format!("the most {} of the others", each.within(Product)), Sum)
+            }
             Self::Least(a, b) => (format!("min({}, {})", a.words().0, b.words().0), Name),
             Self::Most(a, b) => (format!("max({}, {})", a.words().0, b.words().0), Name),
             Self::FirstOf(parts) => {
@@ -171,11 +158,7 @@ impl Expr {
     /// Returns it as an operand; in brackets where it binds less tightly.
     fn within(&self, least: Tightness) -> String {
         let (words, binds) = self.words();
-        if binds < least {
-            format!("({words})")
-        } else {
-            words
-        }
+        if binds < least { format!("({words})") } else { words }
     }
 }
 
@@ -228,11 +211,7 @@ mod tests {
             "(mem.cached − (mem.dirty + mem.writeback)) × 0.5"
         );
         assert_eq!(
-            shown(
-                ram()
-                    .share(Ratio::from_percent(2.0))
-                    .max(Bytes::from_mib(64))
-            ),
+            shown(ram().share(Ratio::from_percent(2.0)).max(Bytes::from_mib(64))),
             "max(2 % of RAM, 64 MiB)"
         );
         assert_eq!(

@@ -35,11 +35,8 @@ fn judged(each: u64, seed: u64, noise: &RangeInclusive<f64>) -> Tally {
                 continue;
             }
             let sure = growth.confidence.get();
-            let line = format!(
-                "{kind} #{n}: {} {sure:.2} ({})",
-                growth.class.name(),
-                growth.method
-            );
+            let line =
+                format!("{kind} #{n}: {} {sure:.2} ({})", growth.class.name(), growth.method);
             let pair = [GrowthClass::Leak, GrowthClass::Fragmentation];
             if sure >= 0.8 && pair.contains(class) && pair.contains(&growth.class) {
                 tally.confused.push(line.clone());
@@ -69,10 +66,6 @@ fn assert_right(tally: &Tally) {
     assert_eq!(tally.confused, Vec::<String>::new());
     for (class, (good, all)) in &tally.right {
         println!("{:24} {good} of {all}", class.name());
-        assert!(
-            *good as f64 >= *all as f64 * 0.95,
-            "{}: {good} of {all}",
-            class.name()
-        );
+        assert!(*good as f64 >= *all as f64 * 0.95, "{}: {good} of {all}", class.name());
     }
 }

@@ -33,11 +33,7 @@ fn keeps(name: &str, kinds: &[&str], change: impl Fn(&GrowthSeries) -> GrowthSer
             all += 1;
             kept += u64::from(growth.class == class);
             if growth.class != class {
-                println!(
-                    "{name}: {kind}: {} ({})",
-                    growth.class.name(),
-                    growth.method
-                );
+                println!("{name}: {kind}: {} ({})", growth.class.name(), growth.method);
             }
         }
     });
@@ -47,21 +43,11 @@ fn keeps(name: &str, kinds: &[&str], change: impl Fn(&GrowthSeries) -> GrowthSer
 
 const EVERY: [&str; 1] = [""];
 /// Kinds of which a half shows the same.
-const ALIKE: [&str; 7] = [
-    "leak steady",
-    "leak threads",
-    "leak bursty",
-    "leak +",
-    "sawtooth",
-    "warm-up",
-    "flat",
-];
+const ALIKE: [&str; 7] =
+    ["leak steady", "leak threads", "leak bursty", "leak +", "sawtooth", "warm-up", "flat"];
 
 fn with(points: Vec<GrowthPoint>) -> GrowthSeries {
-    GrowthSeries {
-        points,
-        limit: None,
-    }
+    GrowthSeries { points, limit: None }
 }
 
 #[test]
@@ -77,46 +63,27 @@ fn a_tenth_of_the_readings_shows_the_same() {
         "flat",
         "steps",
     ];
-    keeps("a tenth", &kinds, |series| {
-        with(series.points.iter().step_by(10).copied().collect())
-    });
+    keeps("a tenth", &kinds, |series| with(series.points.iter().step_by(10).copied().collect()));
 }
 
 #[test]
 fn a_half_shows_the_same() {
-    keeps("a half", &ALIKE, |series| {
-        with(series.points[..series.points.len() / 2].to_vec())
-    });
+    keeps("a half", &ALIKE, |series| with(series.points[..series.points.len() / 2].to_vec()));
 }
 
 #[test]
 fn a_gap_changes_nothing() {
-    let kinds = [
-        "leak",
-        "fragmentation",
-        "warm-up",
-        "sawtooth",
-        "flat",
-        "steps",
-        "pinned",
-    ];
+    let kinds = ["leak", "fragmentation", "warm-up", "sawtooth", "flat", "steps", "pinned"];
     keeps("a gap", &kinds, |series| {
         let count = series.points.len();
         let outside = |i: &usize| *i < count * 45 / 100 || *i > count * 55 / 100;
-        with(
-            (0..count)
-                .filter(outside)
-                .map(|i| series.points[i])
-                .collect(),
-        )
+        with((0..count).filter(outside).map(|i| series.points[i]).collect())
     });
 }
 
 #[test]
 fn readings_in_any_order_show_the_same() {
-    keeps("reversed", &EVERY, |series| {
-        with(series.points.iter().rev().copied().collect())
-    });
+    keeps("reversed", &EVERY, |series| with(series.points.iter().rev().copied().collect()));
 }
 
 #[test]
@@ -132,10 +99,10 @@ fn the_part_after_a_restart_is_judged() {
             free: point.free.map(large),
             ..*point
         });
-        let later = series.points.iter().map(|point| GrowthPoint {
-            at: point.at.plus(end).plus(Span::from_secs(1)),
-            ..*point
-        });
+        let later = series
+            .points
+            .iter()
+            .map(|point| GrowthPoint { at: point.at.plus(end).plus(Span::from_secs(1)), ..*point });
         with(earlier.chain(later).collect())
     });
 }
@@ -158,18 +125,11 @@ fn neither_sizes_nor_times_matter() {
 #[test]
 fn the_total_alone_never_distinguishes_a_warm_up_from_fragmentation() {
     samples(|kind, class, series| {
-        let total = series.points.iter().map(|point| GrowthPoint {
-            live: None,
-            free: None,
-            ..*point
-        });
+        let total =
+            series.points.iter().map(|point| GrowthPoint { live: None, free: None, ..*point });
         let growth = Growth::of(&with(total.collect()));
         let ambiguous = [GrowthClass::Warmup, GrowthClass::Fragmentation];
-        assert!(
-            !ambiguous.contains(&growth.class),
-            "{kind}: {}",
-            growth.class.name()
-        );
+        assert!(!ambiguous.contains(&growth.class), "{kind}: {}", growth.class.name());
         assert!(growth.confidence.get() <= 0.7, "{kind}");
         if class == GrowthClass::Warmup {
             assert_eq!(growth.class, GrowthClass::Saturating, "{kind}");
@@ -201,17 +161,11 @@ fn a_leak_names_its_rate_and_when_the_limit_is_reached() {
         free: Some(Bytes::from_mib(1)),
     });
     let limit = Some(Bytes::from_mib(207));
-    let growth = Growth::of(&GrowthSeries {
-        points: points.collect(),
-        limit,
-    });
+    let growth = Growth::of(&GrowthSeries { points: points.collect(), limit });
     assert_eq!(growth.class, GrowthClass::Leak);
     let rate = growth.rate.unwrap();
     assert!((rate.rate.get() - 2048.0).abs() < 20.0, "{rate:?}");
-    assert!(
-        rate.from.get() <= 2048.5 && rate.to.get() >= 2047.5,
-        "{rate:?}"
-    );
+    assert!(rate.from.get() <= 2048.5 && rate.to.get() >= 2047.5, "{rate:?}");
     // A hundred MiB at 20 KiB in ten seconds.
     let hours = growth.limit_in.unwrap().as_secs_f64() / 3600.0;
     assert!((13.5..15.0).contains(&hours), "{hours}");

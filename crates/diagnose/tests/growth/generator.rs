@@ -53,17 +53,9 @@ pub(crate) const KINDS: [(&str, GrowthClass, MakesModel); 16] = [
     ("leak bursty", GrowthClass::Leak, leak_bursty),
     ("leak under a season", GrowthClass::Leak, leak_seasonal),
     ("leak under a sawtooth", GrowthClass::Leak, leak_sawtooth),
-    (
-        "leak + fragmentation",
-        GrowthClass::LeakAndFragmentation,
-        leak_fragmenting,
-    ),
+    ("leak + fragmentation", GrowthClass::LeakAndFragmentation, leak_fragmenting),
     ("fragmentation", GrowthClass::Fragmentation, fragmentation),
-    (
-        "fragmentation, slow",
-        GrowthClass::Fragmentation,
-        fragmentation_slow,
-    ),
+    ("fragmentation, slow", GrowthClass::Fragmentation, fragmentation_slow),
     ("warm-up", GrowthClass::Warmup, warmup),
     ("pinned", GrowthClass::Pinned, pinned),
     ("sawtooth", GrowthClass::Stationary, sawtooth),
@@ -88,20 +80,12 @@ pub(crate) struct Model {
 
 impl Model {
     fn of(random: &mut Random, live: impl Fn(f64) -> f64 + 'static) -> Self {
-        let churn = if random.chance(0.3) {
-            0.0
-        } else {
-            random.magnitude(0.0005, 0.02)
-        };
+        let churn = if random.chance(0.3) { 0.0 } else { random.magnitude(0.0005, 0.02) };
         Self {
             live: Box::new(live),
             pieces: Box::new(|_| 0.002),
             churn,
-            inherits: if random.chance(0.5) {
-                0.0
-            } else {
-                random.between(0.0, 0.8)
-            },
+            inherits: if random.chance(0.5) { 0.0 } else { random.between(0.0, 0.8) },
             samples_min: 200.0,
         }
     }
@@ -148,11 +132,7 @@ fn leak_bursty(random: &mut Random) -> Model {
         bursts.push((at, slope / count * random.between(0.3, 1.7)));
     }
     Model::of(random, move |t| {
-        1.0 + bursts
-            .iter()
-            .take_while(|(at, _)| *at <= t)
-            .map(|(_, by)| by)
-            .sum::<f64>()
+        1.0 + bursts.iter().take_while(|(at, _)| *at <= t).map(|(_, by)| by).sum::<f64>()
     })
 }
 
@@ -169,9 +149,7 @@ fn leak_sawtooth(random: &mut Random) -> Model {
     let slope = random.magnitude(0.4, 4.0);
     let height = slope * random.between(0.2, 0.8);
     let (cycles, phase) = (random.between(8.0, 30.0), random.unit());
-    Model::of(random, move |t| {
-        1.0 + slope * t + height * (cycles * t + phase).fract()
-    })
+    Model::of(random, move |t| 1.0 + slope * t + height * (cycles * t + phase).fract())
 }
 
 fn leak_fragmenting(random: &mut Random) -> Model {
@@ -187,10 +165,8 @@ fn fragmentation(random: &mut Random) -> Model {
     let (fill, tau) = (random.between(0.0, 4.0), random.between(0.005, 0.04));
     let falls = random.between(-0.02, 0.1);
     let (free, slow) = (random.between(0.45, 1.0), random.between(0.04, 0.3));
-    Model::of(random, move |t| {
-        (1.0 + fill * fills(t, tau)) * (1.0 - falls * t)
-    })
-    .in_pieces(move |t| free * (1.0 + fill) * fills(t, slow))
+    Model::of(random, move |t| (1.0 + fill * fills(t, tau)) * (1.0 - falls * t))
+        .in_pieces(move |t| free * (1.0 + fill) * fills(t, slow))
 }
 
 fn fragmentation_slow(random: &mut Random) -> Model {
@@ -211,11 +187,7 @@ fn pinned(random: &mut Random) -> Model {
     let height = random.between(0.8, 8.0);
     Model::of(random, move |t| {
         let load = ((t - from) / ramp).clamp(0.0, 1.0);
-        1.0 + if t < from + ramp + stay {
-            height * load
-        } else {
-            0.0
-        }
+        1.0 + if t < from + ramp + stay { height * load } else { 0.0 }
     })
 }
 
@@ -228,9 +200,7 @@ fn sawtooth(random: &mut Random) -> Model {
 fn seasonal_once(random: &mut Random) -> Model {
     let height = random.between(0.15, 0.5);
     let (cycles, phase) = (random.between(0.95, 1.8), random.unit());
-    Model::of(random, move |t| {
-        1.0 + height * (std::f64::consts::TAU * (cycles * t + phase)).sin()
-    })
+    Model::of(random, move |t| 1.0 + height * (std::f64::consts::TAU * (cycles * t + phase)).sin())
 }
 
 fn seasonal(random: &mut Random) -> Model {
@@ -244,11 +214,7 @@ fn seasonal(random: &mut Random) -> Model {
 
 fn steps(random: &mut Random) -> Model {
     let first = random.between(0.2, 0.6);
-    let second = if random.chance(0.5) {
-        random.between(first + 0.15, 0.9)
-    } else {
-        2.0
-    };
+    let second = if random.chance(0.5) { random.between(first + 0.15, 0.9) } else { 2.0 };
     let (a, b) = (random.between(0.3, 2.0), random.between(0.3, 2.0));
     Model::of(random, move |t| {
         1.0 + if t > first { a } else { 0.0 } + if t > second { b } else { 0.0 }
@@ -258,11 +224,7 @@ fn steps(random: &mut Random) -> Model {
 fn flat(random: &mut Random) -> Model {
     let fill = random.between(0.0, 0.02);
     let mut model = Model::of(random, move |t| 1.0 + fill * fills(t, 0.1));
-    model.churn = if random.chance(0.3) {
-        0.0
-    } else {
-        random.magnitude(0.001, 0.05)
-    };
+    model.churn = if random.chance(0.3) { 0.0 } else { random.magnitude(0.001, 0.05) };
     model
 }
 
@@ -278,16 +240,9 @@ pub(crate) fn series(
     let size = random.magnitude(5e6, 1e11);
     let count = random.magnitude(model.samples_min, 5000.0).round();
     let step = random.magnitude(1.0, 3600.0);
-    let jitter = if random.chance(0.5) {
-        0.0
-    } else {
-        random.between(0.0, 0.9)
-    };
-    let noise = if random.chance(0.5) {
-        0.0
-    } else {
-        random.magnitude(*noise.start(), *noise.end())
-    };
+    let jitter = if random.chance(0.5) { 0.0 } else { random.between(0.0, 0.9) };
+    let noise =
+        if random.chance(0.5) { 0.0 } else { random.magnitude(*noise.start(), *noise.end()) };
     // Allocated memory that was never touched, and libraries.
     let touched = random.between(0.8, 1.0);
     let libraries = random.between(1e6, 1e7).min(size * 0.3);
@@ -314,8 +269,5 @@ pub(crate) fn series(
         });
         at += 1.0 + jitter * (random.unit() - 0.5);
     }
-    GrowthSeries {
-        points,
-        limit: None,
-    }
+    GrowthSeries { points, limit: None }
 }

@@ -56,10 +56,7 @@ fn a_capture_of_a_capture_is_the_same() {
     ] {
         let before = corpus(name);
         let (after, converted) = converted(&before);
-        let words = Converted {
-            fields_left_out: 0,
-            ..converted
-        };
+        let words = Converted { fields_left_out: 0, ..converted };
         assert_eq!(words.in_words(), Vec::<String>::new(), "{name}");
         assert_eq!(before.timeline.len(), after.timeline.len());
         for index in 0..before.timeline.len() {
@@ -107,10 +104,7 @@ fn a_reboot_is_one_in_the_capture() {
 #[test]
 fn groups_of_v1_are_in_files_of_v1() {
     let mut sample = sample(10, 1000);
-    for (key, limit) in [
-        ("/", Limit::Unlimited),
-        ("/a", Limit::Bytes(Bytes::from_mib(24))),
-    ] {
+    for (key, limit) in [("/", Limit::Unlimited), ("/a", Limit::Bytes(Bytes::from_mib(24)))] {
         let row = &mut sample.table_mut(Entity::Cgroup).entry(key).row;
         row.set(CGROUP_CURRENT, Bytes::from_mib(7));
         row.set(CGROUP_MAX, limit);
@@ -118,10 +112,7 @@ fn groups_of_v1_are_in_files_of_v1() {
     }
     let files = texts::from_sample(&sample, CgroupMode::V1);
     let limit = |path| files.get(path).map(String::as_str);
-    assert_eq!(
-        limit("/sys/fs/cgroup/memory/a/memory.limit_in_bytes"),
-        Some("25165824\n")
-    );
+    assert_eq!(limit("/sys/fs/cgroup/memory/a/memory.limit_in_bytes"), Some("25165824\n"));
     let mut timeline = Timeline::default();
     timeline.push(&sample).unwrap();
     let mut before = opened(timeline);
@@ -191,10 +182,7 @@ fn a_report_on_a_recorded_sample_leaves_the_sample_its_own_readings() {
     let (after, converted) = converted(&opened(timeline));
     assert_eq!(after.timeline.at(PSWPIN, 1), Some(Pages::new(9)));
     assert_eq!(after.timeline.all_reports().len(), 1);
-    assert_eq!(
-        converted.reports_left_out, 1,
-        "a sample of a capture holds one"
-    );
+    assert_eq!(converted.reports_left_out, 1, "a sample of a capture holds one");
 }
 
 #[test]

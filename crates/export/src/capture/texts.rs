@@ -110,11 +110,9 @@ fn node(row: &EntityRow, texts: &mut Texts) {
         let def = signal.def();
         let path = || def.file.replace('*', &row.key);
         match def.file {
-            NODE_MEMINFO => push(
-                texts,
-                &path(),
-                format_args!("Node {} {}", row.key, FieldLine(def, raw)),
-            ),
+            NODE_MEMINFO => {
+                push(texts, &path(), format_args!("Node {} {}", row.key, FieldLine(def, raw)))
+            }
             NODE_NUMASTAT => push(texts, &path(), PairLine(def, raw)),
             _ => {}
         }
@@ -124,17 +122,10 @@ fn node(row: &EntityRow, texts: &mut Texts) {
 fn swap_area(row: &EntityRow, texts: &mut Texts) {
     let size = row.row.get(SWAP_AREA_SIZE);
     let used = row.row.get(SWAP_AREA_USED);
-    let rank = row
-        .row
-        .get(SWAP_AREA_RANK)
-        .map(|rank| i64::try_from(rank.get()));
+    let rank = row.row.get(SWAP_AREA_RANK).map(|rank| i64::try_from(rank.get()));
     // A line needs all its numbers; a missing one is not invented.
     if let (Some(size), Some(used), Some(Ok(rank))) = (size, used, rank) {
-        let kind = if row.key.starts_with("/dev/") {
-            "partition"
-        } else {
-            "file"
-        };
+        let kind = if row.key.starts_with("/dev/") { "partition" } else { "file" };
         push(
             texts,
             SWAPS,

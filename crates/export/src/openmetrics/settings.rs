@@ -18,11 +18,7 @@ pub(super) fn write(source: &Source, all: bool, output: &mut dyn Write) -> io::R
     for fact in facts::ALL {
         let help = escaped(fact.meaning);
         if let Some(choice) = known.choice(*fact) {
-            let time = if all {
-                at(timeline, last)
-            } else {
-                String::new()
-            };
+            let time = if all { at(timeline, last) } else { String::new() };
             let (name, value) = (choice_name(*fact), escaped(choice));
             writeln!(output, "# HELP {name} {help}\n# TYPE {name} gauge")?;
             writeln!(output, "{name}{{value=\"{value}\"}} 1{time}")?;

@@ -3,11 +3,7 @@ use crate::tests::{hostile_source, source};
 
 fn text(source: &Source, tables: &[Entity], all: bool) -> String {
     let mut text = Vec::new();
-    let format = OpenMetrics {
-        tables: tables.to_vec(),
-        names: MetricNaming::Memtide,
-        all,
-    };
+    let format = OpenMetrics { tables: tables.to_vec(), names: MetricNaming::Memtide, all };
     format.export(source, &Picks::default(), &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
@@ -15,10 +11,7 @@ fn text(source: &Source, tables: &[Entity], all: bool) -> String {
 #[test]
 fn the_last_readings_are_plain_and_of_the_last_time_their_table_was_read() {
     let text = text(&source(), &[Entity::Host, Entity::Cgroup], false);
-    let values: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.starts_with("# H"))
-        .collect();
+    let values: Vec<&str> = text.lines().filter(|line| !line.starts_with("# H")).collect();
     assert_eq!(
         values,
         [
@@ -39,10 +32,7 @@ fn the_last_readings_are_plain_and_of_the_last_time_their_table_was_read() {
 #[test]
 fn all_readings_carry_their_times_and_counters_the_name_of_their_family() {
     let text = text(&source(), &[Entity::Host], true);
-    assert!(
-        text.contains("# TYPE memtide_vm_pswpin_bytes counter\n"),
-        "{text}"
-    );
+    assert!(text.contains("# TYPE memtide_vm_pswpin_bytes counter\n"), "{text}");
     assert!(
         text.contains(
             "memtide_vm_pswpin_bytes_total 28672 1795318201.250\n\
@@ -58,10 +48,7 @@ fn a_hostile_name_stays_in_its_label() {
     let text = text(&hostile_source(), &[Entity::Process], false);
     let label = r#"{pid="42",comm="=a\"b,c\\nd\\\\x1b[2J\\u{202e}"} "#;
     assert!(text.contains(label), "{text}");
-    assert!(
-        text.lines()
-            .all(|line| line.starts_with("# ") || line.starts_with("memtide_"))
-    );
+    assert!(text.lines().all(|line| line.starts_with("# ") || line.starts_with("memtide_")));
 }
 
 #[test]
@@ -72,13 +59,8 @@ fn without_times_there_is_no_history_and_that_is_said() {
     sample.host.set_raw(timeline::signals::MEM_FREE.id(), 1);
     timeline.push(&sample).unwrap();
     source.timeline = timeline;
-    let format = OpenMetrics {
-        tables: vec![Entity::Host],
-        names: MetricNaming::Memtide,
-        all: true,
-    };
-    let error = format
-        .export(&source, &Picks::default(), &mut Vec::new())
-        .unwrap_err();
+    let format =
+        OpenMetrics { tables: vec![Entity::Host], names: MetricNaming::Memtide, all: true };
+    let error = format.export(&source, &Picks::default(), &mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }

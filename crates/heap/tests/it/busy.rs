@@ -63,8 +63,7 @@ fn stop(target: &Target) {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).unwrap();
         tasks.flatten().all(|task| {
             let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-            stat.rsplit_once(')')
-                .is_none_or(|(_, rest)| rest.trim_start().starts_with('T'))
+            stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('T'))
         })
     };
     while !is_stopped() {
@@ -124,9 +123,7 @@ fn reading(target: &Target, own: u64) -> BusyReading {
 
 /// Shares of the own count in percent, in order.
 fn shares(readings: &[BusyReading], of: fn(&BusyReading) -> u64) -> Vec<f64> {
-    let shares = readings
-        .iter()
-        .map(|one| of(one) as f64 / one.after() as f64 * 100.0);
+    let shares = readings.iter().map(|one| of(one) as f64 / one.after() as f64 * 100.0);
     let mut shares: Vec<f64> = shares.collect();
     shares.sort_by(f64::total_cmp);
     shares
@@ -143,7 +140,8 @@ fn row(name: &str, readings: &[BusyReading]) -> (f64, f64) {
         more.count() as f64 / readings.len() as f64
     };
     eprintln!(
-        "| {name} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.3} | {:.3} | {:.3} | {:.0} | {:.1} | {:.1} |",
+        "| {name} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.3} | {:.3} | \
+         {:.3} | {:.0} | {:.1} | {:.1} |",
         readings.len(),
         at(BusyReading::error, 50),
         at(BusyReading::error, 95),
@@ -170,7 +168,9 @@ const LOADS: [(&str, &str, &str, f64); 3] = [
     ("small, flat out", "4 frag 256 1", "SMALL 0", 0.01),
 ];
 
-const HEADER: &str = "| load | readings | error %: median | 95th | largest | moved % | uncertain % | spread % | scatter % | unknown % | drift % | fast doubt % | ms | covers after % | covers both % |";
+const HEADER: &str = "| load | readings | error %: median | 95th | largest | moved % | uncertain % \
+                      | spread % | scatter % | unknown % | drift % | fast doubt % | ms | covers \
+                      after % | covers both % |";
 
 fn table(walks: usize) -> Vec<(f64, f64, f64)> {
     eprintln!("{HEADER}");
@@ -187,10 +187,7 @@ fn a_busy_heap_is_near_the_programs_own_count() {
     for (median, most, uncovered) in table(20) {
         assert!(median <= most, "{median} > {most}");
         // Of 20, one more than of many.
-        assert!(
-            uncovered <= 0.1,
-            "{uncovered} of the readings are further off than they print"
-        );
+        assert!(uncovered <= 0.1, "{uncovered} of the readings are further off than they print");
     }
 }
 
@@ -199,10 +196,7 @@ fn a_busy_heap_is_near_the_programs_own_count() {
 fn the_uncertainty_covers_the_error_in_95_of_100_readings() {
     for (median, most, uncovered) in table(200) {
         assert!(median <= most, "{median} > {most}");
-        assert!(
-            uncovered <= 0.05,
-            "{uncovered} of the readings are further off than they print"
-        );
+        assert!(uncovered <= 0.05, "{uncovered} of the readings are further off than they print");
     }
 }
 

@@ -7,9 +7,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::target::{compile_source, memory_of};
 
-const WORKLOADS: [&str; 9] = [
-    "drift", "stagger", "handover", "burst", "buffers", "tree", "ring", "visits", "tables",
-];
+const WORKLOADS: [&str; 9] =
+    ["drift", "stagger", "handover", "burst", "buffers", "tree", "ring", "visits", "tables"];
 /// Of `scripts/heap-services.sh`, with the program that each needs.
 const SERVICES: [(&str, &str); 2] = [("ruby-jobs", "ruby"), ("mariadb", "mariadbd")];
 /// Threads do not meet in the same order twice.
@@ -30,27 +29,17 @@ impl Parked {
         if let Some(most) = arenas_max {
             command.env("MALLOC_ARENA_MAX", most.to_string());
         }
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
         let ready = output.next().unwrap().unwrap();
         assert!(ready.starts_with("ready "), "{ready}");
         let pid = ready.split(' ').find_map(|word| word.parse().ok());
-        Self {
-            pid: pid.unwrap(),
-            child,
-            _output: output,
-        }
+        Self { pid: pid.unwrap(), child, _output: output }
     }
 
     fn anonymous_bytes(&self) -> f64 {
         let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid)).unwrap();
-        let line = rollup
-            .lines()
-            .find_map(|line| line.strip_prefix("Anonymous:"));
+        let line = rollup.lines().find_map(|line| line.strip_prefix("Anonymous:"));
         let kib = line.unwrap().trim().trim_end_matches(" kB");
         kib.parse::<f64>().unwrap() * 1024.0
     }
@@ -92,7 +81,8 @@ fn is_inside(name: &str, command: &dyn Fn(u64) -> Command) -> bool {
     let [before, free, low, high, saved] =
         [median(&before), median(&free), low, high, saved].map(|bytes| bytes / f64::from(1 << 20));
     eprintln!(
-        "{name:10} anonymous {before:6.1} MiB, {free:6.1} free, saved {saved:6.1}, forecast {low:5.1} to {high:5.1}{}",
+        "{name:10} anonymous {before:6.1} MiB, {free:6.1} free, saved {saved:6.1}, forecast \
+         {low:5.1} to {high:5.1}{}",
         if is_inside { "" } else { "  OUTSIDE" }
     );
     is_inside
@@ -107,9 +97,7 @@ fn services() -> impl Iterator<Item = (&'static str, PathBuf)> {
         }
         shown
     };
-    let there = SERVICES
-        .into_iter()
-        .filter(move |(_, program)| is_there(program));
+    let there = SERVICES.into_iter().filter(move |(_, program)| is_there(program));
     there.map(move |(name, _)| (name, script.clone()))
 }
 

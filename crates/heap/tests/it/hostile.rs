@@ -21,10 +21,7 @@ fn corrupted(kind: &str) -> (Result<Heap, HeapError>, u64) {
 
 fn corrupted_of(arguments: &str, kind: &str) -> (Result<Heap, HeapError>, u64) {
     let mut target = Target::start(arguments);
-    assert_eq!(
-        target.ask(&format!("corrupt {kind}")).trim(),
-        format!("corrupted {kind}")
-    );
+    assert_eq!(target.ask(&format!("corrupt {kind}")).trim(), format!("corrupted {kind}"));
     let start = Instant::now();
     let heap = target.heap();
     assert!(start.elapsed() < SOON, "{kind}");
@@ -52,10 +49,7 @@ fn a_chunk_with_a_forged_size_is_unknown_and_the_others_are_counted() {
 #[test]
 fn a_top_outside_of_memory_is_an_error() {
     let (heap, _) = corrupted("top");
-    assert!(
-        matches!(heap, Err(HeapError::NoArena | HeapError::UnknownLayout(_))),
-        "{heap:?}"
-    );
+    assert!(matches!(heap, Err(HeapError::NoArena | HeapError::UnknownLayout(_))), "{heap:?}");
 }
 
 #[test]
@@ -133,12 +127,7 @@ fn a_terabyte_of_forged_arenas_is_read_no_further_than_what_is_in_ram_explains()
     assert_eq!(target.ask("corrupt arenas").trim(), "corrupted arenas");
     let (mappings, memory) = target.memory();
     let resident = memory.resident_bytes();
-    let memory = Counted {
-        memory,
-        calls: Cell::new(0),
-        bytes: Cell::new(0),
-        words: Cell::new(0),
-    };
+    let memory = Counted { memory, calls: Cell::new(0), bytes: Cell::new(0), words: Cell::new(0) };
     let again = || Mappings::read(&Root::default(), target.pid()).ok();
     let heap = read_settled(&memory, &mappings, again, 4096).unwrap();
     assert!(heap.is_cut && !heap.is_whole());
@@ -167,20 +156,14 @@ fn memory_that_is_remapped_while_it_is_read_is_uncertain_and_right_again_afterwa
     // On a busy host the target may stand still during a reading.
     while readings < READINGS || damaged == 0 {
         let start = Instant::now();
-        assert!(
-            began.elapsed() < SOON || readings < READINGS,
-            "none differs"
-        );
+        assert!(began.elapsed() < SOON || readings < READINGS, "none differs");
         let heap = target.heap();
         assert!(start.elapsed() < SOON);
         readings += 1;
         let Ok(heap) = heap else { continue };
         let (live, uncertain) = (heap.live_bytes(), heap.uncertain_bytes());
         damaged += usize::from(live != own);
-        assert!(
-            live.abs_diff(own) <= uncertain,
-            "{live} of {own}, {uncertain}"
-        );
+        assert!(live.abs_diff(own) <= uncertain, "{live} of {own}, {uncertain}");
     }
     eprintln!("remapped: {damaged} of {readings} readings differ");
     target.ask("stop");
@@ -346,10 +329,7 @@ fn looped_caches_of_all_threads_have_one_bound() {
     let caches = image.forge_caches();
     assert!(caches > 150);
     let heap = read(&image, &mappings, 4096).unwrap();
-    assert!(
-        heap.cached_by_lists.chunks > 65_535 * 4,
-        "they are followed"
-    );
+    assert!(heap.cached_by_lists.chunks > 65_535 * 4, "they are followed");
     assert!(heap.is_cut);
     assert!(image.cost.get() < 32 << 20, "{}", image.cost.get());
 }

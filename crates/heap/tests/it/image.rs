@@ -59,25 +59,13 @@ impl TargetMemory for Image {
     }
 
     fn populated(&self, range: &Range<u64>, runs: &mut Vec<PageRun>) -> PagesKnown {
-        let most = if self.can_scan {
-            u64::MAX
-        } else {
-            WORDS_MAX * PAGE
-        };
+        let most = if self.can_scan { u64::MAX } else { WORDS_MAX * PAGE };
         let until = range.end.min(range.start.saturating_add(most));
         let pages = range.start / PAGE..until / PAGE;
-        let words = if self.can_scan {
-            0
-        } else {
-            pages.end - pages.start
-        };
+        let words = if self.can_scan { 0 } else { pages.end - pages.start };
         self.words.set(self.words.get() + words);
         let mut states: BTreeMap<u64, Option<bool>> = BTreeMap::new();
-        states.extend(
-            self.pages
-                .range(pages.clone())
-                .map(|(page, _)| (*page, Some(false))),
-        );
+        states.extend(self.pages.range(pages.clone()).map(|(page, _)| (*page, Some(false))));
         states.extend(self.states.range(pages));
         for (page, is_swapped) in states {
             if let Some(is_swapped) = is_swapped {
@@ -118,10 +106,7 @@ impl Image {
             anonymous(MMAPPED, MMAPPED_BYTES, ""),
             anonymous(ARENA, THREAD_BYTES, ""),
             anonymous(ARENA + HEAP_BYTES, THREAD_BYTES, ""),
-            format!(
-                "{DATA:x}-{:x} rw-p 00000000 08:01 77 /usr/lib/libc.so.6\n",
-                DATA + 0x4000
-            ),
+            format!("{DATA:x}-{:x} rw-p 00000000 08:01 77 /usr/lib/libc.so.6\n", DATA + 0x4000),
         ];
         (image, Mappings::parse(text.concat().as_bytes()))
     }
@@ -202,9 +187,8 @@ impl Image {
         let (top, _) = self.chunks(second + 48, second + THREAD_BYTES, 4);
         self.arena(state, top, MAIN, 2 * THREAD_BYTES);
         for (heap, previous) in [(ARENA, 0), (second, ARENA)] {
-            for (index, word) in [state, previous, THREAD_BYTES, THREAD_BYTES, PAGE]
-                .iter()
-                .enumerate()
+            for (index, word) in
+                [state, previous, THREAD_BYTES, THREAD_BYTES, PAGE].iter().enumerate()
             {
                 self.set(heap + index as u64 * 8, *word);
             }
@@ -243,11 +227,8 @@ impl Image {
             self.set(at + 8, at - 16);
         }
         Mappings::parse(
-            format!(
-                "{FORGED:x}-{:x} rw-p 00000000 08:01 78 /tmp/libc.so.6\n",
-                FORGED + bytes
-            )
-            .as_bytes(),
+            format!("{FORGED:x}-{:x} rw-p 00000000 08:01 78 /tmp/libc.so.6\n", FORGED + bytes)
+                .as_bytes(),
         )
     }
 

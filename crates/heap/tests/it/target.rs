@@ -33,8 +33,8 @@ pub(crate) fn compile_source(compiler: &str, source: &str, flags: &[&str], name:
         .status();
     assert!(
         status.is_ok_and(|status| status.success()),
-        "{compiler} cannot compile {source}: scripts/setup.sh test installs gcc and libc6-dev, and scripts/setup.sh heap \
-         musl-tools"
+        "{compiler} cannot compile {source}: scripts/setup.sh test installs gcc and libc6-dev, and \
+         scripts/setup.sh heap musl-tools"
     );
     program
 }
@@ -66,13 +66,7 @@ impl Target {
         let mut child = child.unwrap();
         let commands = child.stdin.take().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
-        let mut target = Self {
-            child,
-            commands,
-            answers,
-            ready: String::new(),
-            pid: 0,
-        };
+        let mut target = Self { child, commands, answers, ready: String::new(), pid: 0 };
         target.ready = target.line();
         assert!(target.ready.starts_with("ready"), "{}", target.ready);
         let mut words = target.ready.split_whitespace().skip(1);
@@ -114,9 +108,8 @@ impl Target {
     pub(crate) fn live_now(&self, memory: &LiveMemory) -> u64 {
         let [at, stride, threads] =
             ["counters", "stride", "threads"].map(|key| figure(&self.ready, key));
-        let parts: Vec<_> = (0..threads)
-            .map(|index| at + index * stride..at + index * stride + 8)
-            .collect();
+        let parts: Vec<_> =
+            (0..threads).map(|index| at + index * stride..at + index * stride + 8).collect();
         let mut words = vec![0; parts.len() * 8];
         assert_eq!(memory.read_parts(&parts, &mut words), words.len());
         let words = words.as_chunks::<8>().0;
@@ -134,9 +127,7 @@ impl Target {
                 return (all, arenas);
             }
             let number = |key: &str| -> u64 {
-                let rest = line
-                    .split_once(&format!("{key}=\""))
-                    .map_or("0", |(_, rest)| rest);
+                let rest = line.split_once(&format!("{key}=\"")).map_or("0", |(_, rest)| rest);
                 rest.split('"').next().unwrap().parse().unwrap()
             };
             if line.starts_with("<heap nr") {
@@ -186,7 +177,5 @@ pub(crate) fn figure(answer: &str, key: &str) -> u64 {
     let words = answer.split_whitespace();
     let mut found =
         words.filter_map(|word| word.strip_prefix(key)?.strip_prefix('=')?.parse().ok());
-    found
-        .next()
-        .unwrap_or_else(|| panic!("no {key} in {answer}"))
+    found.next().unwrap_or_else(|| panic!("no {key} in {answer}"))
 }

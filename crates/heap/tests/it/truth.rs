@@ -7,12 +7,8 @@ use crate::target::{ArenaInfo, Target, figure};
 /// Shapes of the target's heap.
 pub(crate) const IDLE_SHAPES: [&str; 6] = ["full", "frag", "tiny", "fast", "mix", "big"];
 /// What makes a heap irregular.
-pub(crate) const IDLE_OPTIONS: [&str; 4] = [
-    "--exit-threads",
-    "--cross-free",
-    "--foreign-brk",
-    "--foreign-sbrk",
-];
+pub(crate) const IDLE_OPTIONS: [&str; 4] =
+    ["--exit-threads", "--cross-free", "--foreign-brk", "--foreign-sbrk"];
 
 /// What was compared, and by how much the live bytes exceed the program's own count: by libc's own chunks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,9 +39,7 @@ pub(crate) fn equals_its_own_count(target: &mut Target, arguments: &str) -> Comp
 
 /// The same against the counts of an answer, for a target that churned and is idle again.
 pub(crate) fn equals(target: &mut Target, counts: &str, arguments: &str) -> Compared {
-    let heap = target
-        .heap()
-        .unwrap_or_else(|error| panic!("{arguments}: {error}"));
+    let heap = target.heap().unwrap_or_else(|error| panic!("{arguments}: {error}"));
     let (all, arenas) = target.info();
     assert_eq!(arenas.len(), heap.arenas.len(), "{arguments}");
     for (index, (arena, info)) in heap.arenas.iter().zip(&arenas).enumerate() {
@@ -61,10 +55,7 @@ pub(crate) fn equals(target: &mut Target, counts: &str, arguments: &str) -> Comp
     assert!(!heap.has_changed(), "{arguments}");
     assert_eq!(heap.uncertain_bytes(), 0, "{arguments}");
     let (live, own) = (heap.live_bytes(), figure(counts, "live"));
-    assert!(
-        live >= own && live - own < own / 1000 + 64_000,
-        "{arguments}: {live} of {own}"
-    );
+    assert!(live >= own && live - own < own / 1000 + 64_000, "{arguments}: {live} of {own}");
     Compared {
         heaps: 1,
         arenas: arenas.len() as u64,
@@ -160,13 +151,8 @@ fn threads_that_exit_and_a_heap_that_cannot_grow_are_counted_too() {
 fn pages_that_something_else_took_by_sbrk_are_not_the_heaps() {
     let target = Target::start("1 frag 16 7 --foreign-sbrk");
     let heap = target.heap().unwrap();
-    let [part] = heap.arenas[0].parts.as_slice() else {
-        panic!("{:?}", heap.arenas[0].parts)
-    };
-    let lengths = part
-        .foreign
-        .iter()
-        .map(|foreign| foreign.end - foreign.start);
+    let [part] = heap.arenas[0].parts.as_slice() else { panic!("{:?}", heap.arenas[0].parts) };
+    let lengths = part.foreign.iter().map(|foreign| foreign.end - foreign.start);
     assert_eq!(lengths.sum::<u64>(), 3 * 4096);
     let (_, memory) = target.memory();
     let (mut runs, mut at, end) = (Vec::new(), part.range.start, part.range.end);
@@ -179,13 +165,7 @@ fn pages_that_something_else_took_by_sbrk_are_not_the_heaps() {
 
 #[test]
 fn a_trim_returns_what_was_forecast() {
-    for arguments in [
-        "1 frag 64 1",
-        "8 mix 100 2",
-        "4 fast 64 3",
-        "16 full 64 4",
-        "4 tiny 60 5",
-    ] {
+    for arguments in ["1 frag 64 1", "8 mix 100 2", "4 fast 64 3", "16 full 64 4", "4 tiny 60 5"] {
         let mut target = Target::start(arguments);
         let heap = target.heap().unwrap();
         let answer = target.ask("trim");
@@ -193,9 +173,6 @@ fn a_trim_returns_what_was_forecast() {
         let forecast = heap.pages().returnable;
         eprintln!("{arguments}: trim returns {real}, forecast {forecast}");
         let tolerance = (real / 100).max(64 << 10);
-        assert!(
-            forecast.abs_diff(real) <= tolerance,
-            "{arguments}: {forecast}, {real}"
-        );
+        assert!(forecast.abs_diff(real) <= tolerance, "{arguments}: {forecast}, {real}");
     }
 }

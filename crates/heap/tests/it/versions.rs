@@ -31,9 +31,7 @@ fn root_of(suite: &str) -> PathBuf {
 fn inside(mode: &str, suite: &str, arguments: &str) -> Command {
     root_of(suite);
     let mut command = Command::new(script());
-    command
-        .args([mode, suite])
-        .args(arguments.split_whitespace());
+    command.args([mode, suite]).args(arguments.split_whitespace());
     command
 }
 
@@ -42,9 +40,7 @@ fn is_right_in(suite: &str) {
     let shapes = IDLE_SHAPES
         .iter()
         .flat_map(|shape| [1, 8].map(|threads| format!("{threads} {shape} 48 {threads}")));
-    let options = IDLE_OPTIONS
-        .iter()
-        .map(|option| format!("4 frag 64 7 {option}"));
+    let options = IDLE_OPTIONS.iter().map(|option| format!("4 frag 64 7 {option}"));
     let wrong: Vec<String> = shapes
         .chain(options)
         .filter(|arguments| {
@@ -116,16 +112,12 @@ fn a_static_program_is_right() {
 #[test]
 #[ignore = "needs musl-gcc: scripts/setup.sh heap"]
 fn a_musl_program_has_no_arena() {
-    for (flags, name) in [
-        (&[][..], "heap-target-musl"),
-        (&["-static"][..], "heap-target-musl-static"),
-    ] {
+    for (flags, name) in
+        [(&[][..], "heap-target-musl"), (&["-static"][..], "heap-target-musl-static")]
+    {
         let program = compile("musl-gcc", flags, name);
         let target = Target::of(Command::new(program).args(["2", "frag", "16", "1"]));
-        assert!(matches!(
-            target.heap(),
-            Err(HeapError::NoArena | HeapError::Unused)
-        ));
+        assert!(matches!(target.heap(), Err(HeapError::NoArena | HeapError::Unused)));
     }
 }
 
@@ -133,15 +125,10 @@ fn a_musl_program_has_no_arena() {
 #[ignore = "needs libjemalloc2: scripts/setup.sh heap"]
 fn memory_of_a_preloaded_jemalloc_is_not_claimed() {
     const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
-    assert!(
-        Path::new(LIBRARY).exists(),
-        "no {LIBRARY}; scripts/setup.sh heap"
-    );
+    assert!(Path::new(LIBRARY).exists(), "no {LIBRARY}; scripts/setup.sh heap");
     for arguments in ["2 frag 64 1", "2 big 64 1"] {
         let mut command = Command::new(program());
-        command
-            .args(arguments.split_whitespace())
-            .env("LD_PRELOAD", LIBRARY);
+        command.args(arguments.split_whitespace()).env("LD_PRELOAD", LIBRARY);
         let target = Target::of(&mut command);
         match target.heap() {
             Err(error) => assert!(matches!(error, HeapError::NoArena | HeapError::Unused)),

@@ -27,10 +27,7 @@ pub(crate) struct Snapshot {
 impl From<Sample> for Snapshot {
     /// At an unknown time.
     fn from(sample: Sample) -> Self {
-        Self {
-            sample,
-            ..Self::default()
-        }
+        Self { sample, ..Self::default() }
     }
 }
 
@@ -48,8 +45,7 @@ impl Snapshot {
     /// Notes by how many bytes a reading may be off. Below 1 KiB it is as exact as the kernel's own figure.
     pub(crate) fn set_error(&mut self, signal: SignalId, bytes: f64) {
         let error = raw(bytes).filter(|error| *error > 1024);
-        self.error_at_most
-            .extend(error.map(|error| (signal, error)));
+        self.error_at_most.extend(error.map(|error| (signal, error)));
     }
 
     /// Converts counts of pages of one size to pages of another size.
@@ -85,12 +81,7 @@ impl Snapshot {
 
     /// The raw reading of a host signal.
     pub(crate) fn host(&self, signal: SignalId) -> Option<u64> {
-        self.sample
-            .host
-            .iter()
-            .filter(|(id, _)| *id == signal)
-            .last()
-            .map(|(_, raw)| raw)
+        self.sample.host.iter().filter(|(id, _)| *id == signal).last().map(|(_, raw)| raw)
     }
 
     /// By how much a reading may be off, in the unit of the catalogue.
@@ -133,9 +124,5 @@ pub(crate) fn signals_in(sample: &Sample) -> impl Iterator<Item = &'static str> 
         .into_iter()
         .flat_map(|entity| sample.table(entity).rows())
         .flat_map(|row| row.row.iter());
-    sample
-        .host
-        .iter()
-        .chain(entities)
-        .map(|(id, _)| id.def().name)
+    sample.host.iter().chain(entities).map(|(id, _)| id.def().name)
 }

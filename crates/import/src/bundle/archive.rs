@@ -26,9 +26,7 @@ pub(crate) fn read(input: &mut dyn BufRead, packing: Packing) -> Source {
             Packing::None => format!("the archive ends early or is damaged ({error})"),
             packed => damage(packed, &error),
         };
-        bundle.paste.problem(format!(
-            "{what} after {read} entries; those before it are used"
-        ));
+        bundle.paste.problem(format!("{what} after {read} entries; those before it are used"));
     }
     if refused > 0 {
         bundle.paste.problem(format!(
@@ -49,9 +47,7 @@ fn entries(
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
         if *read >= ENTRIES_MAX {
-            bundle
-                .paste
-                .problem(format!("only the first {ENTRIES_MAX} entries are read"));
+            bundle.paste.problem(format!("only the first {ENTRIES_MAX} entries are read"));
             return Ok(());
         }
         *read += 1;
@@ -112,9 +108,8 @@ fn header(entry: &mut impl Read) -> std::io::Result<Vec<u8>> {
 
 /// The path in an extended header, which replaces that of the entry.
 fn path_in(header: &[u8]) -> Option<String> {
-    let path = PaxExtensions::new(header)
-        .flatten()
-        .find(|extension| extension.key() == Ok("path"))?;
+    let path =
+        PaxExtensions::new(header).flatten().find(|extension| extension.key() == Ok("path"))?;
     path.value().ok().map(str::to_owned)
 }
 

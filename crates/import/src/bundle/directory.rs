@@ -73,9 +73,7 @@ impl FileTree {
 
     fn note_limits(&self, bundle: &mut Bundle) {
         if self.entries > ENTRIES_MAX {
-            bundle
-                .paste
-                .problem(format!("only {ENTRIES_MAX} files and directories are read"));
+            bundle.paste.problem(format!("only {ENTRIES_MAX} files and directories are read"));
         }
         if self.too_deep > 0 {
             bundle.paste.problem(format!(
@@ -87,9 +85,5 @@ impl FileTree {
 }
 
 fn join(below: &str, name: &str) -> String {
-    if below.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{below}/{name}")
-    }
+    if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") }
 }

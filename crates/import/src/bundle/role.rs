@@ -93,11 +93,9 @@ fn is_log(name: &str) -> bool {
 }
 
 fn is_series(name: &str) -> bool {
-    [
-        "sar", "vmstat_", "vmstat.", "vmstat-", "mpstat", "iostat", "pidstat",
-    ]
-    .iter()
-    .any(|tool| name.starts_with(tool))
+    ["sar", "vmstat_", "vmstat.", "vmstat-", "mpstat", "iostat", "pidstat"]
+        .iter()
+        .any(|tool| name.starts_with(tool))
 }
 
 /// Whether the path shows that the bundle is a `sosreport`, with known places for everything.
@@ -144,10 +142,7 @@ mod tests {
         for (path, expected) in [
             ("proc/meminfo", "|/proc/meminfo"),
             ("sosreport-web/proc/vmstat", "sosreport-web|/proc/vmstat"),
-            (
-                "a/b/sys/fs/cgroup/app/memory.max",
-                "a/b|/sys/fs/cgroup/app/memory.max",
-            ),
+            ("a/b/sys/fs/cgroup/app/memory.max", "a/b|/sys/fs/cgroup/app/memory.max"),
             ("proc/sys/vm/swappiness", "|/proc/sys/vm/swappiness"),
             (
                 "sys/kernel/mm/transparent_hugepage/enabled",
@@ -162,15 +157,9 @@ mod tests {
             ("sosreport-web/sos_commands/process/lsof_-b", ""),
             ("sosreport-web/sos_commands/kernel/dmesg_-T", "Log"),
             ("sosreport-web/sos_commands/kernel/lsmod", ""),
-            (
-                "sosreport-web/sos_commands/logs/journalctl_--no-pager",
-                "Log",
-            ),
+            ("sosreport-web/sos_commands/logs/journalctl_--no-pager", "Log"),
             ("sosreport-web/var/log/messages-20240101.gz", "Log"),
-            (
-                "sosreport-web/sos_strings/logs/var.log.messages.tailed",
-                "Log",
-            ),
+            ("sosreport-web/sos_strings/logs/var.log.messages.tailed", "Log"),
             ("sosreport-web/var/log/sa/sar17", "Series"),
             ("sosreport-web/etc/passwd", ""),
             ("sosreport-web/installed-rpms", ""),

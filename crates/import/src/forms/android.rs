@@ -14,11 +14,8 @@ use crate::builder::Snapshot;
 use crate::text::figure::{KIB, PrintedFigure};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "Android",
-    begins: BlockStart::with(&["Total RAM:", "RAM: "]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "Android", begins: BlockStart::with(&["Total RAM:", "RAM: "]), read };
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut snapshot = Snapshot::default();
@@ -33,12 +30,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         return None;
     }
     input.add(snapshot);
-    Some(TextBlock {
-        what: what.to_owned(),
-        lines,
-        unit: "KiB",
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what: what.to_owned(), lines, unit: "KiB", ..TextBlock::default() })
 }
 
 /// `Total RAM`, `Free RAM`, `Used RAM`, `Lost RAM`, `ZRAM`.
@@ -123,10 +115,7 @@ Total RAM: 3,840,512K (status normal)
         let text = "  PID      Vss      Rss      Pss      Uss  cmdline\n 1234   98765K   65432K   45678K   43210K  system_server\n                          ------   ------  ------\n\nRAM: 1894512K total, 45120K free, 1204K buffers, 512340K cached, 2012K shmem, 81234K slab\n";
         let timeline = paste(text).timeline;
         let process = timeline.entities(Entity::Process).next().unwrap();
-        assert_eq!(
-            timeline.last_of(process, PROC_PSS),
-            Some(Bytes::from_kib(45_678))
-        );
+        assert_eq!(timeline.last_of(process, PROC_PSS), Some(Bytes::from_kib(45_678)));
         assert_eq!(timeline.last(MEM_SLAB), Some(Bytes::from_kib(81_234)));
         survives(text);
         assert!(paste("RAM: all of it free\n").origin.inputs.is_empty());

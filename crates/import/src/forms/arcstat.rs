@@ -45,21 +45,15 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 }
 
 fn block(what: &str, lines: usize) -> TextBlock {
-    TextBlock {
-        what: format!("{what}: the cache of ZFS"),
-        lines,
-        ..TextBlock::default()
-    }
+    TextBlock { what: format!("{what}: the cache of ZFS"), lines, ..TextBlock::default() }
 }
 
 /// A heading with `size` or `arcsz`, and rows; the last one counts.
 fn table(lines: &[&str]) -> Option<(&'static str, usize, PrintedFigure)> {
     let names: Vec<&str> = lines.first()?.split_whitespace().collect();
     let is_heading = names.contains(&"miss%") && names.contains(&"c");
-    let at = names
-        .iter()
-        .position(|name| matches!(*name, "size" | "arcsz"))
-        .filter(|_| is_heading)?;
+    let at =
+        names.iter().position(|name| matches!(*name, "size" | "arcsz")).filter(|_| is_heading)?;
     let sizes = lines[1..].iter().map_while(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let figure = PrintedFigure::binary(words.get(at)?)?;
@@ -87,9 +81,7 @@ fn kernel_file(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut snapshot = Snapshot::default();
     let text = text.join("\n");
     // A line without a number leaves its reading absent.
-    let _ = input
-        .parsers
-        .read(ARCSTATS, text.as_bytes(), &mut snapshot.sample, input.facts);
+    let _ = input.parsers.read(ARCSTATS, text.as_bytes(), &mut snapshot.sample, input.facts);
     snapshot.sample.host.get(ZFS_ARC)?;
     input.add(snapshot);
     Some(block("arcstats", lines))
@@ -137,10 +129,7 @@ mod tests {
                 "hits                            4    123\nc                               4    33285996544\nc_min                           4    2147483648\nc_max                           4    67108864000\nsize                            4    33285996544\n",
                 31,
             ),
-            (
-                "ARC size (current):                                    99.9 %   31.0 GiB\n",
-                31,
-            ),
+            ("ARC size (current):                                    99.9 %   31.0 GiB\n", 31),
         ] {
             let timeline = paste(text).timeline;
             let size = timeline.last(ZFS_ARC).map(|bytes| bytes.get() >> 30);

@@ -14,11 +14,8 @@ use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::figure::PrintedFigure;
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "atop",
-    begins: BlockStart::with(&["MEM ", "SWP ", "PAG "]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "atop", begins: BlockStart::with(&["MEM ", "SWP ", "PAG "]), read };
 
 /// Names of the cells of MEM.
 const MEM: [(&str, SignalId); 10] = [
@@ -64,11 +61,8 @@ fn screen(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         return None;
     }
     let mut snapshot = Snapshot::default();
-    let mut block = TextBlock {
-        what: "atop".to_owned(),
-        unit: "as printed",
-        ..TextBlock::default()
-    };
+    let mut block =
+        TextBlock { what: "atop".to_owned(), unit: "as printed", ..TextBlock::default() };
     let mut names: &[(&str, SignalId)] = &[];
     for (at, line) in input.lines.iter().take(LINES_MAX).enumerate() {
         match label(line) {
@@ -122,12 +116,8 @@ fn cells(line: &str, names: &[(&str, SignalId)], snapshot: &mut Snapshot) {
 /// The time in the heading of the screen: `ATOP - web  2016/12/11  18:41:27  …  10s elapsed`.
 fn clock(before: &[&str]) -> Option<WallClock> {
     let heading = before.iter().rev().take(LINES_MAX);
-    let heading = heading
-        .into_iter()
-        .find(|line| line.starts_with("ATOP - "))?;
-    let mut words = heading
-        .split_whitespace()
-        .skip_while(|word| !word.contains('/'));
+    let heading = heading.into_iter().find(|line| line.starts_with("ATOP - "))?;
+    let mut words = heading.split_whitespace().skip_while(|word| !word.contains('/'));
     let (date, time) = (words.next()?.replace('/', "-"), words.next()?);
     crate::text::prompt::time(&format!("{date} {time}"))
 }
@@ -135,11 +125,7 @@ fn clock(before: &[&str]) -> Option<WallClock> {
 /// `MEM host 1795711648 2026/11/26 16:47:28 10 4096 6171021 …`, a line for each label and time.
 fn parseable(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     ParseableLine::parse(input.lines.first()?)?;
-    let mut block = TextBlock {
-        what: "atop -P".to_owned(),
-        unit: "pages",
-        ..TextBlock::default()
-    };
+    let mut block = TextBlock { what: "atop -P".to_owned(), unit: "pages", ..TextBlock::default() };
     let mut snapshot = Snapshot::default();
     let mut time = None;
     for (at, line) in input.lines.iter().enumerate() {
@@ -175,16 +161,11 @@ struct ParseableLine<'l> {
 impl<'l> ParseableLine<'l> {
     fn parse(line: &'l str) -> Option<Self> {
         let mut words = line.split(' ');
-        let label = words
-            .next()
-            .filter(|word| matches!(*word, "MEM" | "SWP" | "PAG"))?;
+        let label = words.next().filter(|word| matches!(*word, "MEM" | "SWP" | "PAG"))?;
         let epoch: i64 = words.nth(1)?.parse().ok()?;
         let date = words.next()?;
         let interval = words.nth(1)?;
-        interval
-            .parse::<u64>()
-            .ok()
-            .filter(|_| date.contains('/'))?;
+        interval.parse::<u64>().ok().filter(|_| date.contains('/'))?;
         Some(Self {
             label,
             time: epoch.checked_mul(1_000_000_000)?,
@@ -231,14 +212,8 @@ PAG | numamig    0 | migrate    0 | pgin       1 | pgout  37236 | swin       0 |
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::new(25_232_932_864)));
         assert!(timeline.stamp(0).unwrap().wall.is_some());
         survives(SCREEN);
-        let squeezed = SCREEN
-            .replace("  ", " ")
-            .replace("  ", " ")
-            .replace("  ", " ");
-        assert_eq!(
-            paste(&squeezed).timeline.last(MEM_CACHED),
-            Some(Bytes::from_gib(10))
-        );
+        let squeezed = SCREEN.replace("  ", " ").replace("  ", " ").replace("  ", " ");
+        assert_eq!(paste(&squeezed).timeline.last(MEM_CACHED), Some(Bytes::from_gib(10)));
     }
 
     /// `/proc/meminfo`, read right after the screen.

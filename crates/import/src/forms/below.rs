@@ -21,11 +21,8 @@ use crate::text::figure::{self, PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 use crate::text::times::{PrintedTime, SampleTimes};
 
-pub(super) const FORM: Form = Form {
-    name: "below",
-    begins: BlockStart::with(&["OOM Kills", "Datetime"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "below", begins: BlockStart::with(&["OOM Kills", "Datetime"]), read };
 
 /// A tab in plain text.
 const TAB: &str = "        ";
@@ -71,10 +68,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let Some((when, between)) = times.next(time) else {
             break;
         };
-        let mut snapshot = Snapshot {
-            when,
-            ..Snapshot::default()
-        };
+        let mut snapshot = Snapshot { when, ..Snapshot::default() };
         for (title, cell) in &row {
             gauge(title, cell, &mut snapshot);
         }
@@ -109,9 +103,7 @@ fn layout_of(head: &str) -> RowLayout {
 fn column_starts(head: &str) -> Vec<usize> {
     let is_start = |three: &[u8]| matches!(three, [b' ', b' ', last] if *last != b' ');
     let windows = head.as_bytes().windows(3).enumerate();
-    let starts = windows
-        .filter(|(_, three)| is_start(three))
-        .map(|(at, _)| at + 2);
+    let starts = windows.filter(|(_, three)| is_start(three)).map(|(at, _)| at + 2);
     [0].into_iter().chain(starts).collect()
 }
 
@@ -139,25 +131,14 @@ fn row<'a>(
     line: &'a str,
 ) -> Option<HashMap<Cow<'a, str>, Cow<'a, str>>> {
     if let RowLayout::Json = layout {
-        let object = line
-            .trim_start_matches(['[', ',', ' '])
-            .trim_end_matches([']', ',', ' ']);
+        let object = line.trim_start_matches(['[', ',', ' ']).trim_end_matches([']', ',', ' ']);
         let object: HashMap<String, String> = serde_json::from_str(object).ok()?;
-        let owned = object
-            .into_iter()
-            .map(|(title, cell)| (title.into(), cell.into()));
+        let owned = object.into_iter().map(|(title, cell)| (title.into(), cell.into()));
         return Some(owned.collect());
     }
     let cells = cells(layout, line).filter(|cells| cells.len() == titles.len())?;
-    let named = titles
-        .iter()
-        .zip(cells)
-        .filter(|(title, _)| !title.is_empty());
-    Some(
-        named
-            .map(|(title, cell)| ((*title).into(), cell.into()))
-            .collect(),
-    )
+    let named = titles.iter().zip(cells).filter(|(title, _)| !title.is_empty());
+    Some(named.map(|(title, cell)| ((*title).into(), cell.into())).collect())
 }
 
 /// The sizes of `/proc/meminfo` by their titles without blanks.
@@ -171,9 +152,7 @@ static SIZES: LazyLock<HashMap<&str, SignalId>> = LazyLock::new(|| {
         _ => field,
     };
     let sizes = signals::ALL.iter().filter(is_size);
-    sizes
-        .filter_map(|def| Some((title(def.field), def.id()?)))
-        .collect()
+    sizes.filter_map(|def| Some((title(def.field), def.id()?))).collect()
 });
 
 /// A size of `/proc/meminfo`.
@@ -242,11 +221,8 @@ db1                  2026-11-21 10:00:05 93.11%     15.5 GB    1.1 GB     210.5 
     fn separated(by: char) -> String {
         let cells = |line: &str| {
             let line = line.trim_end();
-            let mut cells: Vec<&str> = line
-                .split("  ")
-                .map(str::trim)
-                .filter(|c| !c.is_empty())
-                .collect();
+            let mut cells: Vec<&str> =
+                line.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
             // The time and the cell behind it have one blank between them.
             let at = cells.iter().position(|cell| cell.starts_with("2026"));
             if let Some((time, next)) =
@@ -266,11 +242,7 @@ db1                  2026-11-21 10:00:05 93.11%     15.5 GB    1.1 GB     210.5 
         for text in [RAW, &separated(','), &separated('\t'), json] {
             let opened = paste(text);
             let timeline = opened.timeline;
-            assert_eq!(
-                (timeline.len(), timeline.duration()),
-                (2, Span::from_secs(5)),
-                "{text}"
-            );
+            assert_eq!((timeline.len(), timeline.duration()), (2, Span::from_secs(5)), "{text}");
             let mib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 20);
             assert_eq!(
                 [MEM_TOTAL, MEM_FREE, MEM_PAGE_TABLES].map(mib),
@@ -279,11 +251,7 @@ db1                  2026-11-21 10:00:05 93.11%     15.5 GB    1.1 GB     210.5 
             );
             // 2 MB/s and 640 pages/s over 5 s.
             assert_eq!(timeline.last(PSWPIN), Some(Pages::new(2_560)), "{text}");
-            assert_eq!(
-                timeline.last(PGSCAN_KSWAPD),
-                Some(Pages::new(3_200)),
-                "{text}"
-            );
+            assert_eq!(timeline.last(PGSCAN_KSWAPD), Some(Pages::new(3_200)), "{text}");
             assert_eq!(timeline.last(OOM_KILLS), Some(Count::new(4)), "{text}");
             survives(text);
         }
@@ -305,14 +273,7 @@ db1                  2026-11-21 10:00:05 93.11%     15.5 GB    1.1 GB     210.5 
             "Hostname,Datetime,CPU\nweb,2026-11-21 10:00:00,5%\n",
             "Datetime            Pid        Comm       RSS\n2026-11-21 10:00:00 1          init       12 MB\n",
         ] {
-            assert!(
-                paste(text)
-                    .origin
-                    .inputs
-                    .iter()
-                    .all(|input| input.form != "below"),
-                "{text}"
-            );
+            assert!(paste(text).origin.inputs.iter().all(|input| input.form != "below"), "{text}");
         }
     }
 }

@@ -11,11 +11,7 @@ use crate::builder::Snapshot;
 use crate::text::figure::PrintedFigure;
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "btop",
-    begins: BlockStart::with(&["mem┌"]),
-    read,
-};
+pub(super) const FORM: Form = Form { name: "btop", begins: BlockStart::with(&["mem┌"]), read };
 
 /// At most 60 lines of the box: graphs lie between the figures.
 const LINES_MAX: usize = 60;
@@ -44,21 +40,13 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let figure = PrintedFigure::binary(&format!("{figure}{unit}"));
         if let (Some(signal), Some(figure)) = (signal(name, in_swap), figure) {
             // Decimals are truncated, not rounded (seen: 22.48 GiB as 22.4): a whole step.
-            let figure = PrintedFigure {
-                error: 2.0 * figure.error,
-                ..figure
-            };
+            let figure = PrintedFigure { error: 2.0 * figure.error, ..figure };
             snapshot.set_size(signal, figure, 1.0);
         }
     }
     snapshot.host(MEM_TOTAL.id())?;
     input.add(snapshot);
-    Some(TextBlock {
-        what: "btop".to_owned(),
-        unit: "as printed",
-        lines,
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what: "btop".to_owned(), unit: "as printed", lines, ..TextBlock::default() })
 }
 
 /// What a name in the box means, before and behind the total of swap.

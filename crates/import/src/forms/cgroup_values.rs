@@ -119,9 +119,7 @@ fn named(line: &str) -> Option<(CgroupValue, &str)> {
     let name = name.trim().trim_start_matches(['-', '*', '`', ' ']);
     let name = name.rsplit([' ', '/']).next()?.trim_matches('`');
     // `memory.oom_control : oom_kill = 0   under_oom = 0`.
-    let inner = value
-        .split_once('=')
-        .filter(|_| name == "memory.oom_control");
+    let inner = value.split_once('=').filter(|_| name == "memory.oom_control");
     let (name, value) = match inner {
         Some((inner, rest)) => (inner.trim(), rest),
         None => (name, value),
@@ -165,9 +163,7 @@ mod tests {
 
     #[test]
     fn a_sentence_about_a_file_is_not_read() {
-        let inputs = paste("memory.max: see the manual\nmemory.current: too\n")
-            .origin
-            .inputs;
+        let inputs = paste("memory.max: see the manual\nmemory.current: too\n").origin.inputs;
         assert!(inputs.iter().all(|input| input.form != FORM.name));
     }
 }

@@ -97,13 +97,8 @@ impl CollectlHeader {
             used.push((from + at, *signal));
             from += at + 1;
         }
-        let is_memory = used
-            .iter()
-            .any(|(_, signal)| signal.id() == MEM_CACHED.id());
-        is_memory.then_some(Self {
-            columns: names.len(),
-            used,
-        })
+        let is_memory = used.iter().any(|(_, signal)| signal.id() == MEM_CACHED.id());
+        is_memory.then_some(Self { columns: names.len(), used })
     }
 
     fn row(&self, line: &str) -> Option<Snapshot> {
@@ -129,14 +124,11 @@ fn interval(command: &str) -> Span {
 /// The time at the start of a row; a date has no dashes: `20261126 19:49:45`.
 fn time(line: &str) -> Option<PrintedTime> {
     let is_date = |date: &&str| date.len() == 8 && date.bytes().all(|b| b.is_ascii_digit());
-    let dashed = line
-        .split_once(' ')
-        .filter(|(date, _)| is_date(date))
-        .map(|(date, rest)| {
-            let (year, day) = date.split_at(4);
-            let (month, day) = day.split_at(2);
-            format!("{year}-{month}-{day} {rest}")
-        });
+    let dashed = line.split_once(' ').filter(|(date, _)| is_date(date)).map(|(date, rest)| {
+        let (year, day) = date.split_at(4);
+        let (month, day) = day.split_at(2);
+        format!("{year}-{month}-{day} {rest}")
+    });
     let (time, _) = PrintedTime::leading(dashed.as_deref().unwrap_or(line))?;
     Some(time)
 }

@@ -70,11 +70,7 @@ impl UsageTable {
             let of_node = has("CPU%") || has("MEMORY%");
             // With containers, the name of the container is the second.
             let name = usize::from(has("NAMESPACE") || words.first() == Some(&"POD"));
-            return Some(if of_node {
-                Self::Nodes
-            } else {
-                Self::Pods(name)
-            });
+            return Some(if of_node { Self::Nodes } else { Self::Pods(name) });
         }
         if line.contains("Control Group") && has("Memory") {
             return Some(Self::Cgtop);
@@ -107,56 +103,30 @@ impl UsageTable {
             }
             Self::Crictl => {
                 let used = words.iter().skip(1).find_map(|word| first_size(word))?;
-                Some(UsageRow {
-                    name: words.first()?,
-                    used,
-                    limit: None,
-                })
+                Some(UsageRow { name: words.first()?, used, limit: None })
             }
             Self::Pods(name) => {
                 let is_row = words.len() >= 3;
-                let used = words
-                    .iter()
-                    .rev()
-                    .find_map(|word| first_size(word))
-                    .filter(|_| is_row)?;
+                let used =
+                    words.iter().rev().find_map(|word| first_size(word)).filter(|_| is_row)?;
                 let name = words.get(name).copied()?;
-                Some(UsageRow {
-                    name,
-                    used,
-                    limit: None,
-                })
+                Some(UsageRow { name, used, limit: None })
             }
             Self::Nodes => (words.len() >= 3 && words.iter().any(|word| word.ends_with('%')))
-                .then_some(UsageRow {
-                    name: "",
-                    used: Bytes::ZERO,
-                    limit: None,
-                }),
+                .then_some(UsageRow { name: "", used: Bytes::ZERO, limit: None }),
             Self::Cgtop => {
                 let (name, memory) = (words.first()?, words.get(3)?);
                 let used = first_size(memory).or((*memory == "-").then_some(Bytes::ZERO))?;
-                Some(UsageRow {
-                    name,
-                    used,
-                    limit: None,
-                })
+                Some(UsageRow { name, used, limit: None })
             }
             Self::Talos => {
                 let text = line.trim_start_matches(['│', '├', '└', '─', ' ']);
                 let (name, rest) = text.split_once("  ")?;
-                let used = first_size(rest.trim_start()).or_else(|| {
-                    rest.trim_start()
-                        .starts_with("unset")
-                        .then_some(Bytes::ZERO)
-                })?;
+                let used = first_size(rest.trim_start())
+                    .or_else(|| rest.trim_start().starts_with("unset").then_some(Bytes::ZERO))?;
                 let limit =
                     last_size(line).filter(|_| !line.ends_with("max") && !line.ends_with("unset"));
-                Some(UsageRow {
-                    name,
-                    used,
-                    limit: limit.map(Limit::Bytes),
-                })
+                Some(UsageRow { name, used, limit: limit.map(Limit::Bytes) })
             }
         }
     }
@@ -176,11 +146,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         if row.used == Bytes::ZERO {
             continue;
         }
-        let into = &mut snapshot
-            .sample
-            .table_mut(Entity::Cgroup)
-            .entry(row.name)
-            .row;
+        let into = &mut snapshot.sample.table_mut(Entity::Cgroup).entry(row.name).row;
         into.set(CGROUP_CURRENT, row.used);
         if let Some(limit) = row.limit {
             into.set(CGROUP_MAX, limit);
@@ -189,11 +155,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if snapshot.has_readings() {
         input.add(snapshot);
     }
-    Some(TextBlock {
-        what: table.what().to_owned(),
-        lines,
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what: table.what().to_owned(), lines, ..TextBlock::default() })
 }
 
 /// The JSON of the metrics API: `"kind": "PodMetricsList"`, then `"name": "web"` and `"memory": "19732Ki"` of each container.
@@ -247,17 +209,13 @@ fn first_size(text: &str) -> Option<Bytes> {
         Some(unit) if is_number(first) => format!("{first}{unit}"),
         _ => first.to_owned(),
     };
-    let decimal = joined
-        .strip_suffix("kB")
-        .map(|number| number.parse::<f64>());
+    let decimal = joined.strip_suffix("kB").map(|number| number.parse::<f64>());
     if let Some(Ok(kilo)) = decimal {
         return raw(kilo * 1000.0).map(Bytes::new);
     }
     let figure = PrintedFigure::binary(&joined)?;
     let has_unit = figure.has_unit || joined.ends_with('B');
-    has_unit
-        .then(|| raw(figure.in_bytes(KIB).value))?
-        .map(Bytes::new)
+    has_unit.then(|| raw(figure.in_bytes(KIB).value))?.map(Bytes::new)
 }
 
 /// The size at the end of a text.
@@ -283,10 +241,7 @@ mod tests {
             return (None, None);
         };
         let used = timeline.last_of(group, CGROUP_CURRENT);
-        (
-            used.map(|bytes| bytes.get() >> 10),
-            timeline.last_of(group, CGROUP_MAX),
-        )
+        (used.map(|bytes| bytes.get() >> 10), timeline.last_of(group, CGROUP_MAX))
     }
 
     #[test]

@@ -12,11 +12,8 @@ use crate::builder::Snapshot;
 use crate::text::figure::{KIB, PrintedFigure};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "dommemstat",
-    begins: BlockStart::with(&["actual "]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "dommemstat", begins: BlockStart::with(&["actual "]), read };
 
 const SIZES: [(&str, SignalId); 4] = [
     ("available", MEM_TOTAL.id()),
@@ -67,14 +64,10 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let what = if has_guest {
         "virsh dommemstat: memory of the guest"
     } else {
-        "virsh dommemstat without figures of the guest (its balloon driver reports none); run free in the guest"
+        "virsh dommemstat without figures of the guest (its balloon driver reports none); run free \
+         in the guest"
     };
-    Some(TextBlock {
-        what: what.to_owned(),
-        lines,
-        unit: "KiB",
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what: what.to_owned(), lines, unit: "KiB", ..TextBlock::default() })
 }
 
 #[cfg(test)]

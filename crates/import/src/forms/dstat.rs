@@ -19,11 +19,8 @@ use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 use crate::text::times::{PrintedTime, SampleTimes};
 
-pub(super) const FORM: Form = Form {
-    name: "dstat",
-    begins: BlockStart::with(&["memory-usage"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "dstat", begins: BlockStart::with(&["memory-usage"]), read };
 
 /// What the columns may miss of MemTotal: a twentieth, reclaimable slab beside a cache of usual size.
 const UNCOUNTED_SHARE: f64 = 0.05;
@@ -104,10 +101,8 @@ fn groups_of(groups: &str, names: &str) -> Option<Vec<Group>> {
     for name in groups.split(' ').filter(|name| !name.is_empty()) {
         found.push(Group::named(name));
     }
-    let columns: Vec<Vec<&str>> = names
-        .split('|')
-        .map(|cell| cell.split_whitespace().collect())
-        .collect();
+    let columns: Vec<Vec<&str>> =
+        names.split('|').map(|cell| cell.split_whitespace().collect()).collect();
     for (group, columns) in found.iter_mut().zip(&columns) {
         match (*group, columns.as_slice()) {
             (Group::Memory, ["used", "free", "buff" | "buf", "cach"]) => {}
@@ -128,29 +123,19 @@ fn cells(line: &str, groups: usize) -> Option<Vec<&str>> {
 
 /// The figures of a group.
 fn figures<const N: usize>(cell: &str) -> Option<[PrintedFigure; N]> {
-    let figures: Vec<PrintedFigure> = cell
-        .split_whitespace()
-        .map(PrintedFigure::binary)
-        .collect::<Option<_>>()?;
+    let figures: Vec<PrintedFigure> =
+        cell.split_whitespace().map(PrintedFigure::binary).collect::<Option<_>>()?;
     figures.try_into().ok()
 }
 
 fn memory(cell: &str) -> Option<Snapshot> {
     let [used, free, buffers, cached] = figures(cell)?;
     let mut snapshot = Snapshot::default();
-    for (signal, figure) in [
-        (MEM_FREE, free),
-        (MEM_BUFFERS, buffers),
-        (MEM_CACHED, cached),
-    ] {
+    for (signal, figure) in [(MEM_FREE, free), (MEM_BUFFERS, buffers), (MEM_CACHED, cached)] {
         snapshot.set_size(signal.id(), figure, 1.0);
     }
     let sum: f64 = [used, free, buffers, cached].iter().map(|f| f.value).sum();
-    let total = PrintedFigure {
-        value: sum,
-        error: sum * UNCOUNTED_SHARE,
-        has_unit: true,
-    };
+    let total = PrintedFigure { value: sum, error: sum * UNCOUNTED_SHARE, has_unit: true };
     snapshot.set_size(MEM_TOTAL.id(), total, 1.0);
     Some(snapshot)
 }
@@ -193,12 +178,7 @@ fn time(cell: &str) -> Option<PrintedTime> {
 /// The seconds of its first argument without a dash; without it, one.
 fn interval(command: &str) -> Span {
     let arguments = prompt::arguments(command, "dstat").unwrap_or_default();
-    prompt::whole_seconds(
-        arguments
-            .iter()
-            .copied()
-            .find(|word| word.parse::<u64>().is_ok()),
-    )
+    prompt::whole_seconds(arguments.iter().copied().find(|word| word.parse::<u64>().is_ok()))
 }
 
 #[cfg(test)]
@@ -219,10 +199,7 @@ $ dstat -tcmsg 5 3
     #[test]
     fn groups_of_memory_are_read_beside_others() {
         let timeline = paste(TEXT).timeline;
-        assert_eq!(
-            (timeline.len(), timeline.duration()),
-            (3, Span::from_secs(10))
-        );
+        assert_eq!((timeline.len(), timeline.duration()), (3, Span::from_secs(10)));
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_mib(100)));
         assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::from_mib(2048)));
         assert!(timeline.rounded_signals().any(|id| id == MEM_TOTAL.id()));
@@ -235,10 +212,7 @@ $ dstat -tcmsg 5 3
     fn rows_without_times_follow_the_interval_of_the_command() {
         let text = "$ dstat -m 2\n------memory-usage-----\n used  free  buff  cach\n 198M 18.2G 34.1M 4707M\n 198M 18.2G 34.1M 4707M\n";
         let timeline = paste(text).timeline;
-        assert_eq!(
-            (timeline.len(), timeline.duration()),
-            (2, Span::from_secs(2))
-        );
+        assert_eq!((timeline.len(), timeline.duration()), (2, Span::from_secs(2)));
         survives(text);
     }
 }

@@ -14,15 +14,7 @@ use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "memory summary",
-    begins: BlockStart::with(&[
-        "Memory",
-        "emory usage",
-        "RAM",
-        "Swap",
-        "MEMORY",
-        "sable",
-        "|mem",
-    ]),
+    begins: BlockStart::with(&["Memory", "emory usage", "RAM", "Swap", "MEMORY", "sable", "|mem"]),
     read,
 };
 
@@ -31,19 +23,14 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if snapshot.has_readings() {
         input.add(snapshot);
     }
-    Some(TextBlock {
-        what: what.to_owned(),
-        lines,
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what: what.to_owned(), lines, ..TextBlock::default() })
 }
 
 /// `Memory: 7634MiB / 7889MiB (96%)`, and what is only recognised.
 fn fetch(line: &str) -> Option<(&'static str, usize, Snapshot)> {
     let text = line.trim();
-    let is_summary = ["Memory usage:", "Memory Usage:", "RAM usage"]
-        .iter()
-        .any(|label| text.contains(label));
+    let is_summary =
+        ["Memory usage:", "Memory Usage:", "RAM usage"].iter().any(|label| text.contains(label));
     if (is_summary && text.contains('%')) || is_of_plugin(text) || is_share_of_total(text) {
         let what = "a summary of memory: its used may include the cache, not used";
         return Some((what, 1, Snapshot::default()));
@@ -69,19 +56,14 @@ fn used_of_whole(text: &str) -> Option<(PrintedFigure, PrintedFigure)> {
             .find_map(|label| before.rsplit_once(label))
             .filter(|(front, _)| front.is_empty() || front.ends_with(' '))
             .map(|(_, rest)| {
-                rest.split_once(": ")
-                    .map_or(("", rest), |(label, size)| (label, size))
+                rest.split_once(": ").map_or(("", rest), |(label, size)| (label, size))
             })?;
         // `total: 16 GiB available: 15.5 GiB`: the latter is what the kernel was given.
-        let whole = whole
-            .rsplit_once("available: ")
-            .map_or(whole, |(_, size)| size);
+        let whole = whole.rsplit_once("available: ").map_or(whole, |(_, size)| size);
         let is_known = matches!(label, "" | "total" | "available");
         return is_known.then(|| Some((size_in(used)?, size_in(whole)?)))?;
     }
-    let rest = ["Memory:", "Memory ", "RAM:"]
-        .iter()
-        .find_map(|label| text.strip_prefix(label))?;
+    let rest = ["Memory:", "Memory ", "RAM:"].iter().find_map(|label| text.strip_prefix(label))?;
     let (used, whole) = rest.split_once('/').or_else(|| {
         let (used, whole) = rest.split_once(" of ")?;
         used.contains('%').then_some((used, whole))
@@ -91,12 +73,8 @@ fn used_of_whole(text: &str) -> Option<(PrintedFigure, PrintedFigure)> {
 
 /// `RAM | 70% (5490/7747 MB)`, `Swap at 93% (7667/8191 MB)`.
 fn is_share_of_total(line: &str) -> bool {
-    let is_memory = ["RAM", "Memory", "Swap"]
-        .iter()
-        .any(|word| line.contains(word));
-    let inside = line
-        .split_once("% (")
-        .and_then(|(_, rest)| rest.split_once(')'));
+    let is_memory = ["RAM", "Memory", "Swap"].iter().any(|word| line.contains(word));
+    let inside = line.split_once("% (").and_then(|(_, rest)| rest.split_once(')'));
     let figures = inside.and_then(|(inside, _)| inside.split_once('/'));
     is_memory
         && figures.is_some_and(|(used, whole)| {
@@ -115,9 +93,7 @@ fn is_of_plugin(line: &str) -> bool {
     });
     let is_memory = || {
         let lower = line.to_ascii_lowercase();
-        ["mem", "swap", "ram", "usable"]
-            .iter()
-            .any(|word| lower.contains(word))
+        ["mem", "swap", "ram", "usable"].iter().any(|word| lower.contains(word))
     };
     is_figure && has(&["OK", "WARNING", "CRITICAL", "UNKNOWN"]) && is_memory()
 }
@@ -146,19 +122,11 @@ mod tests {
                 7680,
                 512,
             ),
-            (
-                "  Memory: total: 8 GiB available: 7.50 GiB used: 7.00 GiB (93%)\n",
-                7680,
-                512,
-            ),
+            ("  Memory: total: 8 GiB available: 7.50 GiB used: 7.00 GiB (93%)\n", 7680, 512),
         ] {
             let timeline = paste(text).timeline;
             let mib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 20);
-            assert_eq!(
-                (mib(MEM_TOTAL), mib(MEM_AVAILABLE)),
-                (Some(total), Some(left)),
-                "{text}"
-            );
+            assert_eq!((mib(MEM_TOTAL), mib(MEM_AVAILABLE)), (Some(total), Some(left)), "{text}");
             survives(text);
         }
     }
@@ -176,11 +144,6 @@ mod tests {
             assert!(opened.timeline.is_empty(), "{text}");
             assert_eq!(opened.origin.inputs.len(), 1, "{text}");
         }
-        assert!(
-            paste("Memory: it is full / empty\n")
-                .origin
-                .inputs
-                .is_empty()
-        );
+        assert!(paste("Memory: it is full / empty\n").origin.inputs.is_empty());
     }
 }

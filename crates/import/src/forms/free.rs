@@ -30,10 +30,7 @@ use table::FreeTable;
 pub(super) const FORM: Form = Form {
     name: "free",
     // A time, the heading, its rule, the row.
-    begins: BlockStart {
-        lines: 4,
-        ..BlockStart::with(&table::MEM)
-    },
+    begins: BlockStart { lines: 4, ..BlockStart::with(&table::MEM) },
     read,
 };
 
@@ -51,11 +48,7 @@ fn tables(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBloc
     loop {
         let rest = &input.lines[block.lines..];
         let most_blank = if block.lines == 0 { 0 } else { 2 };
-        let blank = rest
-            .iter()
-            .take(most_blank)
-            .take_while(|line| line.is_empty())
-            .count();
+        let blank = rest.iter().take(most_blank).take_while(|line| line.is_empty()).count();
         let Some(table) = FreeTable::read(&rest[blank..], options) else {
             break;
         };
@@ -70,9 +63,7 @@ fn tables(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBloc
         }
         let problems = table.problems.into_iter();
         let first = block.lines + blank;
-        block
-            .problems
-            .extend(problems.map(|(line, problem)| (first + line, problem)));
+        block.problems.extend(problems.map(|(line, problem)| (first + line, problem)));
         if !snapshot.sample.host.is_empty() {
             input.add(snapshot);
         }
@@ -115,10 +106,7 @@ fn snapshot(table: &FreeTable<'_>) -> Snapshot {
         (MEM_FREE, mem("free")),
         (MEM_AVAILABLE, mem("available").filter(is_measured)),
         (MEM_BUFFERS, mem("buffers")),
-        (
-            MEM_CACHED,
-            mem("buff/cache").or(mem("cache")).or(mem("cached")),
-        ),
+        (MEM_CACHED, mem("buff/cache").or(mem("cache")).or(mem("cached"))),
         (MEM_SHMEM, mem("shared").filter(is_known)),
         (SWAP_TOTAL, table.swap.first().copied()),
         (SWAP_FREE, table.swap.get(2).copied()),
@@ -138,10 +126,7 @@ fn snapshot(table: &FreeTable<'_>) -> Snapshot {
 
 /// `free -L`: `SwapUse 0 CachUse 2163928 MemUse 3498460 MemFree 10482072`, one line per sample.
 fn one_line(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBlock> {
-    let mut block = TextBlock {
-        what: "free -L".to_owned(),
-        ..TextBlock::default()
-    };
+    let mut block = TextBlock { what: "free -L".to_owned(), ..TextBlock::default() };
     let mut series = SampleTimes::new(options.every);
     while let Some(line) = input.lines.get(block.lines) {
         let Some((figures, time)) = figures_of_line(line, options) else {
@@ -171,17 +156,7 @@ fn figures_of_line(
 ) -> Option<([PrintedFigure; 3], Option<PrintedTime>)> {
     let (time, line) = table::stamped(line);
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [
-        "SwapUse",
-        swap,
-        "CachUse",
-        cache,
-        "MemUse",
-        _,
-        "MemFree",
-        free,
-    ] = words.as_slice()
-    else {
+    let ["SwapUse", swap, "CachUse", cache, "MemUse", _, "MemFree", free] = words.as_slice() else {
         return None;
     };
     let figure = |word| PrintedFigure::parse(word, options.base);

@@ -14,11 +14,7 @@ use crate::builder::Snapshot;
 use crate::text::figure::PrintedFigure;
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "glances",
-    begins: BlockStart::with(&["SWAP "]),
-    read,
-};
+pub(super) const FORM: Form = Form { name: "glances", begins: BlockStart::with(&["SWAP "]), read };
 
 /// Names in the column MEM, and in the column SWAP.
 const NAMES: [(&str, Option<SignalId>, Option<SignalId>); 8] = [

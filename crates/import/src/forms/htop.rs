@@ -21,11 +21,8 @@ use crate::text::figure::PrintedFigure;
 use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 
-pub(super) const FORM: Form = Form {
-    name: "htop",
-    begins: BlockStart::with(&["Mem[", "Swp[", "Mem [", "Swp ["]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "htop", begins: BlockStart::with(&["Mem[", "Swp[", "Mem [", "Swp ["]), read };
 
 /// The kernel's estimate of available memory is lower than what htop leaves out of "used", by the reserves of its zones
 /// and by the part of the cache that it keeps: an engineering choice, 1.5 % on the one host where both were read (`si_mem_available`).
@@ -107,9 +104,8 @@ fn bar(line: &str, name: &str) -> Option<(PrintedFigure, PrintedFigure)> {
     let (_, rest) = line.split_once(name)?;
     let rest = rest.trim_start().strip_prefix('[')?;
     let (inside, _) = rest.split_once(']')?;
-    let figures = inside
-        .rsplit(|c: char| !(c.is_ascii_alphanumeric() || "./,".contains(c)))
-        .next()?;
+    let figures =
+        inside.rsplit(|c: char| !(c.is_ascii_alphanumeric() || "./,".contains(c))).next()?;
     let (used, total) = figures.split_once('/')?;
     let total_figure = PrintedFigure::binary(total)?;
     // Old versions print the unit once: `49/995MB`.
@@ -149,11 +145,8 @@ fn processes(
         }
     }
     // The keys below the list.
-    block.lines += usize::from(
-        lines
-            .get(block.lines)
-            .is_some_and(|line| line.starts_with("F1Help")),
-    );
+    block.lines +=
+        usize::from(lines.get(block.lines).is_some_and(|line| line.starts_with("F1Help")));
 }
 
 #[cfg(test)]
@@ -208,10 +201,7 @@ F1Help  F2Setup F3SearchF4FilterF5Tree  F6SortByF7Nice -F8Nice +F9Kill  F10Quit
         let timeline = paste(SCREEN).timeline;
         let rows: Vec<_> = timeline.entities(Entity::Process).collect();
         assert_eq!(rows.len(), 2);
-        assert_eq!(
-            timeline.last_of(rows[1], PROC_RSS),
-            Some(Pages::new(1305 * 256))
-        );
+        assert_eq!(timeline.last_of(rows[1], PROC_RSS), Some(Pages::new(1305 * 256)));
     }
 
     #[test]
@@ -234,9 +224,7 @@ F1Help  F2Setup F3SearchF4FilterF5Tree  F6SortByF7Nice -F8Nice +F9Kill  F10Quit
         ] {
             let timeline = paste(text).timeline;
             assert_eq!(
-                timeline
-                    .last(MEM_AVAILABLE)
-                    .filter(|_| !text.contains("0/0")),
+                timeline.last(MEM_AVAILABLE).filter(|_| !text.contains("0/0")),
                 None,
                 "{text}"
             );

@@ -6,11 +6,8 @@ use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "ipcs",
-    begins: BlockStart::with(&["Shared Memory Segments", "shmid"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "ipcs", begins: BlockStart::with(&["Shared Memory Segments", "shmid"]), read };
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let is_title = input.lines.first()?.contains("Shared Memory Segments");
@@ -45,11 +42,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             format!("ipcs -m: {count} segments of {size}, {orphans} of {of} without a process")
         }
     };
-    Some(TextBlock {
-        what,
-        lines,
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what, lines, ..TextBlock::default() })
 }
 
 #[cfg(test)]

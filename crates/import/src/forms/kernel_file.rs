@@ -149,9 +149,7 @@ type NumberedLines<'l> = [(usize, &'l str)];
 
 impl<'r, 'a> KernelFileReader<'r, 'a> {
     fn new(input: &'r mut BlockReader<'a>) -> Self {
-        let unit = input
-            .command
-            .and_then(super::size_unit::SizeUnit::in_heading);
+        let unit = input.command.and_then(super::size_unit::SizeUnit::in_heading);
         let every = input.command.and_then(prompt::loop_interval);
         let mut times = SampleTimes::new(every);
         times.next(input.time);
@@ -211,10 +209,9 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
             FileShape::Pagetypeinfo => {}
             _ => self.raw(path, lines),
         }
-        let is_in_pages = matches!(
-            shape,
-            FileShape::Zoneinfo | FileShape::Slabinfo | FileShape::Status
-        ) || path == signals::VMSTAT;
+        let is_in_pages =
+            matches!(shape, FileShape::Zoneinfo | FileShape::Slabinfo | FileShape::Status)
+                || path == signals::VMSTAT;
         if is_in_pages {
             self.page_size();
         }
@@ -306,10 +303,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
             return TotalUnit::Kib;
         };
         let total = digits.parse().unwrap_or(0.0);
-        if self
-            .unit
-            .is_some_and(|unit| ram_unit::is_of_host(total * unit))
-        {
+        if self.unit.is_some_and(|unit| ram_unit::is_of_host(total * unit)) {
             return TotalUnit::Kib;
         }
         // The heading is of something else.
@@ -362,10 +356,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
             }
         }
         for (node, lines) in nodes {
-            self.raw(
-                &format!("/sys/devices/system/node/node{node}/meminfo"),
-                &lines,
-            );
+            self.raw(&format!("/sys/devices/system/node/node{node}/meminfo"), &lines);
         }
     }
 
@@ -382,9 +373,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let text: Vec<(usize, &str)> = text.iter().map(|(at, line)| (*at, line.as_str())).collect();
         self.raw(path, &text);
         let resident = lines.iter().find_map(|(_, line)| {
-            let pair = pairs::parse(line)?
-                .into_iter()
-                .find(|p| p.name == "VmRSS")?;
+            let pair = pairs::parse(line)?.into_iter().find(|p| p.name == "VmRSS")?;
             match pair.value {
                 FieldValue::Size(size) => crate::text::figure::raw(size.value),
                 FieldValue::Plain(_) => None,
@@ -403,11 +392,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
     /// Adds up the mappings of a process.
     fn smaps(&mut self, path: &str, lines: &NumberedLines<'_>) {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-        for pair in lines
-            .iter()
-            .filter_map(|(_, line)| pairs::parse(line))
-            .flatten()
-        {
+        for pair in lines.iter().filter_map(|(_, line)| pairs::parse(line)).flatten() {
             if let FieldValue::Size(size) = pair.value {
                 let bytes = crate::text::figure::raw(size.value).unwrap_or(0);
                 let sum = sums.entry(pair.name).or_default();
@@ -417,17 +402,14 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let line = lines.first().map_or(0, |(at, _)| *at);
         let pid = path.split('/').nth(2).unwrap_or("0");
         let rollup = format!("/proc/{pid}/smaps_rollup");
-        let text: Vec<String> = sums
-            .iter()
-            .map(|(name, bytes)| format!("{name}: {} kB", bytes / 1024))
-            .collect();
+        let text: Vec<String> =
+            sums.iter().map(|(name, bytes)| format!("{name}: {} kB", bytes / 1024)).collect();
         self.parse(&rollup, &text.join("\n"), &[line]);
         let page = self.page_size();
         if let Some(bytes) = sums.get("Rss").copied()
             && let Some(row) = self.process()
         {
-            row.row
-                .set(signals::PROC_RSS, Pages::new(bytes / page.bytes().get()));
+            row.row.set(signals::PROC_RSS, Pages::new(bytes / page.bytes().get()));
         }
         if let (Some(bytes), Some(row)) = (sums.get("Swap").copied(), self.process()) {
             row.row.set(signals::PROC_SWAP, Bytes::new(bytes));

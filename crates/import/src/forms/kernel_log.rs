@@ -20,10 +20,7 @@ use messages::LogMessages;
 
 pub(super) const FORM: Form = Form {
     name: "kernel log",
-    begins: BlockStart {
-        or: Some(may_be_task),
-        ..BlockStart::with(&signatures::BEGINS)
-    },
+    begins: BlockStart { or: Some(may_be_task), ..BlockStart::with(&signatures::BEGINS) },
     read,
 };
 
@@ -40,11 +37,7 @@ fn may_be_task(lines: &[&str]) -> bool {
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     // Where no report is added any more, those with a name are counted.
-    let is_named = |line: &str| {
-        signatures::SIGNATURES
-            .iter()
-            .any(|word| line.contains(word))
-    };
+    let is_named = |line: &str| signatures::SIGNATURES.iter().any(|word| line.contains(word));
     let is_late = input.builder.is_full() && !is_named(input.lines[0]);
     if is_late || is_trace_without_memory(input.lines) {
         return None;
@@ -77,9 +70,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     note_facts(&report, input);
     let mut snapshot = Snapshot::default();
     kernel_report::fill(&report, &mut snapshot.sample);
-    snapshot.when = messages
-        .wall()
-        .map_or(SnapshotTime::Unknown, SnapshotTime::At);
+    snapshot.when = messages.wall().map_or(SnapshotTime::Unknown, SnapshotTime::At);
     // A memory dump of SysRq is no fault, so it is not kept as a report.
     if !is_dump {
         snapshot.report = Some(report);
@@ -141,9 +132,7 @@ fn note_facts(report: &KernelReport, input: &mut BlockReader<'_>) {
 /// Bounds the memory of a log with thousands of reports.
 fn shorten(report: &mut KernelReport) {
     let size = |task: &timeline::kernel_report::ReportTask| task.rss + task.swap;
-    report
-        .tasks
-        .sort_by_key(|task| std::cmp::Reverse(size(task)));
+    report.tasks.sort_by_key(|task| std::cmp::Reverse(size(task)));
     report.tasks_left_out += report.tasks.len().saturating_sub(TASKS_MAX);
     report.tasks.truncate(TASKS_MAX);
     report.zones.clear();

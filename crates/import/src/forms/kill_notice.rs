@@ -123,16 +123,9 @@ const READERS: [fn(NoticeLine<'_>) -> Option<NoticeMessage>; 7] = [
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (line, below) = input.lines.split_first()?;
     // A log of nothing else is not searched around each line.
-    let (above, below): (&[&str], &[&str]) = if input.builder.has_many_notices() {
-        (&[], &[])
-    } else {
-        (input.before, below)
-    };
-    let line = NoticeLine {
-        text: line.trim(),
-        above,
-        below,
-    };
+    let (above, below): (&[&str], &[&str]) =
+        if input.builder.has_many_notices() { (&[], &[]) } else { (input.before, below) };
+    let line = NoticeLine { text: line.trim(), above, below };
     let message = READERS.iter().find_map(|read| read(line))?;
     let what = match message {
         NoticeMessage::Nothing(what) => what.to_owned(),
@@ -150,11 +143,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             what
         }
     };
-    Some(TextBlock {
-        what,
-        lines: 1,
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what, lines: 1, ..TextBlock::default() })
 }
 
 #[cfg(test)]

@@ -51,10 +51,7 @@ fn of_earlyoom(line: &str) -> Option<Snapshot> {
     let (_, memory) = line.split_once("mem avail:")?;
     let (memory, swap) = memory.split_once("swap free:").unwrap_or((memory, ""));
     let mut snapshot = Snapshot::default();
-    for (text, left, total) in [
-        (memory, MEM_AVAILABLE, MEM_TOTAL),
-        (swap, SWAP_FREE, SWAP_TOTAL),
-    ] {
+    for (text, left, total) in [(memory, MEM_AVAILABLE, MEM_TOTAL), (swap, SWAP_FREE, SWAP_TOTAL)] {
         let Some((free, whole)) = text.split_once(" of ") else {
             continue;
         };
@@ -86,10 +83,7 @@ fn of_nohang(line: &str) -> Option<Snapshot> {
         snapshot.set_size(signal.id(), figure, MIB);
         snapshot.set_error(signal.id(), MIB);
     }
-    snapshot
-        .host(MEM_AVAILABLE.id())
-        .is_some()
-        .then_some(snapshot)
+    snapshot.host(MEM_AVAILABLE.id()).is_some().then_some(snapshot)
 }
 
 /// `System Context:`, `Memory: Used: 23.2G Total: 23.4G`, the same of swap, and cgroups below. What is not used is available
@@ -98,9 +92,7 @@ fn oomctl(lines: &[&str]) -> Option<(usize, Snapshot)> {
     let mut snapshot = Snapshot::default();
     let mut last = 0;
     let mut path: Option<&str> = None;
-    lines
-        .first()
-        .filter(|line| line.trim() == "System Context:")?;
+    lines.first().filter(|line| line.trim() == "System Context:")?;
     for (at, line) in lines.iter().enumerate().take(LINES_MAX).skip(1) {
         let Some((name, value)) = line.trim().split_once(':') else {
             break;
@@ -140,10 +132,7 @@ fn oomctl(lines: &[&str]) -> Option<(usize, Snapshot)> {
         }
         last = at;
     }
-    snapshot
-        .host(MEM_TOTAL.id())
-        .is_some()
-        .then_some((last + 1, snapshot))
+    snapshot.host(MEM_TOTAL.id()).is_some().then_some((last + 1, snapshot))
 }
 
 /// Whether a line with this name is one of its cgroups.

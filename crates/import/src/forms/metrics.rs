@@ -17,11 +17,8 @@ use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime, TimelineBuilder};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "metrics",
-    begins: BlockStart::with(&["node_", "memtide_"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "metrics", begins: BlockStart::with(&["node_", "memtide_"]), read };
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let first = MetricLine::parse(input.lines.first()?)?;
@@ -112,10 +109,7 @@ impl<'l> MetricLine<'l> {
             None => ("", rest),
         };
         let rest = rest.trim_start();
-        let rest = ["=>", "|", ","]
-            .iter()
-            .find_map(|mark| rest.strip_prefix(mark))
-            .unwrap_or(rest);
+        let rest = ["=>", "|", ","].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(rest);
         let mut words = rest.split_whitespace();
         let value: f64 = words.next()?.parse().ok()?;
         let time = match words.next() {
@@ -123,26 +117,17 @@ impl<'l> MetricLine<'l> {
             None => None,
         };
         let is_one = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
-        (is_one && words.next().is_none()).then_some(Self {
-            name,
-            labels,
-            value,
-            time,
-        })
+        (is_one && words.next().is_none()).then_some(Self { name, labels, value, time })
     }
 }
 
 /// Seconds since 1970, or milliseconds, as Prometheus' own text has them.
 fn time(word: &str) -> Option<WallClock> {
-    let inside = word
-        .strip_prefix("@[")
-        .and_then(|word| word.strip_suffix(']'));
+    let inside = word.strip_prefix("@[").and_then(|word| word.strip_suffix(']'));
     let number: f64 = inside.unwrap_or(word).parse().ok()?;
     let seconds = if number > 1e11 { number / 1e3 } else { number };
     #[allow(clippy::cast_possible_truncation)] // checked
-    let millis = (0.0..4e9)
-        .contains(&seconds)
-        .then(|| (seconds * 1e3).round() as i64)?;
+    let millis = (0.0..4e9).contains(&seconds).then(|| (seconds * 1e3).round() as i64)?;
     Some(WallClock::from_unix_nanos(millis.checked_mul(1_000_000)?))
 }
 
@@ -178,15 +163,9 @@ node_vmstat_pswpin 7
         let opened = paste(PAGE);
         let timeline = &opened.timeline;
         assert_eq!(timeline.len(), 1);
-        assert_eq!(
-            timeline.last(MEM_AVAILABLE),
-            Some(Bytes::new(1_200_000_000))
-        );
+        assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::new(1_200_000_000)));
         assert_eq!(timeline.last(PSI_MEMORY_FULL), Some(Micros::new(1_500_000)));
-        assert_eq!(
-            timeline.last(PGPGIN).map(|n| n.to_string()),
-            Some("2 KiB".to_owned())
-        );
+        assert_eq!(timeline.last(PGPGIN).map(|n| n.to_string()), Some("2 KiB".to_owned()));
         assert_eq!(timeline.last(PSWPIN), Some(Pages::new(7)));
         assert_eq!(opened.origin.inputs[0].last_line, 11);
         survives(PAGE);
@@ -195,11 +174,7 @@ node_vmstat_pswpin 7
     #[test]
     fn names_of_memtide_and_of_old_versions_are_known() {
         for text in ["memtide_mem_free_bytes 7\n", "node_memory_MemFree 7\n"] {
-            assert_eq!(
-                paste(text).timeline.last(MEM_FREE),
-                Some(Bytes::new(7)),
-                "{text}"
-            );
+            assert_eq!(paste(text).timeline.last(MEM_FREE), Some(Bytes::new(7)), "{text}");
         }
         let text = "memtide_vm_pswpin_bytes_total 8192 1700000000\nmemtide_vm_pswpin_bytes_total 12288 1700000010\n# EOF\n";
         let timeline = paste(text).timeline;

@@ -14,11 +14,8 @@ use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::figure::{MIB, PrintedFigure};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "nmon",
-    begins: BlockStart::with(&["MEM,Memory MB"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "nmon", begins: BlockStart::with(&["MEM,Memory MB"]), read };
 
 /// Columns of MEM. `memshared` was another figure in old kernels.
 const COLUMNS: [(&str, SignalId); 9] = [
@@ -35,12 +32,8 @@ const COLUMNS: [(&str, SignalId); 9] = [
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let heading = plain(input.lines.first()?).strip_prefix("MEM,Memory MB")?;
     let columns: Vec<Option<SignalId>> = heading.split(',').skip(1).map(column).collect();
-    let mut block = TextBlock {
-        what: "nmon".to_owned(),
-        unit: "MiB",
-        lines: 1,
-        ..TextBlock::default()
-    };
+    let mut block =
+        TextBlock { what: "nmon".to_owned(), unit: "MiB", lines: 1, ..TextBlock::default() };
     let mut when = SnapshotTime::Unknown;
     for (at, line) in input.lines.iter().enumerate().skip(1) {
         let line = plain(line);
@@ -51,10 +44,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         match label {
             "ZZZZ" => when = clock(cells.skip(1)).map_or(SnapshotTime::Unknown, SnapshotTime::At),
             "MEM" if !input.builder.is_past_counting() => {
-                let mut snapshot = Snapshot {
-                    when,
-                    ..Snapshot::default()
-                };
+                let mut snapshot = Snapshot { when, ..Snapshot::default() };
                 for (signal, cell) in columns.iter().zip(cells.skip(1)) {
                     if let (Some(signal), Some(figure)) = (signal, PrintedFigure::binary(cell)) {
                         snapshot.set_size(*signal, figure, MIB);
@@ -86,9 +76,7 @@ fn column(name: &str) -> Option<SignalId> {
 fn is_record(line: &str) -> bool {
     line.split_once(',').is_some_and(|(label, _)| {
         label.starts_with(|c: char| c.is_ascii_uppercase())
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     })
 }
 
@@ -98,9 +86,7 @@ fn clock<'l>(mut cells: impl Iterator<Item = &'l str>) -> Option<WallClock> {
     let (time, date) = (cells.next()?, cells.next()?);
     let mut parts = date.trim().split('-');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let at = MONTHS
-        .find(month)
-        .filter(|at| month.len() == 3 && at % 3 == 0)?;
+    let at = MONTHS.find(month).filter(|at| month.len() == 3 && at % 3 == 0)?;
     crate::text::prompt::time(&format!("{year}-{:02}-{day} {time}", at / 3 + 1))
 }
 
@@ -134,9 +120,6 @@ MEM,T0002,24105.6,-0.0,-0.0,0.0,12648.0,-0.0,-0.0,0.0,58.5,10258.0,2967.2,-1.0,3
     #[test]
     fn lines_in_a_comment_are_read() {
         let text: String = FILE.lines().map(|line| format!("\t * {line}\n")).collect();
-        assert_eq!(
-            paste(&text).timeline.last(MEM_FREE),
-            Some(Bytes::from_mib(12_648))
-        );
+        assert_eq!(paste(&text).timeline.last(MEM_FREE), Some(Bytes::from_mib(12_648)));
     }
 }

@@ -12,11 +12,8 @@ use crate::builder::Snapshot;
 use crate::text::figure::{PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "numactl",
-    begins: BlockStart::with(&["available: ", "node "]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "numactl", begins: BlockStart::with(&["available: ", "node "]), read };
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let is_title = |line: &str| line.starts_with("available: ") && line.contains(" nodes (");
@@ -25,11 +22,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         return None;
     }
     let mut snapshot = Snapshot::default();
-    let mut block = TextBlock {
-        what: "numactl -H".to_owned(),
-        unit: "MiB",
-        ..TextBlock::default()
-    };
+    let mut block =
+        TextBlock { what: "numactl -H".to_owned(), unit: "MiB", ..TextBlock::default() };
     for (at, line) in input.lines.iter().enumerate() {
         if let Some((node, is_free, figure)) = node_size(line) {
             let signal = if is_free { NODE_FREE } else { NODE_TOTAL };
@@ -109,21 +103,14 @@ node   0   8
         assert_eq!(timeline.last(MEM_TOTAL), None);
         let node = timeline.entities(Entity::Node).nth(1).unwrap();
         assert_eq!(node.key, "8");
-        assert_eq!(
-            timeline.last_of(node, NODE_FREE),
-            Some(Bytes::from_mib(16_108))
-        );
+        assert_eq!(timeline.last_of(node, NODE_FREE), Some(Bytes::from_mib(16_108)));
         assert_eq!(opened.origin.inputs[0].last_line, 11);
         survives(TEXT);
     }
 
     #[test]
     fn other_lines_about_nodes_are_not_read() {
-        for text in [
-            "node 0 size: big\n",
-            "available: 2 nodes (0-1)\n",
-            "node x free: 7 MB\n",
-        ] {
+        for text in ["node 0 size: big\n", "available: 2 nodes (0-1)\n", "node x free: 7 MB\n"] {
             assert!(paste(text).timeline.is_empty(), "{text}");
         }
     }

@@ -30,10 +30,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             break;
         }
         lines += taken;
-        while let Some((name, figures)) = input
-            .lines
-            .get(lines)
-            .and_then(|line| row(line, columns.len()))
+        while let Some((name, figures)) =
+            input.lines.get(lines).and_then(|line| row(line, columns.len()))
         {
             for (column, figure) in columns.iter().zip(figures) {
                 table.fill(*column, name, figure, &mut snapshot);
@@ -119,12 +117,7 @@ impl NumastatTable {
                 let found = signals::field_of(NODE_NUMASTAT).find(|(field, ..)| *field == name);
                 if let (Some((_, signal, _)), Some(pages)) = (found, raw(figure.value)) {
                     let key = node.to_string();
-                    snapshot
-                        .sample
-                        .table_mut(Entity::Node)
-                        .entry(&key)
-                        .row
-                        .set_raw(signal, pages);
+                    snapshot.sample.table_mut(Entity::Node).entry(&key).row.set_raw(signal, pages);
                 }
             }
             (Self::Memory, column) => fill_memory(column, name, figure, snapshot),
@@ -147,12 +140,7 @@ fn fill_memory(column: NumastatColumn, name: &str, figure: PrintedFigure, snapsh
     match column {
         NumastatColumn::Node(node) => {
             let key = node.to_string();
-            snapshot
-                .sample
-                .table_mut(Entity::Node)
-                .entry(&key)
-                .row
-                .set_raw(signal, bytes);
+            snapshot.sample.table_mut(Entity::Node).entry(&key).row.set_raw(signal, bytes);
         }
         NumastatColumn::Total => {
             snapshot.set_size(signal, figure, MIB);
@@ -193,9 +181,7 @@ fn row(line: &str, columns: usize) -> Option<(&str, Vec<PrintedFigure>)> {
     let mut words = line.split_whitespace();
     let name = words.next()?;
     let figures: Option<Vec<PrintedFigure>> = words.map(PrintedFigure::binary).collect();
-    figures
-        .filter(|figures| figures.len() == columns)
-        .map(|figures| (name, figures))
+    figures.filter(|figures| figures.len() == columns).map(|figures| (name, figures))
 }
 
 #[cfg(test)]
@@ -237,10 +223,7 @@ HugePages_Total             0.00            0.00            0.00
         for text in [MEMORY, untitled] {
             let opened = paste(text);
             let timeline = &opened.timeline;
-            assert_eq!(
-                of(timeline, "1", NODE_FREE),
-                Some(Bytes::from_kib(376_963 * 1024 + 512))
-            );
+            assert_eq!(of(timeline, "1", NODE_FREE), Some(Bytes::from_kib(376_963 * 1024 + 512)));
             assert_eq!(of(timeline, "0", NODE_ANON), Some(Bytes::from_kib(7_680)));
             assert_eq!(timeline.last(MEM_SLAB), Some(Bytes::from_mib(15)));
             assert!(timeline.rounded_signals().any(|id| id == MEM_FREE.id()));

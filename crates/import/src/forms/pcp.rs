@@ -40,9 +40,7 @@ const HEADING_LINES_MAX: usize = 3;
 const PMVAL_HEAD_MAX: usize = 10;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    pmrep(input)
-        .or_else(|| pmval(input))
-        .or_else(|| pminfo(input))
+    pmrep(input).or_else(|| pmval(input)).or_else(|| pminfo(input))
 }
 
 /// A metric of memory, and how a figure of it becomes a reading.
@@ -59,11 +57,7 @@ struct PcpMetric {
 static METRICS: LazyLock<HashMap<String, PcpMetric>> = LazyLock::new(|| {
     let mut metrics = HashMap::new();
     let mut add = |name: &str, signal, is_counter, unit| {
-        let metric = PcpMetric {
-            signal,
-            is_counter,
-            unit,
-        };
+        let metric = PcpMetric { signal, is_counter, unit };
         metrics.insert(shortened(name), metric);
         metrics.insert(name.to_owned(), metric);
     };
@@ -115,31 +109,21 @@ struct PmrepColumn {
 /// Words with the places where they end.
 fn words(line: &str) -> impl Iterator<Item = (&str, usize)> {
     let start = line.as_ptr() as usize;
-    line.split_ascii_whitespace().map(move |word| {
-        (
-            word,
-            (word.as_ptr() as usize).saturating_sub(start) + word.len(),
-        )
-    })
+    line.split_ascii_whitespace()
+        .map(move |word| (word, (word.as_ptr() as usize).saturating_sub(start) + word.len()))
 }
 
 /// The heading of pmrep: the columns that are known, and the lines of the heading.
 fn heading(lines: &[&str]) -> Option<(Vec<PmrepColumn>, usize)> {
     let (names, below) = lines.split_first()?;
-    let is_heading = names
-        .split_ascii_whitespace()
-        .all(|name| name.contains('.'));
-    let known: Vec<(PcpMetric, usize)> = words(names)
-        .filter_map(|(name, end)| Some((*METRICS.get(name)?, end)))
-        .collect();
+    let is_heading = names.split_ascii_whitespace().all(|name| name.contains('.'));
+    let known: Vec<(PcpMetric, usize)> =
+        words(names).filter_map(|(name, end)| Some((*METRICS.get(name)?, end))).collect();
     if !is_heading || known.is_empty() {
         return None;
     }
     let has_unit = |line: &&str| words(line).any(|(word, _)| unit_in(word, false).is_some());
-    let at = below
-        .iter()
-        .take(HEADING_LINES_MAX - 1)
-        .position(has_unit)?;
+    let at = below.iter().take(HEADING_LINES_MAX - 1).position(has_unit)?;
     let columns = known.into_iter().filter_map(|(metric, end)| {
         let (printed, _) = words(below[at]).find(|(_, of)| *of == end)?;
         let unit = unit_in(printed, metric.is_counter)?;
@@ -197,10 +181,7 @@ fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let Some((when, between)) = times.next(time) else {
             break;
         };
-        let mut snapshot = Snapshot {
-            when,
-            ..Snapshot::default()
-        };
+        let mut snapshot = Snapshot { when, ..Snapshot::default() };
         for (column, (cell, _)) in columns.iter().zip(cells) {
             if let Some(figure) = PrintedFigure::binary(cell) {
                 readings.set(column.metric, figure, between, &mut snapshot);
@@ -215,12 +196,7 @@ fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 }
 
 fn block(tool: &str, lines: usize) -> TextBlock {
-    TextBlock {
-        what: format!("{tool} of PCP"),
-        lines,
-        unit: "as printed",
-        ..TextBlock::default()
-    }
+    TextBlock { what: format!("{tool} of PCP"), lines, unit: "as printed", ..TextBlock::default() }
 }
 
 /// The interval of the option `-t`; without it, a second.
@@ -262,10 +238,7 @@ fn pmval(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             break;
         };
         if let Some(figure) = figure {
-            let mut snapshot = Snapshot {
-                when,
-                ..Snapshot::default()
-            };
+            let mut snapshot = Snapshot { when, ..Snapshot::default() };
             readings.set(metric, figure, between, &mut snapshot);
             input.add(snapshot);
         }
@@ -277,10 +250,7 @@ fn pmval(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 /// `mem.util.free` and `    value 13114768` below it, one metric after the other, all of one time.
 fn pminfo(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let first = input.lines.first()?.trim();
-    if !["mem.", "swap."]
-        .iter()
-        .any(|start| first.starts_with(start))
-    {
+    if !["mem.", "swap."].iter().any(|start| first.starts_with(start)) {
         return None;
     }
     let mut snapshot = Snapshot::default();
@@ -331,10 +301,7 @@ mod tests {
     #[test]
     fn pmrep_has_columns_by_their_ends() {
         let timeline = paste(PMREP).timeline;
-        assert_eq!(
-            (timeline.len(), timeline.duration()),
-            (3, Span::from_secs(4))
-        );
+        assert_eq!((timeline.len(), timeline.duration()), (3, Span::from_secs(4)));
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(13_501_568)));
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(24_684_084)));
         assert_eq!(timeline.last(PSWPIN), Some(Pages::new(60)));

@@ -12,20 +12,13 @@ use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::line_scan::BlockStart;
 use crate::text::times::{PrintedTime, SampleTimes};
 
-pub(super) const FORM: Form = Form {
-    name: "pidstat",
-    begins: BlockStart::with(&["minflt/s"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "pidstat", begins: BlockStart::with(&["minflt/s"]), read };
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (header, times) = header(input.lines.first()?)?;
-    let mut block = TextBlock {
-        what: "pidstat -r".to_owned(),
-        unit: "KiB",
-        lines: 1,
-        ..TextBlock::default()
-    };
+    let mut block =
+        TextBlock { what: "pidstat -r".to_owned(), unit: "KiB", lines: 1, ..TextBlock::default() };
     let mut series = SampleTimes::new(None);
     let mut snapshot = Snapshot::default();
     // Each process has one row of a time.
@@ -42,10 +35,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             }
             break;
         };
-        let clock = line
-            .get(..line.len() - row.len())
-            .unwrap_or_default()
-            .trim();
+        let clock = line.get(..line.len() - row.len()).unwrap_or_default().trim();
         let pid = row.split_whitespace().nth(1).unwrap_or_default();
         if clock != last_clock && snapshot.has_readings() {
             seen.clear();
@@ -78,13 +68,8 @@ fn header(line: &str) -> Option<(ProcessHeader, usize)> {
     if !line.contains("minflt/s") || line.len() > 300 {
         return None;
     }
-    let words: Vec<&str> = line
-        .trim_start_matches(['#', ' '])
-        .split_whitespace()
-        .collect();
-    let times = words
-        .iter()
-        .position(|word| matches!(*word, "UID" | "USER" | "PID"))?;
+    let words: Vec<&str> = line.trim_start_matches(['#', ' ']).split_whitespace().collect();
+    let times = words.iter().position(|word| matches!(*word, "UID" | "USER" | "PID"))?;
     let names = words.get(times..)?.join(" ").replace("flt/s", "flt");
     (times <= 2).then_some((ProcessHeader::from_line(&names)?, times))
 }
@@ -118,14 +103,8 @@ mod tests {
             let timeline = paste(text).timeline;
             let process = timeline.entities(Entity::Process).next().unwrap();
             assert_eq!(process.label, "exchange", "{text}");
-            assert_eq!(
-                timeline.last_of(process, PROC_RSS),
-                Some(Pages::new(1_719_552 / 4))
-            );
-            assert_eq!(
-                timeline.last_of(process, PROC_SIZE),
-                Some(Bytes::from_kib(1_970_456))
-            );
+            assert_eq!(timeline.last_of(process, PROC_RSS), Some(Pages::new(1_719_552 / 4)));
+            assert_eq!(timeline.last_of(process, PROC_SIZE), Some(Bytes::from_kib(1_970_456)));
             survives(text);
         }
     }

@@ -98,11 +98,7 @@ impl ProcessHeader {
             })
             .collect::<Option<_>>()?;
         let has = |wanted: &[ProcessColumn]| columns.iter().any(|c| wanted.contains(c));
-        let once = columns
-            .iter()
-            .filter(|c| **c == ProcessColumn::Command)
-            .count()
-            <= 1;
+        let once = columns.iter().filter(|c| **c == ProcessColumn::Command).count() <= 1;
         let is_one = once
             && has(&[ProcessColumn::Pid, ProcessColumn::Command])
             && has(&[

@@ -75,9 +75,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 /// `4242:   /usr/bin/java -jar x.jar`, then mappings: `00007f… 132K rw---   [ anon ]`; mappings alone where they were sorted.
 fn pmap(lines: &[&str]) -> Option<TextBlock> {
     let (first, second) = (*lines.first()?, *lines.get(1)?);
-    first
-        .starts_with(|c: char| c.is_ascii_hexdigit())
-        .then_some(())?;
+    first.starts_with(|c: char| c.is_ascii_hexdigit()).then_some(())?;
     let is_pid = first
         .split_once(':')
         .is_some_and(|(pid, _)| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()));
@@ -86,9 +84,7 @@ fn pmap(lines: &[&str]) -> Option<TextBlock> {
         words
             .next()
             .is_some_and(|word| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit()))
-            && words
-                .next()
-                .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+            && words.next().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
     };
     let is_head = second.starts_with("Address ");
     let has_mode = |line: &str| line.split_whitespace().any(is_mode);
@@ -115,11 +111,7 @@ fn pmap(lines: &[&str]) -> Option<TextBlock> {
 
 /// The access of a mapping: `rw-s-`.
 fn is_mode(word: &str) -> bool {
-    word.len() == 5
-        && word
-            .bytes()
-            .zip(b"rwxsR")
-            .all(|(b, flag)| b == *flag || b == b'-')
+    word.len() == 5 && word.bytes().zip(b"rwxsR").all(|(b, flag)| b == *flag || b == b'-')
 }
 
 #[cfg(test)]
@@ -145,34 +137,16 @@ root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-
     #[test]
     fn columns_are_found_by_their_names() {
         let timeline = paste(AUX).timeline;
-        assert_eq!(
-            resident(&timeline, "4242@0"),
-            Some(("mysqld".to_owned(), 2_097_152))
-        );
-        assert_eq!(
-            resident(&timeline, "33@0"),
-            Some(("kworker/0:1-events".to_owned(), 0))
-        );
+        assert_eq!(resident(&timeline, "4242@0"), Some(("mysqld".to_owned(), 2_097_152)));
+        assert_eq!(resident(&timeline, "33@0"), Some(("kworker/0:1-events".to_owned(), 0)));
         let series = timeline.entity(Entity::Process, "1@0").unwrap();
-        assert_eq!(
-            timeline.last_of(series, PROC_SIZE),
-            Some(Bytes::from_kib(167_744))
-        );
+        assert_eq!(timeline.last_of(series, PROC_SIZE), Some(Bytes::from_kib(167_744)));
         let text = "$ ps -eo pid,rss,comm --sort -rss | head\n    PID   RSS COMMAND\n   7 4096 Web Content\n";
-        assert_eq!(
-            resident(&paste(text).timeline, "7@0"),
-            Some(("Web".to_owned(), 1024))
-        );
+        assert_eq!(resident(&paste(text).timeline, "7@0"), Some(("Web".to_owned(), 1024)));
         let text = " PID                  STARTED   RSS CMD\n   7 Sat Nov 21 23:58:47 2026  4096 java -jar x\n";
-        assert_eq!(
-            resident(&paste(text).timeline, "7@0"),
-            Some(("java".to_owned(), 1024))
-        );
+        assert_eq!(resident(&paste(text).timeline, "7@0"), Some(("java".to_owned(), 1024)));
         let text = "  RSS   PID\n 4096 7\n";
-        assert_eq!(
-            resident(&paste(text).timeline, "7@0"),
-            Some(("7@0".to_owned(), 1024))
-        );
+        assert_eq!(resident(&paste(text).timeline, "7@0"), Some(("7@0".to_owned(), 1024)));
     }
 
     #[test]
@@ -181,10 +155,7 @@ root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-
                     500 61839 957 14.8 196307 77185 ? Sl Dec03 52977:23 db2sysc 18\n";
         let timeline = paste(text).timeline;
         let pages = 77_185 * 256;
-        assert_eq!(
-            resident(&timeline, "61839@0"),
-            Some(("db2sysc".to_owned(), pages))
-        );
+        assert_eq!(resident(&timeline, "61839@0"), Some(("db2sysc".to_owned(), pages)));
     }
 
     #[test]
@@ -199,10 +170,7 @@ root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-
         let text = "PID RSS COMMAND\n1 4096 a\nx y z\n2 4096 b\nmore words here\nand here too\n";
         let opened = paste(text);
         assert_eq!(
-            (
-                opened.origin.inputs[0].last_line,
-                opened.origin.inputs[0].not_understood
-            ),
+            (opened.origin.inputs[0].last_line, opened.origin.inputs[0].not_understood),
             (4, 1)
         );
         assert!(resident(&opened.timeline, "2@0").is_some());

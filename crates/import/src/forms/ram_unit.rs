@@ -30,12 +30,8 @@ pub(super) fn unit_of_total(total: f64) -> TotalUnit {
     if (RAM_BYTES_MIN..=USUAL).contains(&(total * KIB)) {
         return TotalUnit::Kib;
     }
-    let units = [
-        ("bytes", RAM_BYTES_MAX),
-        ("KiB", RAM_BYTES_MAX),
-        ("MiB", RAM_BYTES_MAX),
-        ("GiB", USUAL),
-    ];
+    let units =
+        [("bytes", RAM_BYTES_MAX), ("KiB", RAM_BYTES_MAX), ("MiB", RAM_BYTES_MAX), ("GiB", USUAL)];
     let could_be = |(name, most): (&str, f64)| {
         SizeUnit::named(name)
             .filter(|unit| is_of_host(total * unit.bytes) && total * unit.bytes <= most)
@@ -56,7 +52,8 @@ pub(super) fn unit_problem(unit: TotalUnit) -> Option<String> {
             unit.name
         )),
         TotalUnit::Unknown => Some(
-            "MemTotal has no unit and can hardly be KiB: sizes are not used; paste them with their kB"
+            "MemTotal has no unit and can hardly be KiB: sizes are not used; paste them with their \
+             kB"
                 .to_owned(),
         ),
     }

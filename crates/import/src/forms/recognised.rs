@@ -5,26 +5,21 @@ use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "recognised",
-    begins: BlockStart::with(&WORDS),
-    read,
-};
+pub(super) const FORM: Form = Form { name: "recognised", begins: BlockStart::with(&WORDS), read };
 
 /// A text: how its first line begins (blanks aside), what it is.
 const TEXTS: [(&str, &str); 13] = [
-    (
-        "Mach Virtual Memory Statistics",
-        "vm_stat of macOS: another system, not used",
-    ),
+    ("Mach Virtual Memory Statistics", "vm_stat of macOS: another system, not used"),
     ("PhysMem: ", "top of macOS: another system, not used"),
     (
         "Total Physical Memory:",
-        "systeminfo of Windows: another system, not used; in WSL, free shows the virtual machine's memory",
+        "systeminfo of Windows: another system, not used; in WSL, free shows the virtual machine's \
+         memory",
     ),
     (
         "Native Memory Tracking:",
-        "memory of a JVM as it counts itself (NMT); memtide explain PID --runtime-stats FILE reads it",
+        "memory of a JVM as it counts itself (NMT); memtide explain PID --runtime-stats FILE reads \
+         it",
     ),
     (
         "___ Begin jemalloc statistics",
@@ -40,7 +35,8 @@ const TEXTS: [(&str, &str); 13] = [
     ),
     (
         "unreferenced object 0x",
-        "kmemleak: an object of the kernel that nothing refers to; how much such objects hold shows /proc/slabinfo",
+        "kmemleak: an object of the kernel that nothing refers to; how much such objects hold \
+         shows /proc/slabinfo",
     ),
     (
         "Page allocated via order ",
@@ -54,20 +50,15 @@ const TEXTS: [(&str, &str); 13] = [
         "TopMemoryContext: ",
         "memory contexts of a PostgreSQL process; how much of it is in RAM shows ps -o rss",
     ),
-    (
-        "Total online memory:",
-        "lsmem: memory that the kernel was given; free shows its use",
-    ),
-    (
-        "Total Memory: ",
-        "docker info: RAM of the host; free shows its use",
-    ),
+    ("Total online memory:", "lsmem: memory that the kernel was given; free shows its use"),
+    ("Total Memory: ", "docker info: RAM of the host; free shows its use"),
 ];
 
 /// Systems that are not Linux, as the texts name them.
 const OTHER_SYSTEMS: [&str; 3] = ["macOS", "Windows", "FreeBSD"];
 
-const GO_MEM_STATS: &str = "runtime.MemStats of a Go program as it counts itself; how much of it is in RAM shows ps -o rss";
+const GO_MEM_STATS: &str = "runtime.MemStats of a Go program as it counts itself; how much of it \
+                            is in RAM shows ps -o rss";
 
 /// Lines anywhere: what is in them, what it is.
 const LINES: [(&str, &str); 7] = [
@@ -79,7 +70,8 @@ const LINES: [(&str, &str); 7] = [
     ),
     (
         " blocked for more than ",
-        "a task that waits in the kernel (hung task): for what is not shown; /proc/pressure shows whether it is memory",
+        "a task that waits in the kernel (hung task): for what is not shown; /proc/pressure shows \
+         whether it is memory",
     ),
     (
         "swiotlb buffer is full",
@@ -87,7 +79,8 @@ const LINES: [(&str, &str); 7] = [
     ),
     (
         "Metric Memory Usage =",
-        "an alarm of vCenter: what the hypervisor counts has the guest's page cache in it; free in the guest shows what is available",
+        "an alarm of vCenter: what the hypervisor counts has the guest's page cache in it; free in \
+         the guest shows what is available",
     ),
     ("M Wired", "top of FreeBSD: another system, not used"),
 ];
@@ -111,9 +104,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let line = input.lines.first()?.trim();
     let begins = TEXTS.iter().find(|(start, _)| line.starts_with(start));
     let (_, what) = begins.or_else(|| LINES.iter().find(|(word, _)| line.contains(word)))?;
-    let other = OTHER_SYSTEMS
-        .iter()
-        .find(|name| what.contains(&format!(" of {name}: another system")));
+    let other =
+        OTHER_SYSTEMS.iter().find(|name| what.contains(&format!(" of {name}: another system")));
     Some(TextBlock {
         what: (*what).to_owned(),
         lines: 1,
@@ -133,26 +125,14 @@ mod tests {
                 "Mach Virtual Memory Statistics: (page size of 16384 bytes)\nPages free: 12.\n",
                 "macOS",
             ),
-            (
-                "Mem: 1234M Active, 500M Inact, 2048M Wired, 300M Free\n",
-                "FreeBSD",
-            ),
-            (
-                "Native Memory Tracking:\n\nTotal: reserved=3555728KB\n",
-                "NMT",
-            ),
-            (
-                "[12.6] INFO: task jbd2/sda1-8:287 blocked for more than 120 seconds.\n",
-                "hung task",
-            ),
+            ("Mem: 1234M Active, 500M Inact, 2048M Wired, 300M Free\n", "FreeBSD"),
+            ("Native Memory Tracking:\n\nTotal: reserved=3555728KB\n", "NMT"),
+            ("[12.6] INFO: task jbd2/sda1-8:287 blocked for more than 120 seconds.\n", "hung task"),
         ] {
             let opened = paste(text);
             assert!(opened.timeline.is_empty(), "{text}");
             let inputs = &opened.origin.inputs;
-            assert!(
-                inputs.iter().any(|input| input.what.contains(name)),
-                "{text}: {inputs:?}"
-            );
+            assert!(inputs.iter().any(|input| input.what.contains(name)), "{text}: {inputs:?}");
             let is_other = ["macOS", "FreeBSD"].contains(&name);
             let other = if is_other { name } else { "" };
             assert_eq!(inputs[0].other_system, other);

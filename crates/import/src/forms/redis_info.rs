@@ -17,11 +17,8 @@ use crate::builder::Snapshot;
 use crate::text::figure;
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "Redis INFO",
-    begins: BlockStart::with(&["used_memory"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "Redis INFO", begins: BlockStart::with(&["used_memory"]), read };
 
 /// Lines without a field: headings, blank ones, remarks.
 const OTHERS_MAX: usize = 3;
@@ -99,8 +96,7 @@ impl RedisMemory {
         row.key.push_str("0@redis");
         row.label.push_str("redis-server");
         #[allow(clippy::cast_precision_loss)] // sizes far below 2^53
-        row.row
-            .set(PROC_RSS, figure::pages(self.rss? as f64, input.facts)?);
+        row.row.set(PROC_RSS, figure::pages(self.rss? as f64, input.facts)?);
         if let (Some(live), Some(active)) = (self.allocated, self.active) {
             let free = active.saturating_sub(live);
             row.row.set(PROC_HEAP_LIVE, Bytes::new(live));
@@ -121,10 +117,7 @@ impl RedisMemory {
 fn field(line: &str) -> Option<(&str, &str)> {
     let line = line.trim().trim_start_matches(['-', '*', '`', ' ']);
     let (name, value) = line.split_once(':')?;
-    NAMES
-        .iter()
-        .any(|start| name.starts_with(start))
-        .then_some((name, value.trim()))
+    NAMES.iter().any(|start| name.starts_with(start)).then_some((name, value.trim()))
 }
 
 /// A number of bytes: digits, perhaps with thousands separators.
@@ -148,10 +141,7 @@ mod tests {
         let timeline = paste(TEXT).timeline;
         let process = timeline.entities(Entity::Process).next().unwrap();
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::new(16_595_886_080)));
-        assert_eq!(
-            timeline.last_of(process, PROC_RSS),
-            Some(Pages::new(2_884_251_648 / 4096))
-        );
+        assert_eq!(timeline.last_of(process, PROC_RSS), Some(Pages::new(2_884_251_648 / 4096)));
         assert_eq!(
             timeline.last_of(process, PROC_HEAP_FREE),
             Some(Bytes::new(1_679_548_416 - 811_600_184))
@@ -164,10 +154,7 @@ mod tests {
         let text = "total:\n used_memory:          811,458,960\n used_memory_rss:    2,884,251,648\nbreakdown:\n  allocator_active:   1,679,548,416 (more)\n";
         let timeline = paste(text).timeline;
         let process = timeline.entities(Entity::Process).next().unwrap();
-        assert_eq!(
-            timeline.last_of(process, PROC_HEAP_LIVE),
-            Some(Bytes::new(811_458_960))
-        );
+        assert_eq!(timeline.last_of(process, PROC_HEAP_LIVE), Some(Bytes::new(811_458_960)));
         assert!(paste("used_memory:12\n").origin.inputs.is_empty());
     }
 

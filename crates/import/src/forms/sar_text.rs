@@ -49,11 +49,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
     let mut text = SarText::default();
     let lines = text.lines(input.lines);
-    Some(TextBlock {
-        lines,
-        not_understood: text.not_understood,
-        ..text.data.emit(input)
-    })
+    Some(TextBlock { lines, not_understood: text.not_understood, ..text.data.emit(input) })
 }
 
 fn sadf(input: &mut BlockReader<'_>) -> Option<TextBlock> {
@@ -66,10 +62,7 @@ fn sadf(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             break;
         }
     }
-    Some(TextBlock {
-        lines: taken,
-        ..lines.data.emit(input)
-    })
+    Some(TextBlock { lines: taken, ..lines.data.emit(input) })
 }
 
 /// Whether output of sar begins here: its first line with a table below, or headings that no other tool has.
@@ -100,10 +93,7 @@ fn table(text: &str) -> Option<SarTable> {
 fn bare(line: &str) -> Option<SarTable> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (first, rest) = words.split_first()?;
-    let names_time = matches!(
-        first.to_ascii_lowercase().as_str(),
-        "time" | "timestamp" | "#time"
-    );
+    let names_time = matches!(first.to_ascii_lowercase().as_str(), "time" | "timestamp" | "#time");
     let found = SarTable::read(if names_time { rest } else { &words })?;
     (found.known() >= 2).then_some(found)
 }
@@ -226,11 +216,7 @@ impl<'a> SarText<'a> {
     /// Seconds since 1970, or since the midnight before the first line; `None` if time went back.
     fn now(&mut self, time: i64) -> Option<i64> {
         let since_midnight = match &self.table {
-            Some((table, _)) => self
-                .days
-                .entry(table.name.clone())
-                .or_default()
-                .advance(time)?,
+            Some((table, _)) => self.days.entry(table.name.clone()).or_default().advance(time)?,
             None => time,
         };
         Some(self.midnight + since_midnight)

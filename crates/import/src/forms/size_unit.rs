@@ -39,9 +39,7 @@ impl SizeUnit {
             .find_map(Self::named);
         in_brackets.or_else(|| {
             let words: Vec<&str> = heading.split_whitespace().collect();
-            words
-                .windows(2)
-                .find_map(|two| (two[0] == "in").then(|| Self::named(two[1]))?)
+            words.windows(2).find_map(|two| (two[0] == "in").then(|| Self::named(two[1]))?)
         })
     }
 }
@@ -59,10 +57,7 @@ mod tests {
         for (heading, name) in [
             ("series (MiB)", Some("MiB")),
             ("slab series boot-1 (kB)", Some("KiB")),
-            (
-                "slab series boot-2 fault disabled (kB, every 10 s)",
-                Some("KiB"),
-            ),
+            ("slab series boot-2 fault disabled (kB, every 10 s)", Some("KiB")),
             ("memory in MB", Some("MiB")),
             ("free [GiB]", Some("GiB")),
             ("atop (10 s)", None),

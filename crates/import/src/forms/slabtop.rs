@@ -31,26 +31,16 @@ pub(super) const FORM: Form = Form {
 };
 
 /// The totals as pairs, noted without the table.
-pub(super) const TOTALS: Form = Form {
-    name: "slabtop totals",
-    begins: BlockStart::with(&PAIRS),
-    read: read_pairs,
-};
+pub(super) const TOTALS: Form =
+    Form { name: "slabtop totals", begins: BlockStart::with(&PAIRS), read: read_pairs };
 
 /// At most 64 caches, as of `/proc/slabinfo`.
 const ROWS_MAX: usize = 64;
 const VMSTAT: &str = "vmstat -m";
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    let head = input
-        .lines
-        .iter()
-        .take(6)
-        .take_while(|line| is_head(line))
-        .count();
-    let total = input.lines[..head]
-        .iter()
-        .find_map(|line| total_of_head(line));
+    let head = input.lines.iter().take(6).take_while(|line| is_head(line)).count();
+    let total = input.lines[..head].iter().find_map(|line| total_of_head(line));
     let blank = usize::from(head > 0 && input.lines.get(head) == Some(&""));
     let table = SlabtopTable::read(&input.lines[head + blank..]);
     if head == 0 && table.is_none() {
@@ -91,11 +81,7 @@ struct SlabtopTable<'a> {
 impl<'a> SlabtopTable<'a> {
     fn read(lines: &[&'a str]) -> Option<Self> {
         let columns = SlabtopColumns::from_heading(lines.first()?)?;
-        let mut table = Self {
-            what: columns.tool,
-            caches: Vec::new(),
-            lines: 1,
-        };
+        let mut table = Self { what: columns.tool, caches: Vec::new(), lines: 1 };
         let is_next_page = |line: &str| {
             columns.tool == VMSTAT
                 && SlabtopColumns::from_heading(line).is_some_and(|next| next.tool == VMSTAT)
@@ -122,10 +108,7 @@ fn is_head(line: &str) -> bool {
 }
 
 fn total_of_head(line: &str) -> Option<PrintedFigure> {
-    let (_, sizes) = line
-        .trim_start()
-        .strip_prefix("Active / Total Size")?
-        .split_once(": ")?;
+    let (_, sizes) = line.trim_start().strip_prefix("Active / Total Size")?.split_once(": ")?;
     let total = sizes.split(" / ").nth(1)?.split(' ').next()?;
     PrintedFigure::binary(total)
 }
@@ -205,19 +188,14 @@ impl SlabtopColumns {
             return None;
         }
         let line = line.to_lowercase();
-        if line
-            .split_whitespace()
-            .eq(["cache", "num", "total", "size", "pages"])
-        {
+        if line.split_whitespace().eq(["cache", "num", "total", "size", "pages"]) {
             use SlabtopColumn::{Active, Name, ObjectBytes, Objects, Other};
             return Some(Self {
                 columns: vec![Name, Active, Objects, ObjectBytes, Other],
                 tool: VMSTAT,
             });
         }
-        let line = line
-            .replace("obj size", "objsize_kb")
-            .replace("cache size", "cache_kb");
+        let line = line.replace("obj size", "objsize_kb").replace("cache size", "cache_kb");
         let column = |word| match word {
             "objs" => SlabtopColumn::Objects,
             "active" => SlabtopColumn::Active,
@@ -231,10 +209,7 @@ impl SlabtopColumns {
         let is_slabtop = has(SlabtopColumn::Objects)
             && has(SlabtopColumn::Active)
             && columns.last() == Some(&SlabtopColumn::Name);
-        is_slabtop.then_some(Self {
-            columns,
-            tool: "slabtop",
-        })
+        is_slabtop.then_some(Self { columns, tool: "slabtop" })
     }
 
     /// Reads a row: figures, and before or after them a name, which may contain blanks.
@@ -275,9 +250,7 @@ impl SlabtopColumns {
 impl SlabtopRow<'_> {
     /// Its size in bytes, if known.
     fn size(&self) -> f64 {
-        self.bytes
-            .or_else(|| Some(self.objects? * self.object_bytes?))
-            .unwrap_or(0.0)
+        self.bytes.or_else(|| Some(self.objects? * self.object_bytes?)).unwrap_or(0.0)
     }
 
     fn fill(&self, snapshot: &mut Snapshot, facts: &mut Facts) {

@@ -18,11 +18,8 @@ use crate::builder::Snapshot;
 use crate::text::figure::{KIB, PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "smem",
-    begins: BlockStart::with(&["Noncache", "RAM used"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "smem", begins: BlockStart::with(&["Noncache", "RAM used"]), read };
 
 /// The rows that add up to MemTotal. Firmware and the kernel image are not part of it.
 const AREAS: [&str; 3] = ["kernel dynamic memory", "userspace memory", "free memory"];
@@ -58,12 +55,7 @@ fn programs(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
     (lines > 1).then(|| {
         input.add(snapshot);
-        TextBlock {
-            what: "ps_mem".to_owned(),
-            lines,
-            unit: "as printed",
-            ..TextBlock::default()
-        }
+        TextBlock { what: "ps_mem".to_owned(), lines, unit: "as printed", ..TextBlock::default() }
     })
 }
 
@@ -122,12 +114,7 @@ fn areas(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let rest = &input.lines[lines..];
     lines += rest.iter().take(2).take_while(|line| is_sum(line)).count();
     input.add(snapshot);
-    Some(TextBlock {
-        what: "smem -w".to_owned(),
-        lines,
-        unit: "KiB",
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what: "smem -w".to_owned(), lines, unit: "KiB", ..TextBlock::default() })
 }
 
 /// `free memory    3121720    3121720          0`.
@@ -144,10 +131,7 @@ fn row(line: &str) -> Option<(&str, [PrintedFigure; 3])> {
 /// The lines below the areas: a rule, and the sums.
 fn is_sum(line: &str) -> bool {
     line.starts_with("-----")
-        || (!line.is_empty()
-            && line
-                .split_whitespace()
-                .all(|w| PrintedFigure::binary(w).is_some()))
+        || (!line.is_empty() && line.split_whitespace().all(|w| PrintedFigure::binary(w).is_some()))
 }
 
 #[cfg(test)]
@@ -199,10 +183,7 @@ free memory                 3121720    3121720          0
         let programs: Vec<_> = timeline.entities(Entity::Process).collect();
         assert_eq!(programs.len(), 2);
         assert_eq!(programs[1].label, "hyprswitch (2)");
-        assert_eq!(
-            timeline.last_of(programs[1], PROC_PSS),
-            Some(Bytes::from_gib(15))
-        );
+        assert_eq!(timeline.last_of(programs[1], PROC_PSS), Some(Bytes::from_gib(15)));
     }
 
     #[test]
@@ -215,19 +196,9 @@ free memory                 3121720    3121720          0
 ";
         let timeline = paste(text).timeline;
         let series = timeline.entity(Entity::Process, "1234@0").unwrap();
-        assert_eq!(
-            timeline.last_of(series, PROC_PSS),
-            Some(Bytes::from_kib(181_290))
-        );
-        assert_eq!(
-            timeline.last_of(series, PROC_SWAP),
-            Some(Bytes::from_kib(4))
-        );
+        assert_eq!(timeline.last_of(series, PROC_PSS), Some(Bytes::from_kib(181_290)));
+        assert_eq!(timeline.last_of(series, PROC_SWAP), Some(Bytes::from_kib(4)));
         assert_eq!(series.label, "firefox");
-        assert_eq!(
-            timeline.entities(Entity::Process).count(),
-            1,
-            "the sum is not a process"
-        );
+        assert_eq!(timeline.entities(Entity::Process).count(), 1, "the sum is not a process");
     }
 }

@@ -10,20 +10,12 @@ use crate::builder::Snapshot;
 use crate::text::figure::{PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "swapon",
-    begins: BlockStart::with(&["rio", "RIO", "Rio"]),
-    read,
-};
+pub(super) const FORM: Form =
+    Form { name: "swapon", begins: BlockStart::with(&["rio", "RIO", "Rio"]), read };
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    let heading: Vec<String> = input
-        .lines
-        .first()?
-        .split_whitespace()
-        .take(9)
-        .map(str::to_lowercase)
-        .collect();
+    let heading: Vec<String> =
+        input.lines.first()?.split_whitespace().take(9).map(str::to_lowercase).collect();
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     match heading.as_slice() {
         ["filename", "type", "size", "used", "priority"] => Some(swaps(input)),
@@ -41,20 +33,12 @@ fn swaps(input: &mut BlockReader<'_>) -> TextBlock {
     let lines = 1 + input.lines[1..].iter().take_while(is_area).count();
     let text = input.lines[..lines].join("\n");
     let mut snapshot = Snapshot::default();
-    let mut block = TextBlock {
-        what: "/proc/swaps".to_owned(),
-        lines,
-        unit: "KiB",
-        ..TextBlock::default()
-    };
+    let mut block =
+        TextBlock { what: "/proc/swaps".to_owned(), lines, unit: "KiB", ..TextBlock::default() };
     let sample = &mut snapshot.sample;
-    let read = input
-        .parsers
-        .read("/proc/swaps", text.as_bytes(), sample, input.facts);
+    let read = input.parsers.read("/proc/swaps", text.as_bytes(), sample, input.facts);
     if let Err(error) = read {
-        block
-            .problems
-            .push((error.line.saturating_sub(1), error.to_string()));
+        block.problems.push((error.line.saturating_sub(1), error.to_string()));
     } else {
         sum_up(&mut snapshot, 0.0);
     }
@@ -89,11 +73,7 @@ fn show(input: &mut BlockReader<'_>) -> TextBlock {
         sum_up(&mut snapshot, error);
         input.add(snapshot);
     }
-    TextBlock {
-        what: "swapon --show".to_owned(),
-        lines,
-        ..TextBlock::default()
-    }
+    TextBlock { what: "swapon --show".to_owned(), lines, ..TextBlock::default() }
 }
 
 /// `/dev/sda5 partition 2G 657.8M -2`.
@@ -103,21 +83,14 @@ fn area(line: &str) -> Option<(&str, PrintedFigure, PrintedFigure, Option<i16>)>
         return None;
     };
     let priority = rest.first().and_then(|word| word.parse().ok());
-    Some((
-        name,
-        PrintedFigure::binary(size)?,
-        PrintedFigure::binary(used)?,
-        priority,
-    ))
+    Some((name, PrintedFigure::binary(size)?, PrintedFigure::binary(used)?, priority))
 }
 
 /// Sets the totals of all areas; `error` is by how much they may be off.
 fn sum_up(snapshot: &mut Snapshot, error: f64) {
     let rows = snapshot.sample.table(Entity::SwapArea).rows();
     let sum = |signal: Signal<Gauge<Bytes>>| {
-        rows.iter().try_fold(0u64, |sum, area| {
-            sum.checked_add(area.row.get(signal)?.get())
-        })
+        rows.iter().try_fold(0u64, |sum, area| sum.checked_add(area.row.get(signal)?.get()))
     };
     let (Some(total), Some(used)) = (sum(SWAP_AREA_SIZE), sum(SWAP_AREA_USED)) else {
         return;
@@ -147,10 +120,7 @@ mod tests {
         assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_mib(2_560)));
         assert!(timeline.rounded_signals().any(|id| id == SWAP_FREE.id()));
         let area = timeline.entity(Entity::SwapArea, "/dev/sda5").unwrap();
-        assert_eq!(
-            timeline.last_of(area, SWAP_AREA_RANK),
-            Some(Count::new(32_766))
-        );
+        assert_eq!(timeline.last_of(area, SWAP_AREA_RANK), Some(Count::new(32_766)));
         assert_eq!(opened.origin.inputs[0].last_line, 4);
     }
 

@@ -19,28 +19,17 @@ pub(super) const FORM: Form = Form {
 const FOLDER: &str = "/proc/sys/";
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    let is_sysctl = input
-        .command
-        .is_some_and(|command| command.contains("sysctl"));
+    let is_sysctl = input.command.is_some_and(|command| command.contains("sysctl"));
     // Without the command, the first name must be known: prose is full of assignments.
     let (name, _) = assignment(input.lines.first()?)?;
     if !is_sysctl && fact(&name).is_none() {
         return None;
     }
-    let mut block = TextBlock {
-        what: "sysctl".to_owned(),
-        ..TextBlock::default()
-    };
+    let mut block = TextBlock { what: "sysctl".to_owned(), ..TextBlock::default() };
     let mut sample = Sample::default();
-    while let Some((name, value)) = input
-        .lines
-        .get(block.lines)
-        .and_then(|line| assignment(line))
-    {
+    while let Some((name, value)) = input.lines.get(block.lines).and_then(|line| assignment(line)) {
         if let Some(fact) = fact(&name) {
-            let read = input
-                .parsers
-                .read(fact.file, value.as_bytes(), &mut sample, input.facts);
+            let read = input.parsers.read(fact.file, value.as_bytes(), &mut sample, input.facts);
             if let Err(error) = read {
                 block.problems.push((block.lines, error.to_string()));
             }
@@ -54,10 +43,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 
 /// A tunable by its dotted name.
 fn fact(name: &str) -> Option<Fact> {
-    facts::ALL
-        .iter()
-        .find(|fact| fact.name == name && fact.file.starts_with(FOLDER))
-        .copied()
+    facts::ALL.iter().find(|fact| fact.name == name && fact.file.starts_with(FOLDER)).copied()
 }
 
 /// The dotted name and the value on a line that is an assignment.
@@ -69,18 +55,12 @@ fn assignment(line: &str) -> Option<(String, &str)> {
     };
     let (name, value) = (name.trim().replace('/', "."), value.trim());
     let is_part = |part: &str| {
-        !part.is_empty()
-            && part
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
     };
     let is_name = name.contains('.') && name.len() <= 100 && name.split('.').all(is_part);
     // Known tunables are numbers; a sentence may begin with their name.
     let is_value = fact(&name).is_none()
-        || value
-            .split_whitespace()
-            .all(|word| word.parse::<u64>().is_ok())
-            && !value.is_empty();
+        || value.split_whitespace().all(|word| word.parse::<u64>().is_ok()) && !value.is_empty();
     (is_name && is_value).then_some((name, value))
 }
 

@@ -26,11 +26,7 @@ mod header;
 mod names;
 mod row_time;
 
-pub(super) const FORM: Form = Form {
-    name: "table",
-    begins: BlockStart::with(&names::STEMS),
-    read,
-};
+pub(super) const FORM: Form = Form { name: "table", begins: BlockStart::with(&names::STEMS), read };
 
 /// At most 3 lines between the header and the first row.
 const BEFORE_A_ROW_MAX: usize = 3;
@@ -44,10 +40,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let heading = input.command.unwrap_or_default();
     let unit = SizeUnit::in_heading(heading);
     let header = TableHeader::from_line(input.lines.first()?, unit.is_some())?;
-    let mut block = TextBlock {
-        what: "a table of memory figures".to_owned(),
-        ..TextBlock::default()
-    };
+    let mut block =
+        TextBlock { what: "a table of memory figures".to_owned(), ..TextBlock::default() };
     let mut rows = rows(&header, input.lines, &mut block);
     if rows.is_empty() {
         return None;
@@ -120,10 +114,7 @@ fn row<'l>(header: &TableHeader, line: &'l str) -> Option<TableRow<'l>> {
     }
     let mut figures = Vec::with_capacity(cells.len());
     for (column, cell) in header.columns.iter().zip(cells) {
-        let is_missing = matches!(
-            cell,
-            "" | "-" | "NA" | "N/A" | "NaN" | "nan" | "null" | "None"
-        );
+        let is_missing = matches!(cell, "" | "-" | "NA" | "N/A" | "NaN" | "nan" | "null" | "None");
         if !column.is_known() || is_missing {
             figures.push(None);
             continue;
@@ -134,10 +125,7 @@ fn row<'l>(header: &TableHeader, line: &'l str) -> Option<TableRow<'l>> {
         figures.push(Some(cell));
     }
     let has_any = figures.iter().any(Option::is_some);
-    has_any.then_some(TableRow {
-        time,
-        cells: figures,
-    })
+    has_any.then_some(TableRow { time, cells: figures })
 }
 
 /// How a column is used.
@@ -163,8 +151,7 @@ impl ColumnUse {
 
 /// The figures of a column.
 fn cells<'r>(rows: &'r [TableRow<'_>], column: usize) -> impl Iterator<Item = &'r str> + Clone {
-    rows.iter()
-        .filter_map(move |row| row.cells.get(column).copied().flatten())
+    rows.iter().filter_map(move |row| row.cells.get(column).copied().flatten())
 }
 
 /// Returns how the columns are used, and their decimal marks. Notes a problem for each column that is not used.
@@ -174,12 +161,9 @@ fn columns(
     unit: Option<SizeUnit>,
     block: &mut TextBlock,
 ) -> Vec<(ColumnUse, DecimalMark)> {
-    let marks: Vec<MarksSeen> = (0..header.columns.len())
-        .map(|i| MarksSeen::in_cells(cells(rows, i)))
-        .collect();
-    let all = marks
-        .iter()
-        .fold(MarksSeen::default(), |all, marks| all.and(*marks));
+    let marks: Vec<MarksSeen> =
+        (0..header.columns.len()).map(|i| MarksSeen::in_cells(cells(rows, i))).collect();
+    let all = marks.iter().fold(MarksSeen::default(), |all, marks| all.and(*marks));
     let mut columns = Vec::with_capacity(header.columns.len());
     for (i, (column, marks)) in header.columns.iter().zip(marks).enumerate() {
         let size = size_for_marks(column, rows, i, unit);
@@ -340,9 +324,7 @@ fn pressure(
     kind: PressureKind,
     figures: impl Iterator<Item = PrintedFigure>,
 ) -> Option<ColumnUse> {
-    let mut values = figures
-        .map(|figure| (figure.value, figure.error))
-        .peekable();
+    let mut values = figures.map(|figure| (figure.value, figure.error)).peekable();
     let is_first_large = values.peek().is_some_and(|(value, _)| *value > 100.0);
     match kind {
         PressureKind::Average(window) => Some(ColumnUse::Share(signal, window)),
@@ -395,17 +377,13 @@ impl TableReader<'_> {
         for (i, row) in rows.iter().enumerate() {
             let (when, between) = match interval.filter(|_| i > 0) {
                 _ if is_apart => (SnapshotTime::Unknown, None),
-                Some(seconds) => (
-                    SnapshotTime::After(units::Span::from_secs_f64(seconds)),
-                    Some(seconds),
-                ),
+                Some(seconds) => {
+                    (SnapshotTime::After(units::Span::from_secs_f64(seconds)), Some(seconds))
+                }
                 None => row_time::when(before, row.time),
             };
             before = row.time.or(before);
-            let mut snapshot = Snapshot {
-                when,
-                ..Snapshot::default()
-            };
+            let mut snapshot = Snapshot { when, ..Snapshot::default() };
             for (i, cell) in row.cells.iter().enumerate() {
                 if let Some(cell) = *cell {
                     self.fill(i, cell, between, &mut snapshot, input);
@@ -509,9 +487,8 @@ mod tests {
     fn what_memtide_exports_has_the_units_of_the_catalogue() {
         let text = "time,elapsed_s,mem.free,vm.pswpin,vm.pgpgin,psi.memory.some\n\
             2026-11-26T16:56:14.5Z,0,4096,7,1024,3\n2026-11-26T16:56:15.5Z,1,8192,9,2048,5\n";
-        let clockless = text
-            .replace("2026-11-26T16:56:14.5Z", "")
-            .replace("2026-11-26T16:56:15.5Z", "");
+        let clockless =
+            text.replace("2026-11-26T16:56:14.5Z", "").replace("2026-11-26T16:56:15.5Z", "");
         for text in [text, &clockless] {
             let timeline = paste(text).timeline;
             assert_eq!(shape(&timeline), (2, 1, 1), "{text}");
@@ -547,17 +524,9 @@ mod tests {
     fn rows_without_times_are_unrelated() {
         let opened = paste("$ series (MiB)\nmem_avail\n1503\n1420\n1337\n");
         assert_eq!(shape(&opened.timeline).1, 3);
-        assert_eq!(
-            opened.timeline.last(MEM_AVAILABLE),
-            Some(Bytes::from_mib(1337))
-        );
+        assert_eq!(opened.timeline.last(MEM_AVAILABLE), Some(Bytes::from_mib(1337)));
         assert_eq!(opened.origin.inputs[0].unit, "MiB");
-        assert!(
-            opened
-                .timeline
-                .rounded_signals()
-                .any(|id| id == MEM_AVAILABLE.id())
-        );
+        assert!(opened.timeline.rounded_signals().any(|id| id == MEM_AVAILABLE.id()));
         let timed = paste("$ series (MiB, every 10 s)\nmem_avail\n1503\n1420\n1337\n").timeline;
         assert_eq!(shape(&timed), (3, 1, 20));
     }
@@ -567,16 +536,9 @@ mod tests {
         let opened = paste("time mem_avail\n10:00 1503\n10:05 1420\n");
         assert!(opened.timeline.is_empty());
         assert_eq!(opened.origin.inputs.len(), 1);
-        assert!(
-            opened.problems[0].contains("no unit"),
-            "{:?}",
-            opened.problems
-        );
+        assert!(opened.problems[0].contains("no unit"), "{:?}", opened.problems);
         let opened = paste("time mem_avail\n10:00 1503M\n10:05 1420M\n");
-        assert_eq!(
-            opened.timeline.last(MEM_AVAILABLE),
-            Some(Bytes::from_mib(1420))
-        );
+        assert_eq!(opened.timeline.last(MEM_AVAILABLE), Some(Bytes::from_mib(1420)));
     }
 
     #[test]
@@ -586,11 +548,7 @@ mod tests {
         );
         assert!(opened.timeline.is_empty());
         assert_eq!(opened.problems.len(), 3);
-        assert!(
-            opened.problems[0].contains("percentage"),
-            "{:?}",
-            opened.problems
-        );
+        assert!(opened.problems[0].contains("percentage"), "{:?}", opened.problems);
     }
 
     #[test]
@@ -609,19 +567,11 @@ mod tests {
                 "time mem_total_mb mem_available_mb\n10:00 7.746,125 4.102,250\n10:01 7.746,125 999,125\n",
                 mib(999.125),
             ),
-            (
-                "time MemTotal_MB MemAvailable_MB\n10:00 1,925 1,025\n10:01 1,925 1,125\n",
-                None,
-            ),
+            ("time MemTotal_MB MemAvailable_MB\n10:00 1,925 1,025\n10:01 1,925 1,125\n", None),
         ] {
             let opened = paste(text);
             assert_eq!(opened.timeline.last(MEM_AVAILABLE), available, "{text}");
-            assert_eq!(
-                opened.problems.is_empty(),
-                available.is_some(),
-                "{:?}",
-                opened.problems
-            );
+            assert_eq!(opened.problems.is_empty(), available.is_some(), "{:?}", opened.problems);
         }
     }
 
@@ -630,11 +580,7 @@ mod tests {
         let opened = paste("time MemTotal_MB MemFree_MB MemAvailable_MB\n10:00 7746 500 4102250\n");
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_mib(500)));
         assert_eq!(opened.timeline.last(MEM_AVAILABLE), None);
-        assert!(
-            opened.problems[0].contains("larger than MemTotal"),
-            "{:?}",
-            opened.problems
-        );
+        assert!(opened.problems[0].contains("larger than MemTotal"), "{:?}", opened.problems);
         let by_size = paste("time MemTotal MemFree\n10:00 16384 1200\n");
         assert_eq!(by_size.timeline.last(MEM_FREE), Some(Bytes::from_mib(1200)));
         assert!(by_size.problems[0].contains("unit by the size"));
@@ -661,25 +607,15 @@ mod tests {
         assert_eq!(rates, [50.0, 70.5]);
         let opened = paste("t pgscan_direct MemFree\n0 500 5\n10 3 5\n");
         assert_eq!(opened.timeline.last(PGSCAN_DIRECT), None);
-        assert!(
-            opened.problems[0].contains("does not fall"),
-            "{:?}",
-            opened.problems
-        );
+        assert!(opened.problems[0].contains("does not fall"), "{:?}", opened.problems);
     }
 
     #[test]
     fn shares_of_stall_time_become_totals() {
         let text = "time some_avg10 full MemFree\n10:00:00 0.00 0.00 5\n10:00:10 50.00 12.50 5\n10:00:20 10.00 0.00 5\n";
         let timeline = paste(text).timeline;
-        assert_eq!(
-            timeline.last(PSI_MEMORY_SOME).map(|us| us.get()),
-            Some(6_000_000)
-        );
-        assert_eq!(
-            timeline.last(PSI_MEMORY_FULL).map(|us| us.get()),
-            Some(1_250_000)
-        );
+        assert_eq!(timeline.last(PSI_MEMORY_SOME).map(|us| us.get()), Some(6_000_000));
+        assert_eq!(timeline.last(PSI_MEMORY_FULL).map(|us| us.get()), Some(1_250_000));
         let slow = paste("time some_avg10 MemFree\n10:00:00 0.00 5\n10:10:00 50.00 5\n").timeline;
         assert!(
             slow.rate(PSI_MEMORY_SOME)
@@ -702,10 +638,7 @@ mod tests {
     fn rss_without_a_name_is_a_process() {
         let timeline = paste("uptime_min rss_GB\n65 6.8\n125 8.5\n").timeline;
         let series = timeline.entity(Entity::Process, "0@0").unwrap();
-        assert_eq!(
-            timeline.last_of(series, PROC_RSS),
-            Some(Pages::new(2_228_224))
-        );
+        assert_eq!(timeline.last_of(series, PROC_RSS), Some(Pages::new(2_228_224)));
     }
 
     #[test]
@@ -713,13 +646,7 @@ mod tests {
         let opened = paste(
             "time MemFree SwapFree\n10:00 1 2\nrestarted here\n10:05 1 2\n10:06 1\n10:07 x 2\n10:10 3 4\n\n10:15 9 9\n",
         );
-        assert_eq!(
-            (
-                opened.timeline.len(),
-                opened.origin.inputs[0].not_understood
-            ),
-            (3, 3)
-        );
+        assert_eq!((opened.timeline.len(), opened.origin.inputs[0].not_understood), (3, 3));
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(3)));
         for text in [
             "MemFree is low and SwapFree too\nI restarted it then\n",

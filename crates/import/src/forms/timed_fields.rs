@@ -50,10 +50,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let Some((when, _)) = series.next(Some(time)) else {
             break;
         };
-        let mut snapshot = Snapshot {
-            when,
-            ..Snapshot::default()
-        };
+        let mut snapshot = Snapshot { when, ..Snapshot::default() };
         let read = input.parsers.read(
             "/proc/meminfo",
             fields.as_bytes(),
@@ -85,9 +82,7 @@ fn row(line: &str) -> Option<(PrintedTime, String)> {
         .filter(|word| !word.is_empty());
     let mut fields = String::new();
     while let Some(name) = words.next() {
-        let name = name
-            .strip_suffix(':')
-            .filter(|name| name.starts_with(char::is_uppercase))?;
+        let name = name.strip_suffix(':').filter(|name| name.starts_with(char::is_uppercase))?;
         let number: u64 = words.next()?.parse().ok()?;
         (words.next()? == "kB").then_some(())?;
         fields.push_str(&format!("{name}: {number} kB\n"));
@@ -105,13 +100,7 @@ mod tests {
     fn each_line_is_a_reading_at_its_time() {
         let text = "Wed Jul 10 14:36:31 EEST 2019 | MemFree: 2040032 kB MemAvailable: 2288928 kB\nWed Jul 10 14:36:33 EEST 2019 | MemFree: 2016132 kB MemAvailable: 2265284 kB\n";
         let timeline = paste(text).timeline;
-        assert_eq!(
-            (timeline.len(), timeline.duration()),
-            (2, Span::from_secs(2))
-        );
-        assert_eq!(
-            timeline.last(MEM_AVAILABLE),
-            Some(Bytes::from_kib(2_265_284))
-        );
+        assert_eq!((timeline.len(), timeline.duration()), (2, Span::from_secs(2)));
+        assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_kib(2_265_284)));
     }
 }

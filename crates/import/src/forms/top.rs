@@ -41,9 +41,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     while let Some(screen) = TopScreen::read(input, block.lines) {
         let mut snapshot = screen.snapshot;
         if let (Some(before), Some(now)) = (before, screen.clock) {
-            snapshot.when = now
-                .after(before)
-                .map_or(SnapshotTime::Unknown, SnapshotTime::After);
+            snapshot.when = now.after(before).map_or(SnapshotTime::Unknown, SnapshotTime::After);
         }
         before = screen.clock;
         if block.lines == 0 {
@@ -51,9 +49,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             block.unit = screen.unit;
         }
         let problems = screen.problems.into_iter();
-        block
-            .problems
-            .extend(problems.map(|(at, text)| (block.lines + at, text)));
+        block.problems.extend(problems.map(|(at, text)| (block.lines + at, text)));
         block.not_understood += screen.not_understood;
         block.lines += screen.lines;
         input.add(snapshot);
@@ -76,11 +72,7 @@ impl TopScreen {
     fn read(input: &mut BlockReader<'_>, from: usize) -> Option<Self> {
         let lines = input.lines.get(from..)?;
         let most_blank = if from == 0 { 0 } else { 3 };
-        let blank = lines
-            .iter()
-            .take(most_blank)
-            .take_while(|line| line.is_empty())
-            .count();
+        let blank = lines.iter().take(most_blank).take_while(|line| line.is_empty()).count();
         let mut screen = Self {
             snapshot: Snapshot::default(),
             clock: None,
@@ -151,10 +143,7 @@ impl TopScreen {
         }
         if let Some([used, free]) = of_busybox.as_deref() {
             let (used, free) = (used.in_bytes(unit.bytes), free.in_bytes(unit.bytes));
-            let total = PrintedFigure {
-                value: used.value + free.value,
-                ..used
-            };
+            let total = PrintedFigure { value: used.value + free.value, ..used };
             let parts = [MEM_BUFFERS, MEM_CACHED].map(|part| self.snapshot.host(part.id()));
             let cache: u64 = parts.into_iter().flatten().sum();
             // It is cut off, or not busybox's, where the cache does not fit into what is used.
@@ -207,9 +196,7 @@ fn sums(line: &str) -> Option<(bool, SizeUnit, &str)> {
         Some(_) => return None,
         None => (SizeUnit::KIB, first),
     };
-    let is_sums = ["total,", "free,", " used,", "total ,"]
-        .iter()
-        .any(|word| rest.contains(word));
+    let is_sums = ["total,", "free,", " used,", "total ,"].iter().any(|word| rest.contains(word));
     (words.next().is_none() && matches!(kind, "Mem" | "Swap") && is_sums).then_some((
         kind == "Swap",
         unit,
@@ -233,10 +220,8 @@ impl TopClock {
         let (time, rest) = rest.split_once(" up ").unwrap_or((rest, ""));
         let mut parts = time.trim().split(':').map(|part| part.parse::<u64>().ok());
         let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-        (hours < 24 && minutes < 60 && seconds < 61).then(|| Self {
-            of_day: hours * 3600 + minutes * 60 + seconds,
-            up_minutes: up(rest),
-        })
+        (hours < 24 && minutes < 60 && seconds < 61)
+            .then(|| Self { of_day: hours * 3600 + minutes * 60 + seconds, up_minutes: up(rest) })
     }
 
     /// The time since `before`; `None` if it is not positive.
@@ -319,10 +304,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
         let busybox = "Mem: 15919272K used, 349408K free, 1208K shrd, 197688K buff, 5672032K cached\nCPU:   0% usr\n";
         let timeline = paste(busybox).timeline;
         assert_eq!(timeline.last(MEM_TOTAL), kib(16_268_680));
-        assert_eq!(
-            (timeline.last(MEM_FREE), timeline.last(MEM_SHMEM)),
-            (kib(349_408), kib(1208))
-        );
+        assert_eq!((timeline.last(MEM_FREE), timeline.last(MEM_SHMEM)), (kib(349_408), kib(1208)));
         let headless = NEW.replace("KiB Mem", "B Mem");
         let headless = headless.split_once("\nB Mem").unwrap().1;
         let timeline = paste(&format!("B Mem{headless}")).timeline;
@@ -332,12 +314,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
         assert_eq!(paste(&cut).timeline.last(MEM_TOTAL), None);
         let mib = "MiB Mem :  15887.4 total,    341.2 free,  10007.1 used,   5539.1 buff/cache\n";
         let opened = paste(mib);
-        assert!(
-            opened
-                .timeline
-                .rounded_signals()
-                .any(|id| id == MEM_FREE.id())
-        );
+        assert!(opened.timeline.rounded_signals().any(|id| id == MEM_FREE.id()));
         assert_eq!(opened.origin.inputs[0].unit, "MiB");
     }
 
@@ -349,11 +326,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
         assert_eq!(opened.timeline.last(MEM_FREE), kib(349_408));
         let opened =
             paste("KiB Mem : 13184268+ total,   349408 free, 10247240 used,  5672032 buff/cache\n");
-        assert!(
-            opened.problems[0].contains("truncated"),
-            "{:?}",
-            opened.problems
-        );
+        assert!(opened.problems[0].contains("truncated"), "{:?}", opened.problems);
     }
 
     #[test]
@@ -361,18 +334,13 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
         let timeline = paste(NEW).timeline;
         let series = timeline.entity(Entity::Process, "4242@0").unwrap();
         assert_eq!(series.label, "mysqld");
-        assert_eq!(
-            timeline.last_of(series, PROC_RSS),
-            Some(Pages::new(2_490_368))
-        );
+        assert_eq!(timeline.last_of(series, PROC_RSS), Some(Pages::new(2_490_368)));
         assert_eq!(timeline.entities(Entity::Process).count(), 2);
     }
 
     #[test]
     fn a_batch_is_a_timeline() {
-        let next = NEW
-            .replace("23:58:47", "00:03:47")
-            .replace("10 days,  3:04", "10 days,  3:09");
+        let next = NEW.replace("23:58:47", "00:03:47").replace("10 days,  3:04", "10 days,  3:09");
         let opened = paste(&format!("$ top -b -d 300 -n 2\n{NEW}\n{next}"));
         assert_eq!((opened.timeline.len(), opened.origin.inputs.len()), (2, 1));
         assert_eq!(opened.timeline.duration(), Span::from_secs(300));
@@ -384,33 +352,13 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
             TopClock::from_line(&format!("top - {time} up {up},  2 users,  load")).unwrap()
         };
         for (a, b, seconds) in [
-            (
-                at("23:58:47", "10 days,  3:04"),
-                at("23:58:52", "10 days,  3:04"),
-                Some(5),
-            ),
-            (
-                at("23:58:47", "10 days,  3:04"),
-                at("00:00:47", "10 days,  3:06"),
-                Some(120),
-            ),
-            (
-                at("12:00:00", "1 day, 12 min"),
-                at("12:00:30", "2 days, 13 min"),
-                Some(86_430),
-            ),
+            (at("23:58:47", "10 days,  3:04"), at("23:58:52", "10 days,  3:04"), Some(5)),
+            (at("23:58:47", "10 days,  3:04"), at("00:00:47", "10 days,  3:06"), Some(120)),
+            (at("12:00:00", "1 day, 12 min"), at("12:00:30", "2 days, 13 min"), Some(86_430)),
             (at("12:00:00", "5 min"), at("12:00:00", "5 min"), None),
-            (
-                at("12:00:00", "10 days,  3:04"),
-                at("12:05:00", "3 min"),
-                None,
-            ),
+            (at("12:00:00", "10 days,  3:04"), at("12:05:00", "3 min"), None),
             // In seconds it nearly overflows 64 bits.
-            (
-                at("12:00:00", "0 min"),
-                at("12:00:00", "307445734561825860 min"),
-                None,
-            ),
+            (at("12:00:00", "0 min"), at("12:00:00", "307445734561825860 min"), None),
         ] {
             assert_eq!(b.after(a), seconds.map(Span::from_secs), "{a:?} {b:?}");
         }

@@ -36,9 +36,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let above = input.before.iter().rev().take(NEAR_MAX);
     let unit = above.copied().find_map(unit_in)?;
     let below = input.lines.iter().take(NEAR_MAX);
-    let path = below
-        .copied()
-        .find_map(|line| line.trim().strip_prefix("CGroup: "));
+    let path = below.copied().find_map(|line| line.trim().strip_prefix("CGroup: "));
     let key = path.map_or(unit, str::trim);
     let mut snapshot = Snapshot::default();
     let row = &mut snapshot.sample.table_mut(Entity::Cgroup).entry(key).row;
@@ -130,16 +128,11 @@ mod tests {
      CGroup: /system.slice/mariadb.service
 ";
         let timeline = paste(text).timeline;
-        let unit = timeline
-            .entity(Entity::Cgroup, "/system.slice/mariadb.service")
-            .unwrap();
+        let unit = timeline.entity(Entity::Cgroup, "/system.slice/mariadb.service").unwrap();
         let mib = |n| Some(Bytes::from_mib(n));
         assert_eq!(timeline.last_of(unit, CGROUP_CURRENT), mib(1536));
         assert_eq!(timeline.last_of(unit, CGROUP_SWAP_CURRENT), mib(12));
-        assert_eq!(
-            timeline.last_of(unit, CGROUP_MAX),
-            mib(2048).map(Limit::Bytes)
-        );
+        assert_eq!(timeline.last_of(unit, CGROUP_MAX), mib(2048).map(Limit::Bytes));
         survives(text);
     }
 
@@ -153,10 +146,7 @@ mod tests {
         let text = "Name: web\nResources:\n  Memory usage:\n    Memory (current): 1.95GiB\n    Memory (peak): 2.00GiB\n    Swap (current): 512.00MiB\n";
         let timeline = paste(text).timeline;
         let container = timeline.entity(Entity::Cgroup, "web").unwrap();
-        assert_eq!(
-            timeline.last_of(container, CGROUP_PEAK),
-            Some(Bytes::from_gib(2))
-        );
+        assert_eq!(timeline.last_of(container, CGROUP_PEAK), Some(Bytes::from_gib(2)));
         survives(text);
     }
 }

@@ -24,9 +24,8 @@ const WORDS: &[&str] = &[
     "内存",
 ];
 /// Names of columns of memory, as tools shorten them.
-const COLUMNS: [&str; 11] = [
-    "free", "buff", "buffers", "cach", "cache", "cached", "slab", "used", "swap", "swpd", "rss",
-];
+const COLUMNS: [&str; 11] =
+    ["free", "buff", "buffers", "cach", "cache", "cached", "slab", "used", "swap", "swpd", "rss"];
 /// So many of them in a line are the head of a table.
 const COLUMNS_MIN: usize = 3;
 /// Fewer figures may be prose: a laptop with 16 GB of RAM.
@@ -71,11 +70,7 @@ fn start_of(line: &str) -> String {
 fn figures_of_memory(line: &str) -> usize {
     let lower = line.to_lowercase();
     let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    if !words.any(|word| {
-        WORDS
-            .iter()
-            .any(|part| word.starts_with(part) || word.ends_with(part))
-    }) {
+    if !words.any(|word| WORDS.iter().any(|part| word.starts_with(part) || word.ends_with(part))) {
         return 0;
     }
     figures(line).max(usize::from(is_pair(line)))
@@ -91,22 +86,16 @@ fn is_pair(line: &str) -> bool {
 /// How many sizes with a unit, shares, and whole numbers of a size in bytes or KiB a line has.
 fn figures(line: &str) -> usize {
     let is_mark = |c: char| c.is_whitespace() || "=:|/()[]{}<>~`\"'*;".contains(c);
-    let mut words = line
-        .split(is_mark)
-        .filter(|word| !word.is_empty())
-        .peekable();
+    let mut words = line.split(is_mark).filter(|word| !word.is_empty()).peekable();
     let mut count = 0;
     while let Some(word) = words.next() {
         let word = word.trim_matches([',', '.']);
         // `145.2 MB` has a blank.
-        let joined = words
-            .peek()
-            .map(|unit| format!("{word}{}", unit.trim_end_matches([',', '.'])));
+        let joined =
+            words.peek().map(|unit| format!("{word}{}", unit.trim_end_matches([',', '.'])));
         let has_unit = |text: &str| PrintedFigure::with_unit(text).is_some();
-        let is_share = || {
-            word.strip_suffix('%')
-                .is_some_and(|share| PrintedFigure::binary(share).is_some())
-        };
+        let is_share =
+            || word.strip_suffix('%').is_some_and(|share| PrintedFigure::binary(share).is_some());
         let is_large = || word.len() >= 5 && word.bytes().all(|b| b.is_ascii_digit());
         count += usize::from(
             has_unit(word) || joined.as_deref().is_some_and(has_unit) || is_share() || is_large(),
@@ -121,9 +110,7 @@ fn is_size_line(line: &str) -> bool {
     const WORDS_MAX: usize = 3;
     let words: Vec<&str> = line.split_whitespace().take(WORDS_MAX + 1).collect();
     let [.., before, last] = words.as_slice() else {
-        return words
-            .first()
-            .is_some_and(|word| PrintedFigure::with_unit(word).is_some());
+        return words.first().is_some_and(|word| PrintedFigure::with_unit(word).is_some());
     };
     words.len() <= WORDS_MAX
         && (PrintedFigure::with_unit(last).is_some()
@@ -150,41 +137,17 @@ mod tests {
                 "- MemoryCurrent",
                 (2, 3),
             ),
-            (
-                "RAM use: 431 MB / Frei: 2% = 280 MB [Host: x]\n",
-                "RAM use",
-                (1, 1),
-            ),
-            (
-                "<key>, <value>\nRAM, 1745160\nSWAP, 0\n",
-                "RAM, 1745160",
-                (2, 3),
-            ),
-            (
-                "after 2 days:\n111.4MiB \n112MiB\n* snip *\n193.1MiB\n",
-                "111.4MiB",
-                (2, 5),
-            ),
-            (
-                "First:\npostgres 79.1MiB\nvalkey 3.5MiB\nweb 64.1 MiB\n",
-                "postgres 79.1MiB",
-                (2, 4),
-            ),
-            (
-                "actual_used: 5541707776\nactual_free: 11330469888\n",
-                "actual_used",
-                (1, 2),
-            ),
+            ("RAM use: 431 MB / Frei: 2% = 280 MB [Host: x]\n", "RAM use", (1, 1)),
+            ("<key>, <value>\nRAM, 1745160\nSWAP, 0\n", "RAM, 1745160", (2, 3)),
+            ("after 2 days:\n111.4MiB \n112MiB\n* snip *\n193.1MiB\n", "111.4MiB", (2, 5)),
+            ("First:\npostgres 79.1MiB\nvalkey 3.5MiB\nweb 64.1 MiB\n", "postgres 79.1MiB", (2, 4)),
+            ("actual_used: 5541707776\nactual_free: 11330469888\n", "actual_used", (1, 2)),
             (
                 "#cpu sys inter ctxsw free buff cach slab\n 1 0 847 12 1G 264M 3G 1G\n",
                 "#cpu sys",
                 (1, 1),
             ),
-            (
-                "[memory_pressure] free 30MiB / 37MiB (80.11 %)\n",
-                "[memory_pressure]",
-                (1, 1),
-            ),
+            ("[memory_pressure] free 30MiB / 37MiB (80.11 %)\n", "[memory_pressure]", (1, 1)),
         ] {
             let opened = open_bytes("x.txt", text.as_bytes()).unwrap();
             assert!(opened.timeline.is_empty(), "{text}");

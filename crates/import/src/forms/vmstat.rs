@@ -53,9 +53,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let Some(mut rows) = VmstatRows::read(input.lines, &options) else {
         return skipped(input.lines);
     };
-    let unit = options
-        .unit
-        .unwrap_or_else(|| scale::guess(&rows, input.builder));
+    let unit = options.unit.unwrap_or_else(|| scale::guess(&rows, input.builder));
     let mut block = TextBlock {
         what: "vmstat".to_owned(),
         lines: rows.lines,
@@ -141,9 +139,7 @@ impl VmstatCounters {
         // In MiB/s, 0 may be 255 pages/s.
         let swap_is_shown = unit <= KIB || rows.rows.iter().skip(1).any(has_swapped);
         if !swap_is_shown && rows.rows.len() > 1 {
-            block.problem(format!(
-                "si and so in {name} do not show small rates: not used"
-            ));
+            block.problem(format!("si and so in {name} do not show small rates: not used"));
         }
         let columns = [
             ("si", PSWPIN.id(), unit),
@@ -156,11 +152,7 @@ impl VmstatCounters {
             ("wa", CPU_IOWAIT.id(), TICKS_PER_PERCENT),
             ("st", CPU_STEAL.id(), TICKS_PER_PERCENT),
         ];
-        Self {
-            columns,
-            totals: RateTotals::default(),
-            swap_is_shown,
-        }
+        Self { columns, totals: RateTotals::default(), swap_is_shown }
     }
 
     /// Adds the rates of a row over the time `after` the one before; zero for the first row.
@@ -210,11 +202,7 @@ fn skipped(lines: &[&str]) -> Option<TextBlock> {
         has_number || text.starts_with("disk-") || text.starts_with("total merged")
     };
     let lines = 1 + lines[1..].iter().take_while(belongs).count();
-    Some(TextBlock {
-        what: format!("{what}: not used"),
-        lines,
-        ..TextBlock::default()
-    })
+    Some(TextBlock { what: format!("{what}: not used"), lines, ..TextBlock::default() })
 }
 
 #[cfg(test)]

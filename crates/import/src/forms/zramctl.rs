@@ -10,11 +10,7 @@ use crate::builder::Snapshot;
 use crate::text::figure::{PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 
-pub(super) const FORM: Form = Form {
-    name: "zramctl",
-    begins: BlockStart::with(&["COMPR"]),
-    read,
-};
+pub(super) const FORM: Form = Form { name: "zramctl", begins: BlockStart::with(&["COMPR"]), read };
 
 /// The columns that are used.
 const COLUMNS: [(&str, Signal<Gauge<Bytes>>); 4] = [
@@ -30,9 +26,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         return None;
     }
     let mut snapshot = Snapshot::default();
-    let devices = input.lines[1..]
-        .iter()
-        .map_while(|line| device(&heading, line));
+    let devices = input.lines[1..].iter().map_while(|line| device(&heading, line));
     let mut lines = 1;
     for (name, sizes) in devices {
         let row = &mut snapshot.sample.table_mut(Entity::Zram).entry(name).row;
@@ -76,11 +70,7 @@ mod tests {
         let text = "NAME       ALGORITHM DISKSIZE  DATA COMPR TOTAL STREAMS MOUNTPOINT\n/dev/zram0 lzo-rle         8G  6.5G    2G  2.5G       8 [SWAP]\n";
         let timeline = paste(text).timeline;
         let device = timeline.entity(Entity::Zram, "zram0").unwrap();
-        let mib = |signal| {
-            timeline
-                .last_of(device, signal)
-                .map(|b: Bytes| b.get() >> 20)
-        };
+        let mib = |signal| timeline.last_of(device, signal).map(|b: Bytes| b.get() >> 20);
         assert_eq!((mib(ZRAM_ORIG), mib(ZRAM_USED)), (Some(6_656), Some(2_560)));
         survives(text);
     }

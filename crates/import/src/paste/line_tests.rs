@@ -68,12 +68,7 @@ impl LineTests<'_> {
     /// Reads lines, which are parts of `text` in its order.
     pub(super) fn run<R>(text: &str, lines: &[&str], read: impl FnOnce(LineTests<'_>) -> R) -> R {
         let lines = TestedLines { text, lines };
-        let of_reader = |ahead| LineTests {
-            lines,
-            first: 0,
-            window: Vec::new(),
-            ahead,
-        };
+        let of_reader = |ahead| LineTests { lines, first: 0, window: Vec::new(), ahead };
         if lines.lines.len() < AHEAD_LINES_MIN {
             return read(of_reader(None));
         }
@@ -190,9 +185,7 @@ mod tests {
         let text = row.repeat(100_000);
         let lines: Vec<&str> = text.lines().collect();
         let found = LineTests::run(&text, &lines, |mut tests| {
-            (0..lines.len())
-                .filter(|line| tests.at(*line).0 != 0)
-                .count()
+            (0..lines.len()).filter(|line| tests.at(*line).0 != 0).count()
         });
         // The last rows lack those below them.
         assert!(found >= lines.len() - 2, "{found}");
@@ -212,13 +205,7 @@ mod tests {
         assert!(before.iter().all(|found| *found == before[0]));
         assert_eq!(last[..], of_one);
         // As a reader of blocks that take whole windows.
-        let some = [
-            0,
-            3,
-            WINDOW_LINES - 1,
-            9 * WINDOW_LINES,
-            20 * WINDOW_LINES + 7,
-        ];
+        let some = [0, 3, WINDOW_LINES - 1, 9 * WINDOW_LINES, 20 * WINDOW_LINES + 7];
         let expected: Vec<u64> = some.iter().map(|at| all[*at]).collect();
         assert_eq!(kinds(&text, some), expected);
     }

@@ -23,9 +23,7 @@ impl Paste {
     ) -> Option<u64> {
         let mut input = started.input;
         let mut bytes = Vec::new();
-        let end = (&mut input)
-            .take(PlainText::BYTES_MAX as u64 + 1)
-            .read_to_end(&mut bytes);
+        let end = (&mut input).take(PlainText::BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
         if bytes.len() <= PlainText::BYTES_MAX {
             if let Err(error) = end {
                 self.problem(cut_off(file, packing, &error));
@@ -68,7 +66,8 @@ impl Paste {
             if self.windows.is_full() {
                 if !was_full {
                     self.problem(format!(
-                        "only {} of possible kernel reports are read; those from {}line {first_line} on are skipped",
+                        "only {} of possible kernel reports are read; those from {}line \
+                         {first_line} on are skipped",
                         Bytes::new(WindowsRead::BYTES_MAX),
                         prefix(file)
                     ));
@@ -80,7 +79,8 @@ impl Paste {
         });
         if searched.skipped > 0 {
             self.problem(format!(
-                "{}only the first {} possible kernel reports are read; at least {} more are skipped",
+                "{}only the first {} possible kernel reports are read; at least {} more are \
+                 skipped",
                 prefix(file),
                 searched.windows,
                 searched.skipped
@@ -136,11 +136,7 @@ fn cut_off(file: &str, packing: Packing, error: &std::io::Error) -> String {
 
 /// `file: `, or nothing without a file.
 pub(super) fn prefix(file: &str) -> String {
-    if file.is_empty() {
-        String::new()
-    } else {
-        format!("{file}: ")
-    }
+    if file.is_empty() { String::new() } else { format!("{file}: ") }
 }
 
 #[cfg(test)]

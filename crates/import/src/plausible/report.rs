@@ -68,16 +68,10 @@ fn drop_of_killed(killed: &mut Killed, tasks: &[ReportTask], ram: u64) -> bool {
 /// Drops what a cgroup is charged above RAM or its limit, a limit that it is not at, and sizes above what it is charged.
 /// Returns whether there was one.
 fn drop_of_group(group: &mut GroupReport, ram: u64) -> bool {
-    let is_elsewhere = [group.swap, group.memory_and_swap, group.kernel]
-        .iter()
-        .flatten()
-        .any(GroupLimit::is_full);
+    let is_elsewhere =
+        [group.swap, group.memory_and_swap, group.kernel].iter().flatten().any(GroupLimit::is_full);
     let is_above = |limit: &GroupLimit| {
-        let most = if limit.is_limited() {
-            charged_most(limit.limit)
-        } else {
-            RAM_MAX
-        };
+        let most = if limit.is_limited() { charged_most(limit.limit) } else { RAM_MAX };
         limit.usage.get() > ram.min(most)
     };
     // The kernel reports a cgroup that is at a limit.
@@ -86,9 +80,7 @@ fn drop_of_group(group: &mut GroupReport, ram: u64) -> bool {
     };
     let of_memory = group.memory.take_if(|it| is_above(it) || is_at_none(it));
     let of_kernel = group.kernel.take_if(|it| is_above(it));
-    let charged = group
-        .memory
-        .map_or(ram, |memory| drifted(memory.usage.get()));
+    let charged = group.memory.map_or(ram, |memory| drifted(memory.usage.get()));
     let most = charged.saturating_add(STAT_DRIFT.get());
     let fields = group.stat.len();
     group.stat.retain(|(field, value)| {
@@ -114,16 +106,8 @@ mod tests {
                 }),
                 ..GroupReport::default()
             }),
-            tasks: vec![ReportTask {
-                pid: 7,
-                rss: Bytes::from_mib(81),
-                ..ReportTask::default()
-            }],
-            killed: vec![Killed {
-                pid: 7,
-                anon: Some(Bytes::from_mib(anon)),
-                ..Killed::default()
-            }],
+            tasks: vec![ReportTask { pid: 7, rss: Bytes::from_mib(81), ..ReportTask::default() }],
+            killed: vec![Killed { pid: 7, anon: Some(Bytes::from_mib(anon)), ..Killed::default() }],
             ..KernelReport::default()
         };
         let left = |usage, limit, anon| {
@@ -152,11 +136,7 @@ mod tests {
                 failures: 7,
             };
             let mib = |count: u64| Bytes::from_mib(count).get();
-            let stat = [
-                ("file", mib(92 << 10)),
-                ("anon", mib(200)),
-                ("pgfault", mib(92 << 10)),
-            ];
+            let stat = [("file", mib(92 << 10)), ("anon", mib(200)), ("pgfault", mib(92 << 10))];
             KernelReport {
                 killed: vec![killed],
                 group: Some(GroupReport {

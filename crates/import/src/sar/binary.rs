@@ -28,7 +28,8 @@ impl SadfError {
     pub(crate) fn help(&self) -> &'static str {
         match self {
             Self::NotInstalled | Self::Run(_) => {
-                "install sysstat, or run on a host that has it: sadf -j FILE -- -A | memtide check -"
+                "install sysstat, or run on a host that has it: sadf -j FILE -- -A | memtide check \
+                 -"
             }
             Self::Refused(_) => {
                 "use the sysstat version that wrote it: sadf -j FILE -- -A | memtide check -"
@@ -39,10 +40,7 @@ impl SadfError {
 
 /// Whether this is a binary file of sysstat, in either byte order: its magic number and a format of 0x2170 or later.
 pub(super) fn is_binary(first: &[u8]) -> bool {
-    matches!(
-        first,
-        [0x96, 0xd5, 0x70..=0x8f, 0x21, ..] | [0xd5, 0x96, 0x21, 0x70..=0x8f, ..]
-    )
+    matches!(first, [0x96, 0xd5, 0x70..=0x8f, 0x21, ..] | [0xd5, 0x96, 0x21, 0x70..=0x8f, ..])
 }
 
 /// At most 60 s for sadf, enough for a day of samples. A file of one-second samples may need more and is read in part.
@@ -108,11 +106,7 @@ fn run<T>(
     mut command: Command,
     read: impl FnOnce(&mut dyn BufRead) -> T,
 ) -> Result<(T, Option<String>), SadfError> {
-    command
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => SadfError::NotInstalled,
         _ => SadfError::Run(error),
@@ -169,10 +163,7 @@ fn first_words(errors: Option<impl Read>) -> String {
         return String::new();
     };
     let mut bytes = Vec::new();
-    let _ = errors
-        .by_ref()
-        .take(MESSAGE_BYTES_MAX)
-        .read_to_end(&mut bytes);
+    let _ = errors.by_ref().take(MESSAGE_BYTES_MAX).read_to_end(&mut bytes);
     // A full pipe would keep the command from exiting.
     let _ = io::copy(&mut errors, &mut io::sink());
     let text = String::from_utf8_lossy(&bytes);

@@ -18,12 +18,7 @@ impl<'a> Bounded<'a> {
 
     /// Bounds an input.
     pub(crate) fn new(inner: &'a mut dyn BufRead, delimiter: u8) -> Self {
-        Self {
-            inner,
-            delimiter,
-            since: 0,
-            lines: 0,
-        }
+        Self { inner, delimiter, since: 0, lines: 0 }
     }
 }
 

@@ -181,9 +181,7 @@ pub(crate) fn by_heading(heading: &str) -> Option<ColumnIndex> {
 
 /// Finds a column by its group and name.
 pub(crate) fn by_name(group: &str, name: &str) -> Option<ColumnIndex> {
-    COLUMNS
-        .iter()
-        .position(|c| c.name == name && c.group == group)
+    COLUMNS.iter().position(|c| c.name == name && c.group == group)
 }
 
 /// Whether a group of `sadf -j` has columns that are read.
@@ -208,12 +206,7 @@ mod tests {
             if !older.contains(&column.heading) && !def.sar.is_empty() {
                 assert_eq!(def.sar, column.heading, "{}", def.name);
             }
-            assert_eq!(
-                def.is_counter,
-                matches!(column.meaning, PerSecond(..)),
-                "{}",
-                def.name
-            );
+            assert_eq!(def.is_counter, matches!(column.meaning, PerSecond(..)), "{}", def.name);
             assert!(scale > 0.0);
         }
     }

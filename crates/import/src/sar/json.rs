@@ -88,27 +88,18 @@ impl<'de> Visitor<'de> for JsonNode<'_> {
             Self::Hosts(read) => while items.next_element_seed(JsonNode::Host(read))?.is_some() {},
             Self::Statistics(read) => {
                 let mut element = Element::default();
-                while items
-                    .next_element_seed(JsonNode::Sample(&mut element))?
-                    .is_some()
-                {
+                while items.next_element_seed(JsonNode::Sample(&mut element))?.is_some() {
                     element.finish(&mut read.series);
                 }
             }
             Self::Restarts(read) => {
                 let mut element = Element::default();
-                while items
-                    .next_element_seed(JsonNode::Restart(&mut element))?
-                    .is_some()
-                {
+                while items.next_element_seed(JsonNode::Restart(&mut element))?.is_some() {
                     element.finish_restart(&mut read.series);
                 }
             }
             Self::Group(element, group) => {
-                while items
-                    .next_element_seed(JsonNode::Group(element, group))?
-                    .is_some()
-                {
+                while items.next_element_seed(JsonNode::Group(element, group))?.is_some() {
                     element.end_row();
                 }
             }

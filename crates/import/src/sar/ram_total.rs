@@ -50,11 +50,7 @@ impl SumCandidate {
 
 impl Default for RamTotalFinder {
     fn default() -> Self {
-        Self {
-            least: 0.0,
-            most: f64::INFINITY,
-            sums: [SumCandidate::Unseen; 3],
-        }
+        Self { least: 0.0, most: f64::INFINITY, sums: [SumCandidate::Unseen; 3] }
     }
 }
 
@@ -99,11 +95,7 @@ impl RamTotalFinder {
             return Some(RamTotal { kib, error });
         };
         // Two sums within the bounds differ by less than the bounds do.
-        let error = if exact.next().is_some() {
-            self.most - self.least
-        } else {
-            0.0
-        };
+        let error = if exact.next().is_some() { self.most - self.least } else { 0.0 };
         Some(RamTotal { kib, error })
     }
 }
@@ -137,10 +129,7 @@ mod tests {
             row(2_000_000.0, 6_000_000.0, 75.0, 3_000_000.0),
             row(1_000_000.0, 7_000_000.0, 87.5, 3_500_000.0),
         ];
-        let exact = RamTotal {
-            kib: 8_000_000.0,
-            error: 0.0,
-        };
+        let exact = RamTotal { kib: 8_000_000.0, error: 0.0 };
         assert_eq!(total(&rows), Some(exact));
     }
 
@@ -164,10 +153,8 @@ mod tests {
 
     #[test]
     fn ram_that_changed_is_unknown() {
-        let rows = [
-            row(2_000_000.0, 6_000_000.0, 75.0, 0.0),
-            row(2_000_000.0, 6_000_000.0, 37.5, 0.0),
-        ];
+        let rows =
+            [row(2_000_000.0, 6_000_000.0, 75.0, 0.0), row(2_000_000.0, 6_000_000.0, 37.5, 0.0)];
         assert_eq!(total(&rows), None);
         assert_eq!(total(&[]), None);
         assert_eq!(total(&[row(1.0, 0.0, 0.0, 0.0)]), None);

@@ -32,11 +32,7 @@ impl SadfLines {
 
     /// `sadf -d` or `sadf -p`.
     pub(crate) fn form(&self) -> &'static str {
-        if self.has_fields {
-            "sadf -d"
-        } else {
-            "sadf -p"
-        }
+        if self.has_fields { "sadf -d" } else { "sadf -p" }
     }
 
     /// Reads a line. Returns whether it is one of sadf's.
@@ -89,10 +85,8 @@ impl SadfLines {
             return;
         }
         if let [row, heading, value] = words
-            && let (Some(column), Ok(value)) = (
-                columns::by_heading(heading),
-                value.replace(',', ".").parse(),
-            )
+            && let (Some(column), Ok(value)) =
+                (columns::by_heading(heading), value.replace(',', ".").parse())
         {
             self.data.series.figure(at.time, row, column, value);
             self.start(at);
@@ -135,10 +129,7 @@ struct SadfStamp {
 impl SadfStamp {
     fn new(interval: &str, time: Option<i64>) -> Option<Self> {
         let interval: i64 = interval.parse().ok()?;
-        Some(Self {
-            time: time?,
-            interval: (1..1 << 30).contains(&interval).then_some(interval),
-        })
+        Some(Self { time: time?, interval: (1..1 << 30).contains(&interval).then_some(interval) })
     }
 
     /// `host;600;2026-11-21 13:20:19 UTC;…`

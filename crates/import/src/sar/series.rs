@@ -213,11 +213,7 @@ impl SarSeries {
     }
 
     fn snapshot(&self, link: Link, time: i64, step: Option<i64>) -> Snapshot {
-        Snapshot {
-            link,
-            when: self.when(time, step),
-            ..Snapshot::default()
-        }
+        Snapshot { link, when: self.when(time, step), ..Snapshot::default() }
     }
 
     fn when(&self, time: i64, step: Option<i64>) -> SnapshotTime {
@@ -394,14 +390,8 @@ impl Counting {
 
 /// The rates of a row, per second in the unit of the catalogue.
 fn rates(record: &SarRecord, cpus: Option<u32>) -> impl Iterator<Item = (CounterKey, f64)> + '_ {
-    let host = record
-        .host
-        .iter()
-        .map(|(column, value)| (None, column, value));
-    let disks = record
-        .disks
-        .iter()
-        .map(|(disk, column, value)| (Some(*disk), column, value));
+    let host = record.host.iter().map(|(column, value)| (None, column, value));
+    let disks = record.disks.iter().map(|(disk, column, value)| (Some(*disk), column, value));
     host.chain(disks).filter_map(move |(disk, column, value)| {
         let (signal, scale) = match COLUMNS[*column].meaning {
             SarMeaning::PerSecond(signal, scale) => (signal, scale),

@@ -69,27 +69,15 @@ fn both_documents_have_the_same_data() {
         assert_eq!(opened.problems, Vec::<String>::new(), "{form}");
         assert_eq!(opened.origin.inputs[0].form, form);
         let paged = timeline.rate(PGPGIN).unwrap();
-        let expected = [
-            None,
-            Some(102_400.0),
-            Some(307_200.0),
-            None,
-            Some(512_000.0),
-        ];
+        let expected = [None, Some(102_400.0), Some(307_200.0), None, Some(512_000.0)];
         assert_eq!(paged.values(), expected, "{form}");
         let stalled = timeline.rate(PSI_MEMORY_SOME).unwrap();
-        assert_eq!(
-            stalled.values()[..3],
-            [None, Some(250_000.0), Some(500_000.0)]
-        );
+        assert_eq!(stalled.values()[..3], [None, Some(250_000.0), Some(500_000.0)]);
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(8_000_000)));
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(1_000_000)));
         assert_eq!(timeline.last(MEM_ANON), None, "0 in all rows means unknown");
         let disks: Vec<_> = timeline.entities(Entity::Disk).collect();
-        assert_eq!(
-            disks.iter().map(|d| &d.key).collect::<Vec<_>>(),
-            ["sda", "sdb"]
-        );
+        assert_eq!(disks.iter().map(|d| &d.key).collect::<Vec<_>>(), ["sda", "sdb"]);
         let read = timeline.rate_of(disks[0], DISK_READ_BYTES).unwrap();
         assert_eq!(read.values()[1], Some(102_400.0));
         assert_eq!(timeline.breaks().len(), 1);
@@ -111,10 +99,7 @@ fn days(days: usize) -> String {
         )
     };
     let days: Vec<String> = (0..days).map(day).collect();
-    format!(
-        r#"{{"sysstat": {{"hosts": [{{"statistics": [{}]}}]}}}}"#,
-        days.join(",")
-    )
+    format!(r#"{{"sysstat": {{"hosts": [{{"statistics": [{}]}}]}}}}"#, days.join(","))
 }
 
 #[test]
@@ -193,18 +178,9 @@ fn a_format_is_recognised_by_its_start() {
         (b"\xd5\x96\x21\x75\x0b", Some(SarFormat::Binary)),
         (JSON.as_bytes(), Some(SarFormat::Json)),
         (XML.as_bytes(), Some(SarFormat::Xml)),
-        (
-            b"# hostname;interval;timestamp;pgpgin/s\n",
-            Some(SarFormat::Lines),
-        ),
-        (
-            b"db;-1;2026-11-21 12:00:00 UTC;LINUX-RESTART\t(8 CPU)\n",
-            Some(SarFormat::Lines),
-        ),
-        (
-            b"db\t600\t1795305527\tall\t%user\t1.00\n",
-            Some(SarFormat::Lines),
-        ),
+        (b"# hostname;interval;timestamp;pgpgin/s\n", Some(SarFormat::Lines)),
+        (b"db;-1;2026-11-21 12:00:00 UTC;LINUX-RESTART\t(8 CPU)\n", Some(SarFormat::Lines)),
+        (b"db\t600\t1795305527\tall\t%user\t1.00\n", Some(SarFormat::Lines)),
         (b"{\"hosts\": []}", None),
         (b"\x96\xd5\x00\x00", None),
         (b"a 1 2 3\n", None),

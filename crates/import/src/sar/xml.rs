@@ -68,10 +68,7 @@ impl XmlWalk {
             "cpu" => ("cpu-load", "number"),
             other => (other, ""),
         };
-        if matches!(
-            name.as_str(),
-            "disk-device" | "cpu" | "statistics" | "restarts"
-        ) {
+        if matches!(name.as_str(), "disk-device" | "cpu" | "statistics" | "restarts") {
             self.element.end_row();
         }
         if name == "timestamp" {

@@ -31,13 +31,7 @@ pub(crate) struct BoundedLines<R> {
 
 impl<R: BufRead> BoundedLines<R> {
     pub(crate) fn new(input: R, most: usize) -> Self {
-        Self {
-            input,
-            most,
-            text: Vec::new(),
-            count: 0,
-            bytes: 0,
-        }
+        Self { input, most, text: Vec::new(), count: 0, bytes: 0 }
     }
 
     /// Reads the next line. After an error of the input, the buffer has the start of the line.
@@ -93,15 +87,9 @@ mod tests {
         let mut lines =
             BoundedLines::new(std::io::BufReader::with_capacity(7, text.as_bytes()), 10);
         assert!(matches!(lines.next().unwrap(), LineRead::TooLong(100)));
-        assert!(matches!(
-            lines.next().unwrap(),
-            LineRead::Read { whole: true }
-        ));
+        assert!(matches!(lines.next().unwrap(), LineRead::Read { whole: true }));
         assert_eq!(lines.text, b"short");
-        assert!(matches!(
-            lines.next().unwrap(),
-            LineRead::Read { whole: false }
-        ));
+        assert!(matches!(lines.next().unwrap(), LineRead::Read { whole: false }));
         assert!(matches!(lines.next().unwrap(), LineRead::End));
         assert_eq!(lines.count, 3);
         assert_eq!(lines.bytes, 111);

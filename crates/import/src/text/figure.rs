@@ -47,11 +47,7 @@ impl PrintedFigure {
             0 => 1.0,
             _ => 0.1_f64.powi(i32::try_from(decimals).ok()?) / 2.0,
         };
-        let unit = if suffix.is_empty() {
-            None
-        } else {
-            Some(unit(suffix, base)?)
-        };
+        let unit = if suffix.is_empty() { None } else { Some(unit(suffix, base)?) };
         let factor = unit.unwrap_or(1.0);
         value.is_finite().then_some(Self {
             value: value * factor,
@@ -72,30 +68,18 @@ impl PrintedFigure {
 
     /// A whole figure without a suffix.
     pub(crate) const fn whole(value: f64) -> Self {
-        Self {
-            value,
-            error: 1.0,
-            has_unit: false,
-        }
+        Self { value, error: 1.0, has_unit: false }
     }
 
     /// The error of a figure in bytes: 0 MiB of swap is exact, 0 GiB may be nearly 1 GiB.
     pub(crate) fn doubt(self) -> f64 {
-        if self.value > 0.0 || self.error > MIB {
-            self.error
-        } else {
-            0.0
-        }
+        if self.value > 0.0 || self.error > MIB { self.error } else { 0.0 }
     }
 
     /// The figure in bytes. Without a suffix it counts `unit` bytes.
     pub(crate) fn in_bytes(self, unit: f64) -> Self {
         let factor = if self.has_unit { 1.0 } else { unit };
-        Self {
-            value: self.value * factor,
-            error: self.error * factor,
-            has_unit: true,
-        }
+        Self { value: self.value * factor, error: self.error * factor, has_unit: true }
     }
 }
 
@@ -223,21 +207,9 @@ mod tests {
         const MIB: u64 = 1 << 20;
         for (text, signal, error) in [
             // Truncated, or possibly so.
-            (
-                "$ free -m\nHEADMem: 7000 3000 1000 10 3000 3900\n",
-                MEM_FREE.id(),
-                Some(MIB),
-            ),
-            (
-                "$ free -g\nHEADMem: 7 3 0 0 3 3\n",
-                MEM_FREE.id(),
-                Some(1024 * MIB),
-            ),
-            (
-                "$ free -h\nHEADMem: 6.8Gi 2.9Gi 228Mi 10Mi 3.7Gi 3.8Gi\n",
-                MEM_FREE.id(),
-                Some(MIB),
-            ),
+            ("$ free -m\nHEADMem: 7000 3000 1000 10 3000 3900\n", MEM_FREE.id(), Some(MIB)),
+            ("$ free -g\nHEADMem: 7 3 0 0 3 3\n", MEM_FREE.id(), Some(1024 * MIB)),
+            ("$ free -h\nHEADMem: 6.8Gi 2.9Gi 228Mi 10Mi 3.7Gi 3.8Gi\n", MEM_FREE.id(), Some(MIB)),
             (
                 "$ vmstat -S M\n r b swpd free buff cache si so\n 1 0 5 386 113 2123 0 0\n",
                 MEM_FREE.id(),
@@ -248,21 +220,13 @@ mod tests {
                 MEM_FREE.id(),
                 Some(MIB),
             ),
-            (
-                "MemTotal:  15887 MB\nMemFree: 341 MB\n",
-                MEM_FREE.id(),
-                Some(MIB),
-            ),
+            ("MemTotal:  15887 MB\nMemFree: 341 MB\n", MEM_FREE.id(), Some(MIB)),
             (
                 "NAME TYPE SIZE USED PRIO\n/swapfile file 2G 512M -2\n",
                 SWAP_FREE.id(),
                 Some(1025 * MIB),
             ),
-            (
-                "$ series (MiB)\nmem_avail\n1503\n",
-                MEM_AVAILABLE.id(),
-                Some(MIB),
-            ),
+            ("$ series (MiB)\nmem_avail\n1503\n", MEM_AVAILABLE.id(), Some(MIB)),
             // Rounded to the nearest.
             (
                 "$ free -h\nHEADMem: 6.8Gi 2.9Gi 228Mi 10Mi 3.7Gi 3.8Gi\n",
@@ -275,21 +239,13 @@ mod tests {
                 Some(52_429),
             ),
             // Exact, as from the kernel; but the cache includes reclaimable slab.
-            (
-                "$ free\nHEADMem: 7000000 3000000 1000000 10 3000000 3900000\n",
-                MEM_FREE.id(),
-                None,
-            ),
+            ("$ free\nHEADMem: 7000000 3000000 1000000 10 3000000 3900000\n", MEM_FREE.id(), None),
             (
                 "$ free\nHEADMem: 7000000 3000000 1000000 10 3000000 3900000\n",
                 MEM_CACHED.id(),
                 Some(4096),
             ),
-            (
-                "$ free -m\nHEADMem: 7000 3000 1000 0 3000 3900\n",
-                MEM_SHMEM.id(),
-                None,
-            ),
+            ("$ free -m\nHEADMem: 7000 3000 1000 0 3000 3900\n", MEM_SHMEM.id(), None),
         ] {
             let opened = paste(&text.replace("HEAD", HEAD));
             assert_eq!(opened.timeline.rounding_error(signal), error, "{text}");
@@ -299,10 +255,7 @@ mod tests {
     #[test]
     fn lists_of_free_blocks_and_getconf_have_the_page_size() {
         for (text, bytes) in [
-            (
-                "Node 0 Normal: 105*64kB (UME) 9*128kB (U) 0*256kB = 1kB",
-                Some(65_536),
-            ),
+            ("Node 0 Normal: 105*64kB (UME) 9*128kB (U) 0*256kB = 1kB", Some(65_536)),
             ("kernel: DMA: 1*4kB 0*8kB 1*16kB", Some(4_096)),
             ("$ getconf PAGESIZE\n16384", Some(16_384)),
             ("2*4kB and 3*4kB", None),
@@ -320,12 +273,7 @@ mod tests {
     fn suffixes_are_binary_by_default() {
         for (word, base, value, error) in [
             ("228M", Base::Binary, 228.0 * super::MIB, super::MIB),
-            (
-                "3.5Gi",
-                Base::Decimal,
-                3.5 * 1024.0 * super::MIB,
-                0.05 * 1024.0 * super::MIB,
-            ),
+            ("3.5Gi", Base::Decimal, 3.5 * 1024.0 * super::MIB, 0.05 * 1024.0 * super::MIB),
             ("3.5G", Base::Decimal, 3.5e9, 0.05e9),
             ("0B", Base::Binary, 0.0, 1.0),
         ] {

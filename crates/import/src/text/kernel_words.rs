@@ -67,13 +67,8 @@ pub(crate) struct WordSearch {
 
 impl WordSearch {
     pub(crate) fn new(words: &[&'static str]) -> Self {
-        let automaton = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(words);
-        Self {
-            automaton: automaton.ok(),
-            words: words.to_vec(),
-        }
+        let automaton = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(words);
+        Self { automaton: automaton.ok(), words: words.to_vec() }
     }
 
     /// Whether a text has one of the words.
@@ -129,9 +124,7 @@ pub(crate) fn starts(text: &str) -> Vec<usize> {
 /// Whether a word is in the middle of a message: `Out of memory: Killed process`, `memory+swap: usage`.
 fn is_middle(before: &str, found: &str) -> bool {
     (before.ends_with([':', '+']) || before.ends_with(": "))
-        && ["Kill", "kill", "swap"]
-            .iter()
-            .any(|start| found.starts_with(start))
+        && ["Kill", "kill", "swap"].iter().any(|start| found.starts_with(start))
 }
 
 /// The start of the name at the end of a text: the last word, without quotation marks.
@@ -177,13 +170,7 @@ fn is_task(rest: &str) -> bool {
         let digits = word.strip_prefix('-').unwrap_or(word);
         !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
     };
-    is_number(pid)
-        && row
-            .split_ascii_whitespace()
-            .take(6)
-            .filter(|w| is_number(w))
-            .count()
-            == 6
+    is_number(pid) && row.split_ascii_whitespace().take(6).filter(|w| is_number(w)).count() == 6
 }
 
 /// Whether `active_anon:` begins the counters of the host, which have no unit, or is in the line of a zone.
@@ -202,28 +189,17 @@ mod tests {
     #[test]
     fn messages_are_found_within_a_line() {
         for (line, expected) in [
-            (
-                "saw `Out of memory: Killed process 12 (java)`",
-                &["Out of"][..],
-            ),
+            ("saw `Out of memory: Killed process 12 (java)`", &["Out of"][..]),
             ("| a | Killed process 12 (java) total-vm:1kB |", &["Killed"]),
             ("\"java invoked oom-killer: gfp_mask=0xd0\"", &["java"]),
+            ("we had kworker/u8:2: page allocation failure: order:1", &["kworker/u8:2"]),
             (
-                "we had kworker/u8:2: page allocation failure: order:1",
-                &["kworker/u8:2"],
-            ),
-            (
-                "Mem-Info: active_anon:1 inactive_anon:2 Node 0 DMA free:1kB min:2kB active_anon:3kB",
+                "Mem-Info: active_anon:1 inactive_anon:2 Node 0 DMA free:1kB min:2kB \
+                 active_anon:3kB",
                 &["Mem-Info", "active_anon:1", "Node 0 DMA"],
             ),
-            (
-                "x memory+swap: usage 1kB, limit 2kB, failcnt 0",
-                &["memory+swap"],
-            ),
-            (
-                "5 pages reserved[ 12]     0    12  100  20  3  0   0 sh",
-                &["5 pages", "[ 12]"],
-            ),
+            ("x memory+swap: usage 1kB, limit 2kB, failcnt 0", &["memory+swap"]),
+            ("5 pages reserved[ 12]     0    12  100  20  3  0   0 sh", &["5 pages", "[ 12]"]),
             ("Node 0 is full, Node memory", &[]),
             ("[12] 0 12 of 14", &[]),
             ("nothing of the kernel", &[]),

@@ -23,12 +23,7 @@ impl BlockStart {
 
     /// A block that has one of the words in its first line.
     pub(crate) const fn with(words: &'static [&'static str]) -> Self {
-        Self {
-            words,
-            lines: 1,
-            or: None,
-            commands: &[],
-        }
+        Self { words, lines: 1, or: None, commands: &[] }
     }
 
     /// Whether a line has one of the words.
@@ -61,10 +56,7 @@ impl LineSearch {
             .kind(Some(aho_corasick::AhoCorasickKind::DFA))
             .build(words.iter().map(|(word, _)| word))
             .ok()?;
-        Some(Self {
-            automaton,
-            forms: words.iter().map(|(_, forms)| *forms).collect(),
-        })
+        Some(Self { automaton, forms: words.iter().map(|(_, forms)| *forms).collect() })
     }
 
     /// The forms with a word in each of some lines, as bits. These are parts of `text`, in its order.
@@ -77,10 +69,7 @@ impl LineSearch {
         let searched = lines.last().and_then(|line| searched.get(..end_of(line)));
         let mut at = 0;
         let mut end = lines.first().map_or(0, |line| end_of(line));
-        for word in self
-            .automaton
-            .find_overlapping_iter(searched.unwrap_or_default())
-        {
+        for word in self.automaton.find_overlapping_iter(searched.unwrap_or_default()) {
             while word.end() > end && at + 1 < lines.len() {
                 at += 1;
                 end = end_of(lines[at]);
@@ -101,10 +90,7 @@ mod tests {
 
     #[test]
     fn each_line_has_the_forms_of_its_words() {
-        let forms = [
-            BlockStart::with(&["Mem", "kB"]),
-            BlockStart::with(&["Mem", "swpd"]),
-        ];
+        let forms = [BlockStart::with(&["Mem", "kB"]), BlockStart::with(&["Mem", "swpd"])];
         let search = LineSearch::new(forms.iter()).unwrap();
         let text = "Mem: 7kBprose swpdx";
         let lines = [&text[..8], &text[8..13], &text[13..13], &text[13..18]];

@@ -88,10 +88,7 @@ struct Anchor {
 impl Anchor {
     fn new(part: &'static str) -> Self {
         let has = |signature: &'static str| Some((signature.as_bytes(), signature.find(part)?));
-        Self {
-            finder: Finder::new(part),
-            of: SIGNATURES.into_iter().filter_map(has).collect(),
-        }
+        Self { finder: Finder::new(part), of: SIGNATURES.into_iter().filter_map(has).collect() }
     }
 
     /// The places of its signatures.
@@ -131,10 +128,7 @@ struct LineWindow {
 impl<'a> Search<'a> {
     fn new(found: TakeWindow<'a>) -> Self {
         Self {
-            anchors: signatures::ANCHORS
-                .iter()
-                .map(|part| Anchor::new(part))
-                .collect(),
+            anchors: signatures::ANCHORS.iter().map(|part| Anchor::new(part)).collect(),
             places: Vec::new(),
             line: 1,
             old: 0,
@@ -350,15 +344,7 @@ mod tests {
 
     #[test]
     fn reports_close_together_share_a_window() {
-        let log = [
-            &noise(5_000),
-            REPORT,
-            &noise(100),
-            REPORT,
-            &noise(9_000),
-            REPORT,
-        ]
-        .concat();
+        let log = [&noise(5_000), REPORT, &noise(100), REPORT, &noise(9_000), REPORT].concat();
         let (searched, found) = windows(log.as_bytes());
         assert_eq!(searched.windows, 2);
         assert_eq!(found[0].0.matches("oom-killer").count(), 2);

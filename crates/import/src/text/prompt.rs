@@ -27,10 +27,7 @@ fn behind_prompt(line: &str) -> Option<&str> {
         return Some(rest.trim());
     }
     let bytes = line.as_bytes();
-    let marks = [
-        memchr::memchr3(b'$', b'#', b'%', bytes),
-        memchr::memchr(b'>', bytes),
-    ];
+    let marks = [memchr::memchr3(b'$', b'#', b'%', bytes), memchr::memchr(b'>', bytes)];
     let (before, mark) = line.split_at(marks.into_iter().flatten().min()?);
     let rest = mark.get(1..)?;
     let is_prompt = before.is_empty()
@@ -73,15 +70,13 @@ fn headed_host(line: &str) -> Option<&str> {
         && name.chars().all(is_host_char);
     // Parts of a host and steps of a test have numbers, too.
     let is_part = || {
-        [
-            "node", "cpu", "step", "run", "round", "try", "sample", "test", "day", "t",
-        ]
-        .iter()
-        .any(|part| {
-            let lower = name.to_ascii_lowercase();
-            let rest = lower.strip_prefix(part);
-            rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
-        })
+        ["node", "cpu", "step", "run", "round", "try", "sample", "test", "day", "t"].iter().any(
+            |part| {
+                let lower = name.to_ascii_lowercase();
+                let rest = lower.strip_prefix(part);
+                rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
+            },
+        )
     };
     (is_name && !is_part()).then_some(name)
 }
@@ -100,10 +95,8 @@ const PROGRAMS: [&str; 12] = [
 fn bare_command(line: &str) -> Option<&str> {
     // Its first word is lower case, or stands behind a mark or a quotation mark.
     let has_mark = || memchr::memchr2(b'`', b'=', line.as_bytes()).is_some();
-    let is_lower = || {
-        line.trim_start()
-            .starts_with(|c: char| c.is_ascii_lowercase() || " *#=:`-".contains(c))
-    };
+    let is_lower =
+        || line.trim_start().starts_with(|c: char| c.is_ascii_lowercase() || " *#=:`-".contains(c));
     if line.len() > 120 || !(is_lower() || has_mark()) {
         return None;
     }
@@ -117,10 +110,7 @@ fn bare_command(line: &str) -> Option<&str> {
         let is_program = words.next().is_some_and(|word| PROGRAMS.contains(&word));
         is_program && words.all(|word| PROGRAMS.contains(&word) || is_argument(word))
     };
-    [Some(bare), quoted()]
-        .into_iter()
-        .flatten()
-        .find(is_command)
+    [Some(bare), quoted()].into_iter().flatten().find(is_command)
 }
 
 fn is_argument(word: &str) -> bool {
@@ -141,11 +131,7 @@ pub(crate) fn arguments<'a>(command: &'a str, program: &str) -> Option<Vec<&'a s
 pub(crate) fn option_value<'a>(arguments: &[&'a str], option: &str) -> Option<&'a str> {
     let mut words = arguments.iter().copied();
     let glued = words.find_map(|word| word.strip_prefix(option))?;
-    if glued.is_empty() {
-        words.next()
-    } else {
-        Some(glued)
-    }
+    if glued.is_empty() { words.next() } else { Some(glued) }
 }
 
 /// The interval of a loop: `while true; do free -m; sleep 5; done`.
@@ -163,9 +149,7 @@ pub(crate) fn whole_seconds(argument: Option<&str>) -> Span {
 /// Parses an interval in seconds.
 pub(crate) fn interval(word: &str) -> Option<Span> {
     let seconds: f64 = word.replace(',', ".").parse().ok()?;
-    (0.001..=86_400.0)
-        .contains(&seconds)
-        .then(|| Span::from_secs_f64(seconds))
+    (0.001..=86_400.0).contains(&seconds).then(|| Span::from_secs_f64(seconds))
 }
 
 /// The time on a line with nothing else, or a word before it: the output of `date`, ISO 8601, seconds since 1970.

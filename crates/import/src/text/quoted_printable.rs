@@ -34,11 +34,7 @@ fn is_encoded(text: &str) -> bool {
         let mut parts = line.trim_end().split('=');
         parts.next();
         let is_escape = |part: &str| part.is_empty() || hex(part.as_bytes()).is_some();
-        let count = if parts.all(is_escape) {
-            &mut encoded
-        } else {
-            &mut other
-        };
+        let count = if parts.all(is_escape) { &mut encoded } else { &mut other };
         *count += 1;
     }
     encoded > other
@@ -87,11 +83,7 @@ mod tests {
 
     #[test]
     fn text_with_equals_signs_of_its_own_stays() {
-        for text in [
-            "a=1 b=2\nu=http://x/?q=3D1&r=5\n",
-            "a = 1\n",
-            "=3D\nx=y\nz=q\n",
-        ] {
+        for text in ["a=1 b=2\nu=http://x/?q=3D1&r=5\n", "a = 1\n", "=3D\nx=y\nz=q\n"] {
             assert_eq!(decode(text.into()), text);
         }
     }

@@ -29,17 +29,8 @@ pub(super) struct RecordReader {
 /// At most 4 MiB of a line: a report of 20,000 tasks in one text.
 const LINE_MAX: usize = 4 << 20;
 /// The names of the field with the message.
-const MESSAGES: [&str; 9] = [
-    "MESSAGE",
-    "message",
-    "msg",
-    "log",
-    "textPayload",
-    "_raw",
-    "line",
-    "Line",
-    "_msg",
-];
+const MESSAGES: [&str; 9] =
+    ["MESSAGE", "message", "msg", "log", "textPayload", "_raw", "line", "Line", "_msg"];
 /// The names of the field with the time.
 const TIMES: [&str; 10] = [
     "__REALTIME_TIMESTAMP",
@@ -75,11 +66,7 @@ impl RecordReader {
             return Carried::Messages(parts.iter().flat_map(|part| glued(part)).collect());
         }
         let parts = glued(line);
-        if parts.len() < 2 {
-            Carried::Line
-        } else {
-            Carried::Messages(parts)
-        }
+        if parts.len() < 2 { Carried::Line } else { Carried::Messages(parts) }
     }
 
     /// Reads a line of `journalctl -o export` and `-o verbose`: of a record only its message is shown.
@@ -284,10 +271,8 @@ fn glued(line: &str) -> Vec<String> {
 /// Where the stamps of a kernel log begin in a line, with what stands before them: `Nov 21 23:58:47 host kernel: `,
 /// `[12345.678901] `, `<4>`.
 fn stamps(line: &str) -> Vec<usize> {
-    let mut found: Vec<usize> = line
-        .match_indices("kernel: ")
-        .map(|(at, _)| date_before(line, at).unwrap_or(at))
-        .collect();
+    let mut found: Vec<usize> =
+        line.match_indices("kernel: ").map(|(at, _)| date_before(line, at).unwrap_or(at)).collect();
     for (at, _) in line.match_indices('[') {
         let rest = line.get(at + 1..).unwrap_or_default();
         let end = rest.bytes().take(20).position(|b| b == b']');
@@ -343,13 +328,7 @@ mod tests {
         ] {
             assert_eq!(carried(line), [message], "{line}");
         }
-        for line in [
-            r#"{"a": 1}"#,
-            "{",
-            "[1, 2]",
-            "[  12.5] Mem-Info:",
-            "[ 12]  0  12",
-        ] {
+        for line in [r#"{"a": 1}"#, "{", "[1, 2]", "[  12.5] Mem-Info:", "[ 12]  0  12"] {
             assert_eq!(carried(line), [line]);
         }
     }
@@ -364,10 +343,7 @@ mod tests {
                 Carried::Messages(messages) => shown.extend(messages),
             }
         }
-        assert_eq!(
-            shown,
-            ["2026-11-21T23:58:47Z host kernel: Mem-Info:", "prose"]
-        );
+        assert_eq!(shown, ["2026-11-21T23:58:47Z host kernel: Mem-Info:", "prose"]);
     }
 
     #[test]
@@ -376,9 +352,11 @@ mod tests {
         assert_eq!(carried(&format!("{one}{one}")), [one, one]);
         let stamped = "[13461.623846] memory: usage 53824kB, limit 102400kB, failcnt 20427";
         assert_eq!(carried(&format!("{stamped}{stamped}")), [stamped, stamped]);
-        let bare = "active_anon:1 inactive_anon:2 Node 0 DMA free:1kB min:2kB lowmem_reserve[]: 0 0 5 pages reserved";
+        let bare = "active_anon:1 inactive_anon:2 Node 0 DMA free:1kB min:2kB lowmem_reserve[]: 0 \
+                    0 5 pages reserved";
         assert_eq!(carried(bare).len(), 4);
-        let prose = "it wrote Out of memory: Killed process 12 (a) total-vm:1kB, and not Mem-Info: as I had expected it to";
+        let prose = "it wrote Out of memory: Killed process 12 (a) total-vm:1kB, and not Mem-Info: \
+                     as I had expected it to";
         assert_eq!(carried(prose), [prose]);
     }
 

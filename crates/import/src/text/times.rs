@@ -43,10 +43,7 @@ impl PrintedTime {
             }
         }
         let behind = taken?;
-        Some((
-            parts.printed()?,
-            behind.trim_start_matches([':', '|', ',', ']', ' ']),
-        ))
+        Some((parts.printed()?, behind.trim_start_matches([':', '|', ',', ']', ' '])))
     }
 
     /// The time in a line that has nothing else but punctuation and at most a word before it: `=== 23:58:47 ===`,
@@ -130,13 +127,8 @@ pub(crate) fn elapsed(text: &str) -> Option<f64> {
     let lower = text.trim().to_ascii_lowercase();
     let lower = ["after ", "at ", "t+", "+", "~"]
         .iter()
-        .fold(lower.as_str(), |text, word| {
-            text.strip_prefix(word).unwrap_or(text)
-        });
-    if matches!(
-        lower,
-        "start" | "startup" | "boot" | "begin" | "beginning" | "baseline"
-    ) {
+        .fold(lower.as_str(), |text, word| text.strip_prefix(word).unwrap_or(text));
+    if matches!(lower, "start" | "startup" | "boot" | "begin" | "beginning" | "baseline") {
         return Some(0.0);
     }
     if let Some((unit, number)) = lower.split_once(' ')
@@ -194,18 +186,12 @@ impl SampleTimes {
     pub(crate) fn next(&mut self, printed: Option<PrintedTime>) -> Option<(SnapshotTime, Span)> {
         let wall = printed.and_then(PrintedTime::wall);
         let Some(last) = self.last.replace(printed) else {
-            return Some((
-                wall.map_or(SnapshotTime::Unknown, SnapshotTime::At),
-                Span::ZERO,
-            ));
+            return Some((wall.map_or(SnapshotTime::Unknown, SnapshotTime::At), Span::ZERO));
         };
         match (last, printed) {
             (Some(last), Some(now)) => {
                 let after = now.since(last)?;
-                Some((
-                    wall.map_or(SnapshotTime::After(after), SnapshotTime::At),
-                    after,
-                ))
+                Some((wall.map_or(SnapshotTime::After(after), SnapshotTime::At), after))
             }
             _ => self.every.map(|every| (SnapshotTime::After(every), every)),
         }
@@ -289,15 +275,8 @@ impl TimeWords {
         }
         let word = word.replace(',', ".");
         // With AM and PM the hour may have one digit.
-        let padded = if word.find(':') == Some(1) {
-            format!("0{word}")
-        } else {
-            word
-        };
-        self.time = padded
-            .parse()
-            .ok()
-            .filter(|_| padded.matches(':').count() == 2);
+        let padded = if word.find(':') == Some(1) { format!("0{word}") } else { word };
+        self.time = padded.parse().ok().filter(|_| padded.matches(':').count() == 2);
         self.time.is_some()
     }
 
@@ -319,10 +298,7 @@ impl TimeWords {
 
     fn printed(&self) -> Option<PrintedTime> {
         if let Some(nanos) = self.whole {
-            return Some(PrintedTime {
-                nanos,
-                precision: Precision::All,
-            });
+            return Some(PrintedTime { nanos, precision: Precision::All });
         }
         let mut time = self.time?;
         if let Some(is_pm) = self.is_pm {
@@ -345,16 +321,12 @@ impl TimeWords {
         };
         let zoned = date.to_datetime(time).to_zoned(TimeZone::UTC).ok()?;
         let nanos = i64::try_from(zoned.timestamp().as_nanosecond()).ok()?;
-        Some(PrintedTime {
-            nanos: nanos.checked_sub(self.offset)?,
-            precision,
-        })
+        Some(PrintedTime { nanos: nanos.checked_sub(self.offset)?, precision })
     }
 }
 
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// The number, from 1, of a name or its abbreviation.
@@ -375,23 +347,14 @@ fn set<T>(slot: &mut Option<T>, value: T) -> bool {
 /// `2026-11-21`, `2026/11/21`, `11/21/2026`, `21/11/2026`. Month first if both orders are possible.
 fn date(word: &str) -> Option<Date> {
     let mut numbers = word.split(['-', '/']).map(str::parse::<i16>);
-    let (a, b, c) = (
-        numbers.next()?.ok()?,
-        numbers.next()?.ok()?,
-        numbers.next()?.ok()?,
-    );
+    let (a, b, c) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
     let from_ymd = |year: i16, month: i16, day: i16| {
         let year = if year < 100 { year + 2000 } else { year };
         let (month, day) = (i8::try_from(month).ok()?, i8::try_from(day).ok()?);
-        Date::new(year, month, day)
-            .ok()
-            .filter(|_| (1990..2200).contains(&year))
+        Date::new(year, month, day).ok().filter(|_| (1990..2200).contains(&year))
     };
-    let date = if a > 31 {
-        from_ymd(a, b, c)
-    } else {
-        from_ymd(c, a, b).or_else(|| from_ymd(c, b, a))
-    };
+    let date =
+        if a > 31 { from_ymd(a, b, c) } else { from_ymd(c, a, b).or_else(|| from_ymd(c, b, a)) };
     date.filter(|_| numbers.next().is_none())
 }
 
@@ -400,13 +363,8 @@ fn epoch(word: &str) -> Option<i64> {
     let (seconds, fraction) = word.split_once('.').unwrap_or((word, ""));
     let seconds: i64 = seconds.parse().ok().filter(|_| seconds.len() == 10)?;
     let is_number = fraction.bytes().all(|b| b.is_ascii_digit()) && fraction.len() <= 9;
-    let nanos: i64 = format!("{fraction:0<9}")
-        .parse()
-        .ok()
-        .filter(|_| is_number)?;
-    (1_000_000_000..4_000_000_000)
-        .contains(&seconds)
-        .then(|| seconds * SECOND + nanos)
+    let nanos: i64 = format!("{fraction:0<9}").parse().ok().filter(|_| is_number)?;
+    (1_000_000_000..4_000_000_000).contains(&seconds).then(|| seconds * SECOND + nanos)
 }
 
 #[cfg(test)]

@@ -30,10 +30,7 @@ impl GuestContainer {
             let file = options.open(&path);
             file.map_err(|error| format!("cannot open {path}: {error}"))
         };
-        let tasks = open(
-            format!("{cgroup}/cgroup.procs"),
-            File::options().write(true),
-        )?;
+        let tasks = open(format!("{cgroup}/cgroup.procs"), File::options().write(true))?;
         let first = Part::start(&["hog", "64K"], Stdio::null(), |command| {
             spawn(command, &tasks, is_cgroup_v1, sys::unshare_processes)
         })?;
@@ -90,8 +87,6 @@ fn spawn(
             enter()?;
             command.spawn()
         });
-        thread
-            .join()
-            .unwrap_or_else(|_| Err(std::io::Error::other("the thread panicked")))
+        thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread panicked")))
     })
 }

@@ -21,12 +21,7 @@ impl Part {
     ) -> Result<Self, String> {
         let name = part.join(" ");
         let mut command = Command::new("/proc/self/exe");
-        command
-            .arg("lab")
-            .args(part)
-            .arg("--in-scenario")
-            .stdin(Stdio::null())
-            .stdout(output);
+        command.arg("lab").args(part).arg("--in-scenario").stdin(Stdio::null()).stdout(output);
         let child = spawn(&mut command).map_err(|error| format!("cannot start {name}: {error}"))?;
         Ok(Self { child, name })
     }

@@ -15,10 +15,7 @@ impl MemtideCommand {
         spawn: impl FnOnce(&mut Command) -> std::io::Result<Child>,
     ) -> Result<Self, String> {
         let mut command = Command::new("/proc/self/exe");
-        command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
         let child = spawn(&mut command)
             .map_err(|error| format!("cannot start {}: {error}", arguments.join(" ")))?;
         Ok(Self(child))

@@ -13,12 +13,9 @@ use units::Bytes;
 const PORT_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) fn mount_file_systems() -> Result<(), String> {
-    for (kind, place) in [
-        ("proc", "/proc"),
-        ("sysfs", "/sys"),
-        ("devtmpfs", "/dev"),
-        ("tmpfs", "/tmp"),
-    ] {
+    for (kind, place) in
+        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")]
+    {
         mount_at(kind, place, None)?;
     }
     Ok(())
@@ -39,7 +36,10 @@ pub(super) fn mount_cgroups(is_v1: bool) -> Result<(), String> {
     const PLACE: &str = "/sys/fs/cgroup";
     if is_v1 {
         mount_at("cgroup", PLACE, Some("memory")).map_err(|error| {
-            format!("{error}: this kernel may have no memory controller of cgroup v1, as newer ones have not (CONFIG_MEMCG_V1)")
+            format!(
+                "{error}: this kernel may have no memory controller of cgroup v1, as newer ones \
+                 have not (CONFIG_MEMCG_V1)"
+            )
         })?;
         // As systemd does: before 5.11 what is below a cgroup does not count towards its limit by itself. Newer kernels have
         // no other way, and may have no such file.
@@ -97,11 +97,7 @@ pub(super) fn open_port(number: u32) -> Result<File, String> {
 /// Makes a disk a swap area, as mkswap does (include/linux/swap.h, `union swap_header`), and uses it.
 pub(super) fn swap_on(disk: &str) -> Result<(), String> {
     let fails = |error: &dyn std::fmt::Display| format!("cannot swap to {disk}: {error}");
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .open(disk)
-        .map_err(|error| fails(&error))?;
+    let file = File::options().read(true).write(true).open(disk).map_err(|error| fails(&error))?;
     let page = rustix::param::page_size();
     let size = size_of_disk(disk).map_err(|error| fails(&error))?;
     let mut header = vec![0_u8; page];
@@ -110,8 +106,7 @@ pub(super) fn swap_on(disk: &str) -> Result<(), String> {
         header[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
     header[page - 10..].copy_from_slice(b"SWAPSPACE2");
-    file.write_all_at(&header, 0)
-        .map_err(|error| fails(&error))?;
+    file.write_all_at(&header, 0).map_err(|error| fails(&error))?;
     file.sync_all().map_err(|error| fails(&error))?;
     crate::sys::swap_on(disk).map_err(|error| fails(&error))
 }
@@ -132,10 +127,7 @@ pub(super) fn uptime_s() -> f64 {
 
 /// Runs a shell on the console until it ends.
 pub(super) fn shell(mut messages: File) -> Result<(), String> {
-    super::send(
-        &mut messages,
-        &crate::message::GuestMessage::Ready { boot_s: uptime_s() },
-    );
+    super::send(&mut messages, &crate::message::GuestMessage::Ready { boot_s: uptime_s() });
     let fails = |error: std::io::Error| format!("cannot use the console: {error}");
     std::os::unix::fs::symlink("/init", "/bin/memtide").map_err(fails)?;
     let terminal = File::options().read(true).write(true).open("/dev/ttyS0");

@@ -25,9 +25,7 @@ pub(super) fn report(mut port: File, has_ended: &Arc<AtomicBool>) -> std::thread
         let mut before = None;
         while !has_ended.load(Ordering::Relaxed) {
             let (host, now) = (&kernel.read().host, Instant::now());
-            let stalled_s = host
-                .get(PSI_MEMORY_SOME)
-                .map_or(0.0, |time| time.as_f64() / 1e6);
+            let stalled_s = host.get(PSI_MEMORY_SOME).map_or(0.0, |time| time.as_f64() / 1e6);
             let (since, was) = before.replace((now, stalled_s)).unwrap_or((now, stalled_s));
             let passed = (now - since).as_secs_f64().max(1e-3);
             if let Some(vitals) = vitals(host, (stalled_s - was) / passed) {

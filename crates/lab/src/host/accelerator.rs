@@ -82,9 +82,5 @@ fn remember_failure() {
 }
 
 fn opens_kvm() -> bool {
-    File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/kvm")
-        .is_ok()
+    File::options().read(true).write(true).open("/dev/kvm").is_ok()
 }

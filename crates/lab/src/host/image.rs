@@ -39,20 +39,12 @@ impl GuestImage {
         }
         let initramfs = work.path().join("initramfs");
         std::fs::write(&initramfs, archive.finish()).at(&initramfs)?;
-        Ok(Self {
-            kernel,
-            modules,
-            initramfs,
-            work,
-        })
+        Ok(Self { kernel, modules, initramfs, work })
     }
 
     /// Writes a guest's job; returns the archives that follow each other in its initramfs.
     pub(crate) fn with_job(&self, job: Job) -> Result<[PathBuf; 2], LabError> {
-        let job = Job {
-            modules: self.modules.clone(),
-            ..job
-        };
+        let job = Job { modules: self.modules.clone(), ..job };
         let path = self.work.path().join("job");
         let text = serde_json::to_vec(&job).map_err(std::io::Error::other);
         let mut archive = Archive::default();

@@ -77,25 +77,10 @@ impl Archive {
         self.entries += 1;
         let size = u32::try_from(contents.len()).unwrap_or(u32::MAX);
         let name_size = u32::try_from(name.len() + 1).unwrap_or(u32::MAX);
-        let fields = [
-            self.entries,
-            mode,
-            0,
-            0,
-            1,
-            0,
-            size,
-            0,
-            0,
-            0,
-            0,
-            name_size,
-            0,
-        ];
+        let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, name_size, 0];
         self.bytes.extend_from_slice(b"070701");
         for field in fields {
-            self.bytes
-                .extend_from_slice(format!("{field:08x}").as_bytes());
+            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
         }
         self.bytes.extend_from_slice(name);
         self.bytes.push(0);
@@ -121,18 +106,11 @@ struct ProgramHeader {
 fn program_headers(program: &[u8]) -> impl Iterator<Item = ProgramHeader> {
     let number = move |at: usize, len: usize| {
         let bytes = program.get(at..at.checked_add(len)?)?;
-        let number = bytes
-            .iter()
-            .rev()
-            .fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        let number = bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         usize::try_from(number).ok()
     };
     let is_elf = program.starts_with(b"\x7fELF\x02\x01");
-    let count = if is_elf {
-        number(56, 2).unwrap_or_default()
-    } else {
-        0
-    };
+    let count = if is_elf { number(56, 2).unwrap_or_default() } else { 0 };
     (0..count).filter_map(move |header| {
         let at = number(32, 8)?.checked_add(header.checked_mul(number(54, 2)?)?)?;
         Some(ProgramHeader {
@@ -157,9 +135,7 @@ pub(crate) fn interpreter(program: &[u8]) -> Option<PathBuf> {
 fn loadable(program: &[u8]) -> &[u8] {
     const PT_LOAD: u64 = 1;
     let ends = program_headers(program).filter(|header| header.kind == PT_LOAD);
-    let end = ends
-        .map(|header| header.offset.saturating_add(header.len))
-        .max();
+    let end = ends.map(|header| header.offset.saturating_add(header.len)).max();
     end.and_then(|end| program.get(..end)).unwrap_or(program)
 }
 
@@ -192,16 +168,11 @@ mod tests {
         let bytes = archive.finish();
         assert_eq!(bytes.len() % 4, 0);
         let text = String::from_utf8_lossy(&bytes);
-        let places: Vec<usize> = [
-            "lib\0",
-            "lib/x86\0",
-            "lib/x86/libc.so\0",
-            "lib/x86/ld.so\0",
-            "TRAILER!!!\0",
-        ]
-        .iter()
-        .map(|name| text.find(name).unwrap())
-        .collect();
+        let places: Vec<usize> =
+            ["lib\0", "lib/x86\0", "lib/x86/libc.so\0", "lib/x86/ld.so\0", "TRAILER!!!\0"]
+                .iter()
+                .map(|name| text.find(name).unwrap())
+                .collect();
         assert!(places.is_sorted(), "{places:?}");
         assert_eq!(text.matches("070701").count(), 5);
     }
@@ -220,9 +191,7 @@ mod tests {
     fn this_program_maps_a_libc() {
         let libraries = own_libraries().unwrap();
         assert!(
-            libraries
-                .iter()
-                .any(|path| path.to_string_lossy().contains("libc")),
+            libraries.iter().any(|path| path.to_string_lossy().contains("libc")),
             "{libraries:?}"
         );
     }

@@ -31,10 +31,7 @@ impl Kernel {
     /// # Errors
     /// [`LabError::Kernel`] where the image cannot be read, is not one, or has no modules.
     pub fn at(image: &Path) -> Result<Self, LabError> {
-        let fails = |why: String| LabError::Kernel {
-            image: image.to_owned(),
-            why,
-        };
+        let fails = |why: String| LabError::Kernel { image: image.to_owned(), why };
         let version = version(image).map_err(fails)?;
         // `ROOT/boot/vmlinuz-VERSION` of an unpacked package, or `…/lib/modules/VERSION/vmlinuz`.
         let own = image.parent().map(Path::to_owned);
@@ -43,18 +40,13 @@ impl Kernel {
             .map(|place| root.map(|root| root.join(place).join(&version)));
         let of_host = Some(Path::new("/lib/modules").join(&version));
         let mut places = beside.into_iter().chain([own, of_host]).flatten();
-        let modules = places
-            .find(|modules| modules.join("modules.builtin").is_file())
-            .ok_or_else(|| {
+        let modules =
+            places.find(|modules| modules.join("modules.builtin").is_file()).ok_or_else(|| {
                 fails(format!(
                     "there are no modules of {version}, neither beside it nor in /lib/modules"
                 ))
             })?;
-        Ok(Self {
-            image: image.to_owned(),
-            version,
-            modules,
-        })
+        Ok(Self { image: image.to_owned(), version, modules })
     }
 
     /// The kernel that is wanted: an image, or the begin of a version, as `6.12`. Without a wish the one that was fetched
@@ -79,10 +71,7 @@ impl Kernel {
                 Err(error) => tried.push(error.to_string()),
             }
         }
-        Err(LabError::NoKernel {
-            wanted: wanted.map(|_| version.into_owned()),
-            tried,
-        })
+        Err(LabError::NoKernel { wanted: wanted.map(|_| version.into_owned()), tried })
     }
 
     /// These modules and all that they depend on, in the order in which they are loaded; modules that are built in are
@@ -108,10 +97,7 @@ impl Kernel {
             match (search.add(need.name), need.is_optional) {
                 (Ok(()), _) | (Err(ModuleError::Missing(_)), true) => {}
                 (Err(ModuleError::Missing(module)), false) => {
-                    return Err(LabError::NoModule {
-                        module,
-                        version: self.version.clone(),
-                    });
+                    return Err(LabError::NoModule { module, version: self.version.clone() });
                 }
                 (Err(ModuleError::Unreadable(path, error)), _) => {
                     return Err(LabError::File { path, error });
@@ -134,18 +120,12 @@ pub struct ModuleNeed {
 impl ModuleNeed {
     /// A module that the kernel must have, as a file or built in.
     pub(crate) const fn always(name: &'static str) -> Self {
-        Self {
-            name,
-            is_optional: false,
-        }
+        Self { name, is_optional: false }
     }
 
     /// A module that some kernels have.
     pub(crate) const fn if_any(name: &'static str) -> Self {
-        Self {
-            name,
-            is_optional: true,
-        }
+        Self { name, is_optional: true }
     }
 }
 
@@ -183,10 +163,7 @@ impl ModuleSearch {
         for needed in depends(&contents) {
             self.add(&needed)?;
         }
-        self.found.push(KernelModule {
-            name: name.to_owned(),
-            contents,
-        });
+        self.found.push(KernelModule { name: name.to_owned(), contents });
         Ok(())
     }
 }
@@ -274,34 +251,23 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn running() -> String {
-    rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned()
+    rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
 /// The version in the header of a bzImage.
 fn version(image: &Path) -> Result<String, String> {
     let file = std::fs::File::open(image).map_err(|error| error.to_string())?;
     let mut head = Vec::new();
-    file.take(HEADER_BYTES)
-        .read_to_end(&mut head)
-        .map_err(|error| error.to_string())?;
+    file.take(HEADER_BYTES).read_to_end(&mut head).map_err(|error| error.to_string())?;
     if head.get(0x202..0x206) != Some(b"HdrS") {
         return Err("not an x86 kernel image (bzImage)".to_owned());
     }
     let pointer = head
         .get(VERSION_POINTER..VERSION_POINTER + 2)
-        .map_or(0, |bytes| {
-            usize::from(u16::from_le_bytes([bytes[0], bytes[1]]))
-        });
+        .map_or(0, |bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])));
     let text = head.get(pointer + 0x200..).unwrap_or_default();
-    let version: Vec<u8> = text
-        .iter()
-        .copied()
-        .take_while(|byte| byte.is_ascii_graphic())
-        .take(128)
-        .collect();
+    let version: Vec<u8> =
+        text.iter().copied().take_while(|byte| byte.is_ascii_graphic()).take(128).collect();
     match String::from_utf8(version) {
         Ok(version) if pointer != 0 && !version.is_empty() => Ok(version),
         _ => Err("its header names no version".to_owned()),
@@ -346,10 +312,7 @@ mod tests {
         let needs = ["virtio_blk", "zram", "ext4", "virtio_blk"].map(ModuleNeed::always);
         let modules = kernel.modules(&needs).unwrap();
         let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
-        assert_eq!(
-            names,
-            ["virtio_ring", "virtio", "virtio_blk", "zsmalloc", "zram"]
-        );
+        assert_eq!(names, ["virtio_ring", "virtio", "virtio_blk", "zsmalloc", "zram"]);
     }
 
     #[test]
@@ -363,20 +326,9 @@ mod tests {
     fn a_missing_module_and_a_file_that_is_no_kernel_are_named() {
         let root = package();
         let kernel = Kernel::at(&root.path().join("boot/vmlinuz-x")).unwrap();
-        let error = kernel
-            .modules(&[ModuleNeed::always("nosuch")])
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("nosuch") && error.contains("6.1.0-lab"),
-            "{error}"
-        );
-        assert!(
-            kernel
-                .modules(&[ModuleNeed::if_any("nosuch")])
-                .unwrap()
-                .is_empty()
-        );
+        let error = kernel.modules(&[ModuleNeed::always("nosuch")]).unwrap_err().to_string();
+        assert!(error.contains("nosuch") && error.contains("6.1.0-lab"), "{error}");
+        assert!(kernel.modules(&[ModuleNeed::if_any("nosuch")]).unwrap().is_empty());
         let other = root.path().join("boot/vmlinuz-y");
         std::fs::write(&other, "text").unwrap();
         let error = Kernel::at(&other).unwrap_err().to_string();

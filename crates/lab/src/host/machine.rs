@@ -27,12 +27,7 @@ impl Machine {
 
     /// A machine with two CPUs and this much RAM.
     pub const fn with_mib(mib: u64) -> Self {
-        Self {
-            ram: Bytes::from_mib(mib),
-            cpus: 2,
-            nodes: 1,
-            disks: Vec::new(),
-        }
+        Self { ram: Bytes::from_mib(mib), cpus: 2, nodes: 1, disks: Vec::new() }
     }
 
     /// Adds a disk.
@@ -48,10 +43,7 @@ impl Machine {
     /// [`LabError::TooSmall`].
     pub(crate) fn check(&self) -> Result<(), LabError> {
         if self.ram < Self::RAM_MIN {
-            return Err(LabError::TooSmall {
-                ram: self.ram,
-                min: Self::RAM_MIN,
-            });
+            return Err(LabError::TooSmall { ram: self.ram, min: Self::RAM_MIN });
         }
         Ok(())
     }
@@ -71,20 +63,12 @@ pub struct VirtualDisk {
 impl VirtualDisk {
     /// A disk with an empty ext4 file system.
     pub const fn ext4(mib: u64) -> Self {
-        Self {
-            size: Bytes::from_mib(mib),
-            is_formatted: true,
-            speed: None,
-        }
+        Self { size: Bytes::from_mib(mib), is_formatted: true, speed: None }
     }
 
     /// An empty disk, for swap.
     pub const fn empty(mib: u64) -> Self {
-        Self {
-            size: Bytes::from_mib(mib),
-            is_formatted: false,
-            speed: None,
-        }
+        Self { size: Bytes::from_mib(mib), is_formatted: false, speed: None }
     }
 
     /// The same disk, limited to this many MiB/s.

@@ -109,10 +109,7 @@ impl QemuArguments {
         for (number, name) in [(1, CAPTURE), (2, MESSAGES)] {
             let path = comma_escaped(&directory.join(name));
             self.option("-chardev", format!("file,id=c{number},path={path}"))
-                .option(
-                    "-device",
-                    format!("virtserialport,chardev=c{number},nr={number}"),
-                );
+                .option("-device", format!("virtserialport,chardev=c{number},nr={number}"));
         }
     }
 
@@ -120,9 +117,7 @@ impl QemuArguments {
     fn disk(&mut self, number: usize, disk: &VirtualDisk, place: &Path) -> Result<(), LabError> {
         let path = place.join(format!("disk{number}"));
         let size = disk.size.get();
-        File::create(&path)
-            .and_then(|file| file.set_len(size))
-            .at(&path)?;
+        File::create(&path).and_then(|file| file.set_len(size)).at(&path)?;
         if disk.is_formatted {
             format(&path)?;
         }
@@ -145,14 +140,8 @@ impl QemuArguments {
     fn nodes(&mut self, nodes: u32, ram_mib: u64) {
         let size = ram_mib / u64::from(nodes);
         for node in 0..nodes {
-            self.option(
-                "-object",
-                format!("memory-backend-ram,id=m{node},size={size}M"),
-            )
-            .option(
-                "-numa",
-                format!("node,nodeid={node},cpus={node},memdev=m{node}"),
-            );
+            self.option("-object", format!("memory-backend-ram,id=m{node},size={size}M"))
+                .option("-numa", format!("node,nodeid={node},cpus={node},memdev=m{node}"));
         }
         for (one, other) in (0..nodes).flat_map(|one| (one + 1..nodes).map(move |to| (one, to))) {
             self.option("-numa", format!("dist,src={one},dst={other},val=21"));
@@ -177,16 +166,7 @@ fn format(disk: &Path) -> Result<(), LabError> {
         .find(|program| program.is_file())
         .ok_or(LabError::NoMke2fs)?;
     let done = Command::new(&program)
-        .args([
-            "-q",
-            "-F",
-            "-t",
-            "ext4",
-            "-m",
-            "0",
-            "-E",
-            "lazy_itable_init=0,lazy_journal_init=0",
-        ])
+        .args(["-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"])
         .arg(disk)
         .stdin(Stdio::null())
         .output()

@@ -16,10 +16,7 @@ pub(crate) struct TerminalSetting {
 impl TerminalSetting {
     /// The setting of today; `None` where standard input is no terminal.
     pub(crate) fn kept() -> Option<Self> {
-        Some(Self {
-            modes: tcgetattr(stdin()).ok()?,
-            flags: fcntl_getfl(stdin()).ok()?,
-        })
+        Some(Self { modes: tcgetattr(stdin()).ok()?, flags: fcntl_getfl(stdin()).ok()? })
     }
 }
 

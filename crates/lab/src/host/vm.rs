@@ -87,20 +87,11 @@ impl Vm {
         }
         let mut command = Command::new(QEMU);
         command
-            .args(arguments(
-                &image.kernel.image,
-                machine,
-                accelerator,
-                console,
-                directory.path(),
-            )?)
+            .args(arguments(&image.kernel.image, machine, accelerator, console, directory.path())?)
             .stderr(File::create(&log).at(&log)?);
         if console == ConsoleKind::File {
             // A group of its own: Ctrl-C ends it by way of this process, which says so.
-            command
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .process_group(0);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
         }
         die_with_parent(&mut command, console.end_signal());
         let qemu = match command.spawn() {
@@ -109,12 +100,7 @@ impl Vm {
             }
             started => started.at(Path::new(QEMU))?,
         };
-        Ok(Self {
-            qemu,
-            directory,
-            accelerator,
-            read_to: 0,
-        })
+        Ok(Self { qemu, directory, accelerator, read_to: 0 })
     }
 
     fn wait_for_start(&mut self, progress: RunProgress<'_>) -> Result<(), LabError> {
@@ -128,9 +114,7 @@ impl Vm {
             }
             let has_ended = self.has_ended();
             if has_ended {
-                return Err(LabError::Ended {
-                    last_words: self.last_words(),
-                });
+                return Err(LabError::Ended { last_words: self.last_words() });
             }
             if begun.elapsed() > limit {
                 return Err(LabError::Boot {
@@ -179,13 +163,8 @@ impl Vm {
         let mut file = File::open(&path).at(&path)?;
         file.seek(SeekFrom::Start(self.read_to)).at(&path)?;
         let mut new = Vec::new();
-        file.take(MESSAGES_BYTES_MAX)
-            .read_to_end(&mut new)
-            .at(&path)?;
-        let damaged = |why| LabError::Guest {
-            why,
-            last_words: self.last_words(),
-        };
+        file.take(MESSAGES_BYTES_MAX).read_to_end(&mut new).at(&path)?;
+        let damaged = |why| LabError::Guest { why, last_words: self.last_words() };
         let (len, messages) = parse_messages(&new).map_err(damaged)?;
         if len == 0 && new.len() as u64 == MESSAGES_BYTES_MAX {
             return Err(damaged("a message does not end".to_owned()));

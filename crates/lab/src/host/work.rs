@@ -33,28 +33,20 @@ impl WorkDirectory {
     }
 
     fn below(place: &Path) -> Result<Self, LabError> {
-        let failed = |error| LabError::NoWorkDirectory {
-            place: place.to_owned(),
-            error,
-        };
+        let failed = |error| LabError::NoWorkDirectory { place: place.to_owned(), error };
         if place.to_str().is_none() {
             // Options of QEMU are text.
             return Err(failed(std::io::Error::other("its path is not UTF-8")));
         }
         remove_abandoned(place);
-        let directory = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .tempdir_in(place)
-            .map_err(failed)?;
+        let directory =
+            tempfile::Builder::new().prefix(PREFIX).tempdir_in(place).map_err(failed)?;
         // Under its name it is locked already: another run that looks for abandoned directories finds no moment between.
         let unlocked = directory.path().join("unlocked");
         let lock = File::create(&unlocked).map_err(failed)?;
         flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
         std::fs::rename(&unlocked, directory.path().join(LOCK)).map_err(failed)?;
-        Ok(Self {
-            directory,
-            _lock: lock,
-        })
+        Ok(Self { directory, _lock: lock })
     }
 
     /// Its path.
@@ -64,9 +56,7 @@ impl WorkDirectory {
 
     /// Makes a directory of a virtual machine in it.
     pub(crate) fn of_machine(&self) -> Result<TempDir, LabError> {
-        let made = tempfile::Builder::new()
-            .prefix("machine-")
-            .tempdir_in(self.path());
+        let made = tempfile::Builder::new().prefix("machine-").tempdir_in(self.path());
         made.at(self.path())
     }
 }

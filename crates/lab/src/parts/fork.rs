@@ -48,9 +48,7 @@ impl ForkPart {
         self.writes(&mut data, &mut noise, self.save);
         let ended = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty())?;
         if ended.is_some_and(|(_, status)| status.signaled()) {
-            return Err(std::io::Error::other(
-                "the child was killed before it had saved",
-            ));
+            return Err(std::io::Error::other("the child was killed before it had saved"));
         }
         phase("saved", begun.elapsed().as_secs_f64());
         self.writes(&mut data, &mut noise, self.time);

@@ -27,9 +27,7 @@ impl FragmentPart {
         let _ = rustix::thread::set_name(c"fragment");
         let count = super::len(self.size)? / OBJECT;
         let mut objects: Vec<Option<Box<[u8; OBJECT]>>> = Vec::new();
-        objects
-            .try_reserve_exact(count)
-            .map_err(std::io::Error::other)?;
+        objects.try_reserve_exact(count).map_err(std::io::Error::other)?;
         objects.extend((0..count).map(|number| {
             #[allow(clippy::cast_possible_truncation)] // any byte but zero
             let byte = (number % 255) as u8 + 1;

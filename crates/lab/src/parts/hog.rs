@@ -56,15 +56,10 @@ impl Hog {
         let pages = self.pages()?;
         let mut noise = Noise::new(u64::from(std::process::id()));
         // Reserved pages are not there until they are written.
-        paced(
-            &pages,
-            self.fill.unwrap_or_default(),
-            deadline,
-            |at| match self.content {
-                Content::Zero => memory.write(at, 1),
-                Content::Random => memory.fill(at, &noise.page()),
-            },
-        );
+        paced(&pages, self.fill.unwrap_or_default(), deadline, |at| match self.content {
+            Content::Zero => memory.write(at, 1),
+            Content::Random => memory.fill(at, &noise.page()),
+        });
         has_it();
         let Some(touch) = self.touch else {
             deadline.wait();
@@ -117,9 +112,8 @@ fn paced(pages: &UsedPages, time: Span, deadline: Deadline, mut visit: impl FnMu
                 return false;
             }
             #[allow(clippy::cast_precision_loss)] // pages of one process
-            let due: Duration = time
-                .as_duration()
-                .mul_f64((number + 1) as f64 / pages.count as f64);
+            let due: Duration =
+                time.as_duration().mul_f64((number + 1) as f64 / pages.count as f64);
             deadline.sleep(due.saturating_sub(begun.elapsed()));
         }
     }

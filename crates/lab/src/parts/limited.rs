@@ -71,9 +71,7 @@ impl LimitedPart {
     /// # Errors
     /// The operating system's.
     pub fn wait(self, is_interrupted: impl Fn() -> bool) -> Result<LimitedEnd, LabError> {
-        let ended = self
-            .wait_for_child(is_interrupted)
-            .at(&self.cgroup.directory)?;
+        let ended = self.wait_for_child(is_interrupted).at(&self.cgroup.directory)?;
         Ok(match ended {
             LimitedEnd::Exited(_) | LimitedEnd::Killed if self.cgroup.has_killed() => {
                 LimitedEnd::KilledAtLimit

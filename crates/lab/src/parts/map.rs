@@ -47,9 +47,7 @@ impl MapPart {
         }
         // A page behind the end of a file ends who touches it.
         if std::fs::metadata(&self.file)?.len() < self.file_size.get() {
-            return Err(std::io::Error::other(
-                "the file is shorter than what is used of it",
-            ));
+            return Err(std::io::Error::other("the file is shorter than what is used of it"));
         }
         let library = MappedPages::of_file(&File::open(&self.file)?, file_len)?;
         let mut data = MappedPages::shared(data_len)?;

@@ -24,8 +24,6 @@ impl Noise {
     }
 
     pub(crate) fn page(&mut self) -> Vec<u8> {
-        (0..PAGE / 8)
-            .flat_map(|_| self.next().to_ne_bytes())
-            .collect()
+        (0..PAGE / 8).flat_map(|_| self.next().to_ne_bytes()).collect()
     }
 }

@@ -48,10 +48,9 @@ impl WritePart {
         let _ = rustix::thread::set_name(c"writer");
         let mut noise = Noise::new(7);
         let part = match self.content {
-            WrittenContent::Random => std::iter::repeat_with(|| noise.page())
-                .take(PART / super::PAGE)
-                .flatten()
-                .collect(),
+            WrittenContent::Random => {
+                std::iter::repeat_with(|| noise.page()).take(PART / super::PAGE).flatten().collect()
+            }
             WrittenContent::Log => log(&mut noise, PART),
         };
         for number in 0..self.files {

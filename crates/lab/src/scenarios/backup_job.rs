@@ -27,19 +27,15 @@ const fn arm(
     finds: &'static [&'static str],
     may_find: &'static [&'static str],
 ) -> Arm {
-    Arm {
-        name,
-        settings,
-        finds,
-        may_find,
-    }
+    Arm { name, settings, finds, may_find }
 }
 
 const SHORT: &[&str] = &["available-exhaustion"];
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "backup-job",
-    shows: "An archive that is written, read again and compressed costs three times the I/O of one that is compressed at once.",
+    shows: "An archive that is written, read again and compressed costs three times the I/O of one \
+            that is compressed at once.",
     article: "S0 example 2",
     time: Span::from_secs(50),
     machine: || Machine::with_mib(512).disk(VirtualDisk::ext4(640).slow(24)),
@@ -64,19 +60,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        arm(
-            "small-cache-two-steps",
-            &[("left_mib", 40.0)],
-            SHORT,
-            PRESSED,
-        ),
+        arm("small-cache-two-steps", &[("left_mib", 40.0)], SHORT, PRESSED),
         // Nothing is read twice, so that little cache costs nothing: a shortage may show, and need not.
-        arm(
-            "small-cache-one-step",
-            &[("left_mib", 40.0), ("is_one_step", 1.0)],
-            &[],
-            PRESSED,
-        ),
+        arm("small-cache-one-step", &[("left_mib", 40.0), ("is_one_step", 1.0)], &[], PRESSED),
         arm("large-cache-two-steps", &[], &[], ALONE),
         arm("large-cache-one-step", &[("is_one_step", 1.0)], &[], ALONE),
     ],
@@ -86,7 +72,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     figures: &[
         ScenarioFigure::Measured(MeasuredFigure {
             title: "Time of each pass of a neighbour over its files",
-            help: "A neighbour reads its 32 MiB four times before the backup and once after it: what the backup drove out is read from the disk.",
+            help: "A neighbour reads its 32 MiB four times before the backup and once after it: \
+                   what the backup drove out is read from the disk.",
             x: "s",
             unit: Some(ChartUnit::Millis),
             is_bars: true,
@@ -106,15 +93,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.phase("logs are written");
     let logs_mib = guest.setting("logs_mib")?;
     let size = format!("{:.0}M", logs_mib / 8.0);
-    guest.run(&[
-        "write",
-        "/disk/logs",
-        &size,
-        "--files",
-        "8",
-        "--content",
-        "log",
-    ])?;
+    guest.run(&["write", "/disk/logs", &size, "--files", "8", "--content", "log"])?;
     guest.run(&["write", "/disk/neighbour", "8M", "--files", "4"])?;
     guest.remount("/dev/vda", "/disk")?;
     let left = guest.setting("left_mib")?;
@@ -139,11 +118,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         ]
     };
     for step in steps {
-        let words: Vec<&str> = step
-            .iter()
-            .copied()
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words: Vec<&str> = step.iter().copied().filter(|word| !word.is_empty()).collect();
         guest.phase(words.join(" "));
         guest.run(&words)?;
         // What a step wrote reaches the disk, whether it is read again or not.

@@ -10,7 +10,8 @@ use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "busy",
-    shows: "Programs start, work and end, files are read and written, and all of it fits: nothing is found.",
+    shows: "Programs start, work and end, files are read and written, and all of it fits: nothing \
+            is found.",
     machine: || Machine::with_mib(1024).disk(VirtualDisk::ext4(900)),
     time: Span::from_secs(50),
     settings: &[ScenarioSetting {
@@ -19,12 +20,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         range: (10.0, 7200.0),
         about: "how long; 3600 for an hour",
     }],
-    arms: &[Arm {
-        name: "fits",
-        settings: &[],
-        finds: &[],
-        may_find: &[],
-    }],
+    arms: &[Arm { name: "fits", settings: &[], finds: &[], may_find: &[] }],
     play,
     claims: |outcomes: &ArmOutcomes| {
         let again = outcomes.measured("fits", "refaults");
@@ -43,12 +39,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let mut round = 0_u32;
     while std::time::Instant::now() < end {
         round += 1;
-        guest.phase(format!(
-            "round {round}: a program works, files are written and read"
-        ));
-        let hog = guest.start(&[
-            "hog", "200M", "--fill", "2s", "--touch", "2s", "--for", "8s",
-        ])?;
+        guest.phase(format!("round {round}: a program works, files are written and read"));
+        let hog = guest.start(&["hog", "200M", "--fill", "2s", "--touch", "2s", "--for", "8s"])?;
         let directory = format!("/disk/{}", round % 4);
         std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
         guest.run(&["write", &directory, "8M", "--files", "4", "--synced"])?;

@@ -27,10 +27,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             Claim::of("available, of RAM", of("available_share"), percent).at_least(0.6),
         ]
     },
-    figures: &[
-        ScenarioFigure::Chart("where"),
-        ScenarioFigure::Chart("headroom"),
-    ],
+    figures: &[ScenarioFigure::Chart("where"), ScenarioFigure::Chart("headroom")],
     ..Scenario::DEFAULT
 };
 

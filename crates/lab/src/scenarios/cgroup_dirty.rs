@@ -20,7 +20,8 @@ const FOR_S: u32 = 30;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "cgroup-dirty",
-    shows: "A writer in a small cgroup waits for the disk, although the host could take much more unwritten data.",
+    shows: "A writer in a small cgroup waits for the disk, although the host could take much more \
+            unwritten data.",
     machine: || Machine::with_mib(1024).disk(VirtualDisk::ext4(1024).slow(10)),
     time: Span::from_secs(50),
     settings: &[
@@ -41,7 +42,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
             name: "background_mib",
             default: 0.0,
             range: (0.0, 512.0),
-            about: "vm.dirty_background_bytes in MiB, the level from which the kernel writes; 0 for its ratio",
+            about: "vm.dirty_background_bytes in MiB, the level from which the kernel writes; 0 \
+                    for its ratio",
         },
     ],
     arms: &[
@@ -57,12 +59,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             finds: &["cgroup-dirty-reclaim"],
             may_find: &[],
         },
-        Arm {
-            name: "v2",
-            settings: &[],
-            finds: &["cgroup-dirty-throttle"],
-            may_find: &[],
-        },
+        Arm { name: "v2", settings: &[], finds: &["cgroup-dirty-throttle"], may_find: &[] },
     ],
     variants: &[&[("limit_mib", 32.0)], &[("limit_mib", 48.0)]],
     play,
@@ -77,10 +74,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     let limit = guest.setting("limit_mib")?;
-    let group = guest.cgroup(
-        WRITER.trim_start_matches('/'),
-        &[("memory.max", &format!("{limit:.0}M"))],
-    )?;
+    let group =
+        guest.cgroup(WRITER.trim_start_matches('/'), &[("memory.max", &format!("{limit:.0}M"))])?;
     let background = guest.setting("background_mib")?;
     if background > 0.0 {
         guest.vm("dirty_background_bytes", background * 1_048_576.0)?;
@@ -88,9 +83,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
     guest.record();
     guest.sleep(3.0);
-    guest.phase(format!(
-        "a program writes to a disk of 10 MiB/s, in a cgroup of {limit:.0} MiB"
-    ));
+    guest.phase(format!("a program writes to a disk of 10 MiB/s, in a cgroup of {limit:.0} MiB"));
     let size = format!("{:.0}M", guest.setting("file_mib")?);
     let hits = guest.row(WRITER, CGROUP_EVENTS_MAX)?;
     let stalled = guest.host(PSI_MEMORY_SOME)?;
@@ -119,24 +112,11 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     let unwritten = "most unwritten data, of the cgroup's limit";
     vec![
-        Claim::of(
-            &format!("{unwritten} (v1)"),
-            of("v1", "unwritten_of_limit"),
-            percent,
-        )
-        .at_least(0.5),
-        Claim::of(
-            &format!("{unwritten} (v2)"),
-            of("v2", "unwritten_of_limit"),
-            percent,
-        )
-        .at_most(0.4),
-        Claim::of(
-            "tasks wait for memory (v1)",
-            of("v1", "stalled_share"),
-            percent,
-        )
-        .at_least(0.1),
+        Claim::of(&format!("{unwritten} (v1)"), of("v1", "unwritten_of_limit"), percent)
+            .at_least(0.5),
+        Claim::of(&format!("{unwritten} (v2)"), of("v2", "unwritten_of_limit"), percent)
+            .at_most(0.4),
+        Claim::of("tasks wait for memory (v1)", of("v1", "stalled_share"), percent).at_least(0.1),
         Claim::of(
             "the same where the kernel writes from 10 MiB on",
             of("v1-early", "stalled_share"),
@@ -144,11 +124,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
         )
         .at_most(of("v1", "stalled_share").map_or(1.0, |share| share * 0.9)),
         Claim::of("limit hits (v1)", of("v1", "limit_hits"), plain).at_least(100.0),
-        Claim::of(
-            "available on the host, at least",
-            of("v1", "available_share"),
-            percent,
-        )
-        .at_least(0.4),
+        Claim::of("available on the host, at least", of("v1", "available_share"), percent)
+            .at_least(0.4),
     ]
 }

@@ -10,7 +10,8 @@ use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "cgroup-high",
-    shows: "A service above its memory.high is put to sleep again and again, although the host has memory left.",
+    shows: "A service above its memory.high is put to sleep again and again, although the host has \
+            memory left.",
     machine: || Machine::with_mib(768),
     time: Span::from_secs(30),
     settings: &[
@@ -28,26 +29,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        Arm {
-            name: "throttled",
-            settings: &[],
-            finds: &["cgroup-high-throttle"],
-            may_find: &[],
-        },
-        Arm {
-            name: "fits",
-            settings: &[("high_mib", 250.0)],
-            finds: &[],
-            may_find: &[],
-        },
+        Arm { name: "throttled", settings: &[], finds: &["cgroup-high-throttle"], may_find: &[] },
+        Arm { name: "fits", settings: &[("high_mib", 250.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("grow_mib", 160.0)], &[("grow_mib", 240.0)]],
     play,
     claims,
-    figures: &[
-        ScenarioFigure::Chart("cgroups"),
-        ScenarioFigure::Chart("pressure"),
-    ],
+    figures: &[ScenarioFigure::Chart("cgroups"), ScenarioFigure::Chart("pressure")],
     ..Scenario::DEFAULT
 };
 
@@ -65,10 +53,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let hog = guest.start(&["hog", &size, "--fill", "4s", "--join", &app])?;
     guest.sleep(20.0);
     guest.measured("events_high", guest.row("/app", CGROUP_EVENTS_HIGH)?);
-    guest.measured(
-        "grown_of_wanted",
-        mib(guest.row("/app", CGROUP_CURRENT)?) / grow,
-    );
+    guest.measured("grown_of_wanted", mib(guest.row("/app", CGROUP_CURRENT)?) / grow);
     let (available, total) = (guest.host(MEM_AVAILABLE)?, guest.host(MEM_TOTAL)?);
     guest.measured("available_share", available / total);
     drop(hog);
@@ -79,18 +64,10 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     vec![
         Claim::of("memory.events high", of("throttled", "events_high"), plain).at_least(20.0),
-        Claim::of(
-            "grown in 20 s, of what it wants",
-            of("throttled", "grown_of_wanted"),
-            percent,
-        )
-        .at_most(0.9),
+        Claim::of("grown in 20 s, of what it wants", of("throttled", "grown_of_wanted"), percent)
+            .at_most(0.9),
         Claim::of("the same with room", of("fits", "grown_of_wanted"), percent).at_least(0.95),
-        Claim::of(
-            "available on the host",
-            of("throttled", "available_share"),
-            percent,
-        )
-        .at_least(0.3),
+        Claim::of("available on the host", of("throttled", "available_share"), percent)
+            .at_least(0.3),
     ]
 }

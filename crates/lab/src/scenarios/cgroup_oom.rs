@@ -19,19 +19,11 @@ pub(super) const SCENARIO: Scenario = Scenario {
         range: (48.0, 250.0),
         about: "memory.max of the cgroup in MiB",
     }],
-    arms: &[Arm {
-        name: "limit",
-        settings: &[],
-        finds: &["oom-cgroup"],
-        may_find: &[],
-    }],
+    arms: &[Arm { name: "limit", settings: &[], finds: &["oom-cgroup"], may_find: &[] }],
     variants: &[&[("limit_mib", 64.0)], &[("limit_mib", 180.0)]],
     play,
     claims,
-    figures: &[
-        ScenarioFigure::Chart("cgroups"),
-        ScenarioFigure::Chart("where"),
-    ],
+    figures: &[ScenarioFigure::Chart("cgroups"), ScenarioFigure::Chart("where")],
     ..Scenario::DEFAULT
 };
 
@@ -41,12 +33,9 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.record();
     guest.sleep(3.0);
     for attempt in 1..=2 {
-        guest.phase(format!(
-            "a program grows to 300 MiB in a cgroup of {limit}, attempt {attempt}"
-        ));
-        let hog = [
-            "hog", "300M", "--fill", "6s", "--for", "30s", "--join", &app,
-        ];
+        guest
+            .phase(format!("a program grows to 300 MiB in a cgroup of {limit}, attempt {attempt}"));
+        let hog = ["hog", "300M", "--fill", "6s", "--for", "30s", "--join", &app];
         guest.launch(&hog)?.wait()?;
         guest.sleep(2.0);
     }

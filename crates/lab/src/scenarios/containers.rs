@@ -67,12 +67,7 @@ const TROUBLES: [Trouble; 6] = [
             app.launch(&["write", "/volume", "167M"])?.wait()?;
             Ok(vec![app.launch(&["read", FILES, "--for", "60s"])?])
         },
-        ..trouble(
-            192,
-            "20s",
-            "cgroup-shmem-large",
-            "remove what is not needed",
-        )
+        ..trouble(192, "20s", "cgroup-shmem-large", "remove what is not needed")
     },
     Trouble {
         pod_limit: Some(128),
@@ -113,7 +108,8 @@ const fn trouble(
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "containers",
-    shows: "Six troubles of a container, each found on its host and within it, with the limit that binds and what cures it.",
+    shows: "Six troubles of a container, each found on its host and within it, with the limit that \
+            binds and what cures it.",
     machine: || Machine::with_mib(1024).disk(VirtualDisk::ext4(1024).slow(20)),
     time: Span::from_secs(42),
     settings: &[
@@ -122,7 +118,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
             name: "trouble",
             default: 0.0,
             range: (0.0, 5.0),
-            about: "0: files that do not fit, 1: a leak, 2: a writer beside a slow disk, 3: files in tmpfs, 4: a kill at the pod's limit, 5: throttled at memory.high",
+            about: "0: files that do not fit, 1: a leak, 2: a writer beside a slow disk, 3: files \
+                    in tmpfs, 4: a kill at the pod's limit, 5: throttled at memory.high",
         },
     ],
     arms: &[
@@ -132,39 +129,20 @@ pub(super) const SCENARIO: Scenario = Scenario {
         TMPFS,
         POD_LIMIT,
         THROTTLED,
-        Arm {
-            name: "v1-files",
-            settings: &[("cgroup_v1", 1.0), ("trouble", 0.0)],
-            ..FILES_ARM
-        },
-        Arm {
-            name: "v1-leak",
-            settings: &[("cgroup_v1", 1.0), ("trouble", 1.0)],
-            ..LEAK
-        },
+        Arm { name: "v1-files", settings: &[("cgroup_v1", 1.0), ("trouble", 0.0)], ..FILES_ARM },
+        Arm { name: "v1-leak", settings: &[("cgroup_v1", 1.0), ("trouble", 1.0)], ..LEAK },
         Arm {
             name: "v1-writer",
             settings: &[("cgroup_v1", 1.0), ("trouble", 2.0)],
             finds: &["cgroup-dirty-reclaim"],
             ..WRITER
         },
-        Arm {
-            name: "v1-tmpfs",
-            settings: &[("cgroup_v1", 1.0), ("trouble", 3.0)],
-            ..TMPFS
-        },
-        Arm {
-            name: "v1-pod",
-            settings: &[("cgroup_v1", 1.0), ("trouble", 4.0)],
-            ..POD_LIMIT
-        },
+        Arm { name: "v1-tmpfs", settings: &[("cgroup_v1", 1.0), ("trouble", 3.0)], ..TMPFS },
+        Arm { name: "v1-pod", settings: &[("cgroup_v1", 1.0), ("trouble", 4.0)], ..POD_LIMIT },
     ],
     play,
     claims,
-    figures: &[
-        ScenarioFigure::Chart("cgroups"),
-        ScenarioFigure::Chart("pressure"),
-    ],
+    figures: &[ScenarioFigure::Chart("cgroups"), ScenarioFigure::Chart("pressure")],
     ..Scenario::DEFAULT
 };
 
@@ -192,12 +170,8 @@ const TMPFS: Arm = Arm {
     finds: &["cgroup-shmem-large"],
     may_find: &["cgroup-cache-starved"],
 };
-const POD_LIMIT: Arm = Arm {
-    name: "pod",
-    settings: &[("trouble", 4.0)],
-    finds: &["oom-cgroup"],
-    may_find: &[],
-};
+const POD_LIMIT: Arm =
+    Arm { name: "pod", settings: &[("trouble", 4.0)], finds: &["oom-cgroup"], may_find: &[] };
 const THROTTLED: Arm = Arm {
     name: "throttled",
     settings: &[("trouble", 5.0)],
@@ -223,9 +197,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.record();
     guest.sleep(3.0);
 
-    guest.phase(format!(
-        "a container with a limit of {limit} MiB gets into trouble"
-    ));
+    guest.phase(format!("a container with a limit of {limit} MiB gets into trouble"));
     let watch = ["check", "--for", trouble.watch, "--json"];
     let by_name = ["--container", APP.get(..12).unwrap_or(APP)];
     let on_host = guest.memtide(&[&watch[..], &by_name].concat())?;
@@ -252,17 +224,9 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 fn measure(guest: &mut Guest, place: &str, trouble: &Trouble, answer: &Value, cgroup: &str) {
     guest.phase(format!("{place}: {}", headline(answer)));
     let is_v1 = guest.is_cgroup_v1();
-    let expected = trouble
-        .answer_v1
-        .filter(|_| is_v1)
-        .unwrap_or(trouble.answer);
-    let text = |value: &Value, at| {
-        value
-            .pointer(at)
-            .and_then(Value::as_str)
-            .unwrap_or("")
-            .to_owned()
-    };
+    let expected = trouble.answer_v1.filter(|_| is_v1).unwrap_or(trouble.answer);
+    let text =
+        |value: &Value, at| value.pointer(at).and_then(Value::as_str).unwrap_or("").to_owned();
     let found = finding(answer, expected.rule, cgroup);
     let limit = trouble.pod_limit.unwrap_or(trouble.limit.1);
     let names_limit = |found: &Value| text(found, "/title").contains(&format!("{limit} MiB"));
@@ -274,22 +238,14 @@ fn measure(guest: &mut Guest, place: &str, trouble: &Trouble, answer: &Value, cg
     let parts = ["/title", "/evidence", "/cause", "/fix", "/verify"];
     let words = found.map(|found| parts.map(|part| found.pointer(part)));
     let words = format!("{words:?}");
-    let is_of_v2 = [
-        "memory.max",
-        "memory.high",
-        "memory.events",
-        "memory.pressure",
-    ]
-    .iter()
-    .any(|file| words.contains(file));
+    let is_of_v2 = ["memory.max", "memory.high", "memory.events", "memory.pressure"]
+        .iter()
+        .any(|file| words.contains(file));
     guest.measured_whether(&format!("{place}_words"), !(is_v1 && is_of_v2));
 }
 
 fn headline(answer: &Value) -> &str {
-    answer
-        .pointer("/headline")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    answer.pointer("/headline").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The number that stands before these words; not a number if none does.

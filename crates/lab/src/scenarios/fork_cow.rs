@@ -34,12 +34,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             finds: &["fork-cow-spike"],
             may_find: &["available-exhaustion"],
         },
-        Arm {
-            name: "only-read",
-            settings: &[("write_mib_s", 0.0)],
-            finds: &[],
-            may_find: &[],
-        },
+        Arm { name: "only-read", settings: &[("write_mib_s", 0.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("data_mib", 250.0)], &[("data_mib", 350.0)]],
     play,
@@ -55,12 +50,9 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.sleep(2.0);
     let size = format!("{:.0}M", guest.setting("data_mib")?);
     let write = format!("{:.0}M", guest.setting("write_mib_s")?);
-    guest.phase(format!(
-        "a store of {size} forks, and is written to at {write} a second"
-    ));
-    let mut store = guest.start(&[
-        "fork", &size, "--write", &write, "--save", "14s", "--for", "6s",
-    ])?;
+    guest.phase(format!("a store of {size} forks, and is written to at {write} a second"));
+    let mut store =
+        guest.start(&["fork", &size, "--write", &write, "--save", "14s", "--for", "6s"])?;
     store.next_line().ok_or("the store could not be filled")?;
     let before = mib(guest.host(MEM_ANON)?);
     let mut highest = before;
@@ -86,17 +78,8 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             percent,
         )
         .at_least(0.25),
-        Claim::of(
-            "left of it afterwards",
-            of("written", "left_of_data"),
-            percent,
-        )
-        .at_most(0.1),
-        Claim::of(
-            "the same without writes",
-            of("only-read", "copied_of_data"),
-            percent,
-        )
-        .at_most(0.1),
+        Claim::of("left of it afterwards", of("written", "left_of_data"), percent).at_most(0.1),
+        Claim::of("the same without writes", of("only-read", "copied_of_data"), percent)
+            .at_most(0.1),
     ]
 }

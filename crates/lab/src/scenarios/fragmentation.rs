@@ -10,7 +10,8 @@ use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSet
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "fragmentation",
-    shows: "A program frees most of its heap; the kernel gets little of it back, as some object lives in each page.",
+    shows: "A program frees most of its heap; the kernel gets little of it back, as some object \
+            lives in each page.",
     machine: || Machine::with_mib(768),
     time: Span::from_secs(30),
     settings: &[ScenarioSetting {
@@ -20,25 +21,16 @@ pub(super) const SCENARIO: Scenario = Scenario {
         about: "keep one object in this many",
     }],
     arms: &[
-        Arm {
-            name: "scattered",
-            settings: &[],
-            finds: &[],
-            may_find: &[],
-        },
-        Arm {
-            name: "apart",
-            settings: &[("keep_one_of", 10_000.0)],
-            finds: &[],
-            may_find: &[],
-        },
+        Arm { name: "scattered", settings: &[], finds: &[], may_find: &[] },
+        Arm { name: "apart", settings: &[("keep_one_of", 10_000.0)], finds: &[], may_find: &[] },
     ],
     play,
     claims,
     figures: &[
         ScenarioFigure::Measured(MeasuredFigure {
             title: "Live and resident memory in MiB",
-            help: "The program frees most of what it allocated; what stays resident is held by the objects that live.",
+            help: "The program frees most of what it allocated; what stays resident is held by the \
+                   objects that live.",
             x: "step",
             unit: None,
             is_bars: true,
@@ -54,9 +46,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.sleep(2.0);
     let before = mib(guest.host(MEM_ANON)?);
     let keep = format!("{:.0}", guest.setting("keep_one_of")?);
-    guest.phase(format!(
-        "a program allocates 200 MiB and keeps one object of {keep}"
-    ));
+    guest.phase(format!("a program allocates 200 MiB and keeps one object of {keep}"));
     let mut program = guest.start(&["fragment", "200M", "--keep-one-of", &keep])?;
     let mut live = [0.0; 2];
     let mut resident = [0.0; 2];
@@ -66,10 +56,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         let at = step as usize;
         live[at] = line.first().copied().unwrap_or_default() / 1_048_576.0;
         resident[at] = mib(guest.host(MEM_ANON)?) - before;
-        guest.phase(format!(
-            "{name}: {:.0} MiB live, {:.0} MiB resident",
-            live[at], resident[at]
-        ));
+        guest.phase(format!("{name}: {:.0} MiB live, {:.0} MiB resident", live[at], resident[at]));
         guest.point("live", f64::from(step), live[at]);
         guest.point("resident", f64::from(step), resident[at]);
     }
@@ -88,17 +75,8 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             percent,
         )
         .at_least(0.7),
-        Claim::of(
-            "live, of resident",
-            of("scattered", "live_of_resident"),
-            percent,
-        )
-        .at_most(0.2),
-        Claim::of(
-            "the same with one of 10,000",
-            of("apart", "live_of_resident"),
-            percent,
-        )
-        .at_most(0.05),
+        Claim::of("live, of resident", of("scattered", "live_of_resident"), percent).at_most(0.2),
+        Claim::of("the same with one of 10,000", of("apart", "live_of_resident"), percent)
+            .at_most(0.05),
     ]
 }

@@ -26,12 +26,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        Arm {
-            name: "slowly",
-            settings: &[],
-            finds: &["oom-global"],
-            may_find: MAY,
-        },
+        Arm { name: "slowly", settings: &[], finds: &["oom-global"], may_find: MAY },
         Arm {
             name: "at-once",
             settings: &[("fill_s", 1.0)],
@@ -42,10 +37,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     variants: &[&[("grow_mib", 600.0)], &[("grow_mib", 1000.0)]],
     play,
     claims,
-    figures: &[
-        ScenarioFigure::Chart("where"),
-        ScenarioFigure::Chart("free"),
-    ],
+    figures: &[ScenarioFigure::Chart("where"), ScenarioFigure::Chart("free")],
     ..Scenario::DEFAULT
 };
 
@@ -58,9 +50,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let fill = format!("{:.0}s", guest.setting("fill_s")?);
     let size = format!("{:.0}M", guest.setting("grow_mib")?);
     guest.phase(format!("a program grows to {size} in {fill}"));
-    let is_well = guest
-        .start(&["hog", &size, "--fill", &fill, "--for", "30s"])?
-        .wait()?;
+    let is_well = guest.start(&["hog", &size, "--fill", &fill, "--for", "30s"])?.wait()?;
     guest.sleep(3.0);
     let kills = guest.host(OOM_KILLS)? - kills;
     guest.measured("kills", kills);
@@ -75,12 +65,8 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
         let of = |name| outcomes.measured(arm, name);
         [
             Claim::of(&format!("OOM kills ({arm})"), of("kills"), plain).at_least(1.0),
-            Claim::of(
-                &format!("the program was killed ({arm})"),
-                of("is_killed"),
-                yes,
-            )
-            .at_least(1.0),
+            Claim::of(&format!("the program was killed ({arm})"), of("is_killed"), yes)
+                .at_least(1.0),
         ]
     })
     .collect()

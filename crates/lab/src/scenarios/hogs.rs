@@ -24,7 +24,8 @@ const MAY: &[&str] = &[
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "hogs",
-    shows: "Free memory stops at the watermarks, not at zero; what does not fit goes to swap, and swap drains first.",
+    shows: "Free memory stops at the watermarks, not at zero; what does not fit goes to swap, and \
+            swap drains first.",
     article: "S0 exp. 1",
     time: Span::from_secs(70),
     machine: || Machine::with_mib(768).disk(VirtualDisk::empty(768).slow(100)),
@@ -45,7 +46,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
             name: "watermark_scale_factor",
             default: 10.0,
             range: (10.0, 1000.0),
-            about: "vm.watermark_scale_factor: the gap between watermarks in hundredths of a percent of RAM",
+            about: "vm.watermark_scale_factor: the gap between watermarks in hundredths of a \
+                    percent of RAM",
         },
         ScenarioSetting {
             name: "min_free_kbytes",
@@ -55,12 +57,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        Arm {
-            name: "default",
-            settings: &[],
-            finds: FINDS,
-            may_find: MAY,
-        },
+        Arm { name: "default", settings: &[], finds: FINDS, may_find: MAY },
         Arm {
             name: "scale-factor-200",
             settings: &[("watermark_scale_factor", 200.0)],
@@ -68,26 +65,18 @@ pub(super) const SCENARIO: Scenario = Scenario {
             may_find: MAY,
         },
     ],
-    variants: &[
-        &[("hog_mib", 80.0), ("hogs", 12.0)],
-        &[("hog_mib", 48.0), ("hogs", 19.0)],
-    ],
+    variants: &[&[("hog_mib", 80.0), ("hogs", 12.0)], &[("hog_mib", 48.0), ("hogs", 19.0)]],
     play,
     claims,
     figures: &[
         ScenarioFigure::Measured(MeasuredFigure {
             title: "Used, free and swap in MiB, program by program",
-            help: "Programs start one by one, then end one by one. Free memory has a floor above zero; swap takes the rest, and drains before free memory grows.",
+            help: "Programs start one by one, then end one by one. Free memory has a floor above \
+                   zero; swap takes the rest, and drains before free memory grows.",
             x: "s",
             unit: None,
             is_bars: false,
-            curves: &[
-                "free",
-                "used",
-                "swap used",
-                "min watermark",
-                "high watermark",
-            ],
+            curves: &["free", "used", "swap used", "min watermark", "high watermark"],
         }),
         ScenarioFigure::Chart("free"),
         ScenarioFigure::Chart("where"),
@@ -105,10 +94,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     if min_free > 0.0 {
         guest.vm("min_free_kbytes", min_free)?;
     }
-    guest.vm(
-        "watermark_scale_factor",
-        guest.setting("watermark_scale_factor")?,
-    )?;
+    guest.vm("watermark_scale_factor", guest.setting("watermark_scale_factor")?)?;
     // A boost after fragmentation raises watermarks for a while, in one arm more than in the other.
     guest.vm("watermark_boost_factor", 0.0)?;
     guest.swap_on("/dev/vda")?;
@@ -210,11 +196,7 @@ fn level(guest: &mut Guest, begun: std::time::Instant) -> Result<MemoryLevel, St
     ] {
         guest.point(curve, at, value);
     }
-    Ok(MemoryLevel {
-        free_mib: free,
-        swap_mib: swap,
-        watermarks_mib: (min, high),
-    })
+    Ok(MemoryLevel { free_mib: free, swap_mib: swap, watermarks_mib: (min, high) })
 }
 
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {

@@ -19,12 +19,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         range: (0.0, 2000.0),
         about: "vm.nr_hugepages",
     }],
-    arms: &[Arm {
-        name: "reserved",
-        settings: &[],
-        finds: &["hugetlb-unused"],
-        may_find: &[],
-    }],
+    arms: &[Arm { name: "reserved", settings: &[], finds: &["hugetlb-unused"], may_find: &[] }],
     variants: &[&[("pages", 60.0)], &[("pages", 180.0)]],
     play,
     claims,
@@ -50,17 +45,9 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of = |name| outcomes.measured("reserved", name);
     vec![
-        Claim::of(
-            "unused, of the reserved pages",
-            of("unused_of_reserved"),
-            percent,
-        )
-        .at_least(0.95),
-        Claim::of(
-            "lost from MemAvailable, of the pool",
-            of("lost_of_pool"),
-            percent,
-        )
-        .between(0.8, 1.2),
+        Claim::of("unused, of the reserved pages", of("unused_of_reserved"), percent)
+            .at_least(0.95),
+        Claim::of("lost from MemAvailable, of the pool", of("lost_of_pool"), percent)
+            .between(0.8, 1.2),
     ]
 }

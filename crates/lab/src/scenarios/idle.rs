@@ -15,12 +15,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         range: (5.0, 7200.0),
         about: "how long",
     }],
-    arms: &[Arm {
-        name: "idle",
-        settings: &[],
-        finds: &[],
-        may_find: &[],
-    }],
+    arms: &[Arm { name: "idle", settings: &[], finds: &[], may_find: &[] }],
     variants: &[&[("seconds", 30.0)], &[("seconds", 60.0)]],
     play,
     ..Scenario::DEFAULT

@@ -27,19 +27,11 @@ pub(super) const SCENARIO: Scenario = Scenario {
             about: "MiB that it takes in this time",
         },
     ],
-    arms: &[Arm {
-        name: "linear",
-        settings: &[],
-        finds: &[],
-        may_find: &[],
-    }],
+    arms: &[Arm { name: "linear", settings: &[], finds: &[], may_find: &[] }],
     variants: &[&[("mib", 200.0)], &[("seconds", 60.0)]],
     play,
     claims,
-    figures: &[
-        ScenarioFigure::Chart("growth"),
-        ScenarioFigure::Chart("where"),
-    ],
+    figures: &[ScenarioFigure::Chart("growth"), ScenarioFigure::Chart("where")],
     ..Scenario::DEFAULT
 };
 
@@ -52,10 +44,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.phase(format!("a program takes {size:.0} MiB in {seconds:.0} s"));
     let hog = guest.start(&["hog", &text, "--fill", &time])?;
     guest.sleep(seconds / 2.0);
-    guest.measured(
-        "grown_at_half",
-        (mib(guest.host(MEM_ANON)?) - before) / size,
-    );
+    guest.measured("grown_at_half", (mib(guest.host(MEM_ANON)?) - before) / size);
     guest.sleep(seconds / 2.0 + 1.0);
     guest.measured("grown", (mib(guest.host(MEM_ANON)?) - before) / size);
     drop(hog);

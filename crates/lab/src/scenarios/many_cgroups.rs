@@ -15,7 +15,8 @@ use super::recorder::{IS_BPF, RECORDING, measure_status, tasks};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "many-cgroups",
-    shows: "memtide record finds a stall of 20 s, and a kill, each in one of 2,000 cgroups, with their times.",
+    shows: "memtide record finds a stall of 20 s, and a kill, each in one of 2,000 cgroups, with \
+            their times.",
     machine: || Machine::with_mib(1536).disk(VirtualDisk::ext4(512).slow(60)),
     time: Span::from_secs(100),
     settings: &[
@@ -25,7 +26,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
             name: "cgroups",
             default: 2000.0,
             range: (50.0, 4000.0),
-            about: "cgroups of the third level; ten share one of the second, a hundred one of the first",
+            about: "cgroups of the third level; ten share one of the second, a hundred one of the \
+                    first",
         },
     ],
     arms: &[
@@ -45,10 +47,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     variants: &[&[("cgroups", 500.0)]],
     play,
     claims,
-    figures: &[
-        ScenarioFigure::Chart("where"),
-        ScenarioFigure::Chart("cgroups"),
-    ],
+    figures: &[ScenarioFigure::Chart("where"), ScenarioFigure::Chart("cgroups")],
     ..Scenario::DEFAULT
 };
 
@@ -61,11 +60,7 @@ const KILL_LIMIT: &str = "16M";
 
 /// The path of a cgroup of the third level below the root.
 fn leaf(index: u32) -> String {
-    format!(
-        "tenant{:02}/service{:03}/task{index:04}",
-        index / 100,
-        index / 10
-    )
+    format!("tenant{:02}/service{:03}/task{index:04}", index / 100, index / 10)
 }
 
 fn play(guest: &mut Guest) -> Result<(), String> {
@@ -89,16 +84,12 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let recorder = guest.memtide(&record)?;
     come_and_go(guest, Duration::from_secs(25))?;
 
-    guest.phase(format!(
-        "/{stalls} reads more than its limit holds, for 20 s"
-    ));
+    guest.phase(format!("/{stalls} reads more than its limit holds, for 20 s"));
     let stall_begun = Instant::now();
     let read = ["read", "/disk", "--for", "20s", "--join", &stalls_at];
     let reader = guest.launch(&read)?;
     let selector = format!("/{stalls}");
-    let live = [
-        "check", "--cgroup", &selector, "--for", "8s", "--format", "json",
-    ];
+    let live = ["check", "--cgroup", &selector, "--for", "8s", "--format", "json"];
     let live = guest.memtide(&live)?;
     come_and_go(guest, STALL)?;
     reader.wait()?;
@@ -108,9 +99,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     come_and_go(guest, Duration::from_secs(10))?;
     guest.phase(format!("a program in /{kills} outgrows its limit"));
     let kill_at = stall_begun.elapsed();
-    guest
-        .launch(&["hog", "64M", "--for", "20s", "--join", &kills_at])?
-        .wait()?;
+    guest.launch(&["hog", "64M", "--for", "20s", "--join", &kills_at])?.wait()?;
     come_and_go(guest, Duration::from_secs(10))?;
 
     guest.phase("memtide record ends, and is read");
@@ -126,11 +115,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
             ("cgroups_read", "/recorder/seen/cgroups"),
         ],
     )?;
-    let truth = Truth {
-        stalls: selector,
-        kills: format!("/{kills}"),
-        from_stall_to_kill: kill_at,
-    };
+    let truth = Truth { stalls: selector, kills: format!("/{kills}"), from_stall_to_kill: kill_at };
     read_answers(guest, &truth)?;
     guest.record();
     // Shorter is too short for any verdict.
@@ -169,9 +154,7 @@ fn come_and_go(guest: &mut Guest, time: Duration) -> Result<(), String> {
 
 /// Asks the recording, as a whole and for each of the two cgroups.
 fn read_answers(guest: &mut Guest, truth: &Truth) -> Result<(), String> {
-    let report = guest
-        .memtide(&["check", RECORDING, "--format", "json"])?
-        .json()?;
+    let report = guest.memtide(&["check", RECORDING, "--format", "json"])?.json()?;
     let stall = finding(&report, "cgroup-cache-starved", &truth.stalls);
     guest.measured_whether("found_stall", stall.is_some());
     guest.measured_whether("found_kill", finds(&report, "oom-cgroup", &truth.kills));
@@ -195,15 +178,9 @@ fn read_answers(guest: &mut Guest, truth: &Truth) -> Result<(), String> {
         guest.memtide(&command).and_then(MemtideCommand::json)
     };
     let check = of_group(guest, "check", &truth.stalls)?;
-    guest.measured_whether(
-        "group_check",
-        finds(&check, "cgroup-cache-starved", &truth.stalls),
-    );
+    guest.measured_whether("group_check", finds(&check, "cgroup-cache-starved", &truth.stalls));
     let headroom = of_group(guest, "headroom", &truth.stalls)?;
-    guest.measured_whether(
-        "group_headroom",
-        headroom.to_string().contains(&truth.stalls),
-    );
+    guest.measured_whether("group_headroom", headroom.to_string().contains(&truth.stalls));
     for (name, source) in [("sums_live", None), ("sums_recorded", Some(RECORDING))] {
         let command: Vec<&str> = ["where", "--json"].into_iter().chain(source).collect();
         let answer = guest.memtide(&command)?.json()?;
@@ -243,20 +220,14 @@ fn finds(report: &Value, id: &str, cgroup: &str) -> bool {
 fn is_kill_in(event: &Value, cgroup: &str) -> bool {
     let text = |name| event.get(name).map(Value::to_string).unwrap_or_default();
     text("kind") == "\"oom-kill\""
-        && ["subject", "text", "report"]
-            .iter()
-            .any(|name| text(name).contains(cgroup))
+        && ["subject", "text", "report"].iter().any(|name| text(name).contains(cgroup))
 }
 
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let arms = outcomes.arms.iter().map(|arm| arm.arm);
     arms.flat_map(|arm| {
         let claim = |what: &str, name, print| {
-            Claim::of(
-                &format!("{what} ({arm})"),
-                outcomes.measured(arm, name),
-                print,
-            )
+            Claim::of(&format!("{what} ({arm})"), outcomes.measured(arm, name), print)
         };
         [
             claim("all cgroups are read every, in seconds", "every_s", plain),

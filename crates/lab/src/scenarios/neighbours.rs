@@ -10,7 +10,8 @@ use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSe
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "neighbours",
-    shows: "Two or three pathologies or harmless programs at once, chosen by a seed: each pathology must be found, and nothing else.",
+    shows: "Two or three pathologies or harmless programs at once, chosen by a seed: each \
+            pathology must be found, and nothing else.",
     machine: || {
         Machine::with_mib(1536)
             .disk(VirtualDisk::ext4(1024).slow(8))
@@ -23,12 +24,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         range: (0.0, 1e9),
         about: "which mix; the same seed gives the same",
     }],
-    arms: &[Arm {
-        name: "mix",
-        settings: &[],
-        finds: &[],
-        may_find: &[],
-    }],
+    arms: &[Arm { name: "mix", settings: &[], finds: &[], may_find: &[] }],
     expects: Some(expects),
     play,
     figures: &[
@@ -55,9 +51,7 @@ const ALL: &[Neighbour] = &[
         may_find: &[],
         start: |guest| {
             let group = guest.cgroup("limited", &[("memory.max", "64M")])?;
-            let hog = [
-                "hog", "200M", "--fill", "6s", "--for", "25s", "--join", &group,
-            ];
+            let hog = ["hog", "200M", "--fill", "6s", "--for", "25s", "--join", &group];
             Ok(vec![guest.launch(&hog)?])
         },
     },
@@ -78,9 +72,7 @@ const ALL: &[Neighbour] = &[
         start: |guest| {
             guest.vm("dirty_bytes", 48.0 * 1_048_576.0)?;
             guest.vm("dirty_background_bytes", 24.0 * 1_048_576.0)?;
-            Ok(vec![
-                guest.launch(&["write", "/disk", "48M", "--files", "8"])?,
-            ])
+            Ok(vec![guest.launch(&["write", "/disk", "48M", "--files", "8"])?])
         },
     },
     Neighbour {
@@ -89,9 +81,7 @@ const ALL: &[Neighbour] = &[
         may_find: &[],
         start: |guest| {
             guest.mount_tmpfs("/shm", Bytes::from_mib(600))?;
-            Ok(vec![
-                guest.launch(&["write", "/shm", "30M", "--files", "17"])?,
-            ])
+            Ok(vec![guest.launch(&["write", "/shm", "30M", "--files", "17"])?])
         },
     },
     Neighbour {
@@ -118,9 +108,7 @@ const ALL: &[Neighbour] = &[
         finds: &["fork-cow-spike"],
         may_find: &[],
         start: |guest| {
-            let store = [
-                "fork", "300M", "--write", "30M", "--save", "16s", "--for", "5s",
-            ];
+            let store = ["fork", "300M", "--write", "30M", "--save", "16s", "--for", "5s"];
             Ok(vec![guest.launch(&store)?])
         },
     },

@@ -10,13 +10,11 @@ use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "node-reclaim",
-    shows: "With vm.zone_reclaim_mode a node evicts its page cache although the other node has memory free.",
+    shows: "With vm.zone_reclaim_mode a node evicts its page cache although the other node has \
+            memory free.",
     article: "S1",
     time: Span::from_secs(40),
-    machine: || Machine {
-        nodes: 2,
-        ..Machine::with_mib(1024).disk(VirtualDisk::ext4(900))
-    },
+    machine: || Machine { nodes: 2, ..Machine::with_mib(1024).disk(VirtualDisk::ext4(900)) },
     mglru: Some(false),
     settings: &[
         ScenarioSetting {
@@ -39,12 +37,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             finds: &["node-reclaim-on"],
             may_find: &[],
         },
-        Arm {
-            name: "mode-0",
-            settings: &[("zone_reclaim_mode", 0.0)],
-            finds: &[],
-            may_find: &[],
-        },
+        Arm { name: "mode-0", settings: &[("zone_reclaim_mode", 0.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("passes", 4.0)], &[("passes", 7.0)]],
     play,
@@ -91,15 +84,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 
 /// Reads the file on node 0; without a copy of it, what the kernel does for the page cache is all that is measured.
 fn read(guest: &Guest, passes: &str) -> Result<(), String> {
-    guest.run(&[
-        "read",
-        "/disk",
-        "--passes",
-        passes,
-        "--cpu",
-        "0",
-        "--no-copy",
-    ])
+    guest.run(&["read", "/disk", "--passes", passes, "--cpu", "0", "--no-copy"])
 }
 
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
@@ -107,18 +92,9 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of = |name| outcomes.measured("mode-1", name);
     let system = of("system_s").zip(outcomes.measured("mode-0", "system_s"));
     vec![
-        Claim::of(
-            "pages scanned, mode 1 against 0",
-            ratio("scanned_pages"),
-            times,
-        )
-        .at_least(5.0),
-        Claim::of(
-            "read from the disk again, mode 1 against 0",
-            ratio("read_again_mib"),
-            times,
-        )
-        .at_least(5.0),
+        Claim::of("pages scanned, mode 1 against 0", ratio("scanned_pages"), times).at_least(5.0),
+        Claim::of("read from the disk again, mode 1 against 0", ratio("read_again_mib"), times)
+            .at_least(5.0),
         Claim::of(
             "system CPU of the same reads, mode 1 against 0",
             system.map(|(on, off)| on / off.max(0.01)),
@@ -126,12 +102,8 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
         )
         .article("30 % of all CPU")
         .at_least(5.0),
-        Claim::of(
-            "free on the other node meanwhile (mode 1)",
-            of("other_node_free"),
-            percent,
-        )
-        .article("GiB free")
-        .at_least(0.5),
+        Claim::of("free on the other node meanwhile (mode 1)", of("other_node_free"), percent)
+            .article("GiB free")
+            .at_least(0.5),
     ]
 }

@@ -28,18 +28,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        Arm {
-            name: "mode-2",
-            settings: &[],
-            finds: &["overcommit-limit"],
-            may_find: &[],
-        },
-        Arm {
-            name: "mode-0",
-            settings: &[("mode", 0.0)],
-            finds: &[],
-            may_find: &[],
-        },
+        Arm { name: "mode-2", settings: &[], finds: &["overcommit-limit"], may_find: &[] },
+        Arm { name: "mode-0", settings: &[("mode", 0.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("hog_mib", 48.0)], &[("hog_mib", 96.0)]],
     revision: 2,
@@ -87,35 +77,15 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     vec![
-        Claim::of(
-            "an allocation is refused (mode 2)",
-            of("mode-2", "is_refused"),
-            yes,
-        )
-        .at_least(1.0),
-        Claim::of(
-            "committed, of the limit (mode 2)",
-            of("mode-2", "committed_of_limit"),
-            percent,
-        )
-        .at_least(0.8),
-        Claim::of(
-            "available meanwhile (mode 2)",
-            of("mode-2", "available_share"),
-            percent,
-        )
-        .at_least(0.5),
-        Claim::of(
-            "an allocation is refused (mode 0)",
-            of("mode-0", "is_refused"),
-            yes,
-        )
-        .at_most(0.0),
-        Claim::of(
-            "committed, of the limit (mode 0)",
-            of("mode-0", "committed_of_limit"),
-            percent,
-        )
-        .at_least(1.2),
+        Claim::of("an allocation is refused (mode 2)", of("mode-2", "is_refused"), yes)
+            .at_least(1.0),
+        Claim::of("committed, of the limit (mode 2)", of("mode-2", "committed_of_limit"), percent)
+            .at_least(0.8),
+        Claim::of("available meanwhile (mode 2)", of("mode-2", "available_share"), percent)
+            .at_least(0.5),
+        Claim::of("an allocation is refused (mode 0)", of("mode-0", "is_refused"), yes)
+            .at_most(0.0),
+        Claim::of("committed, of the limit (mode 0)", of("mode-0", "committed_of_limit"), percent)
+            .at_least(1.2),
     ]
 }

@@ -10,7 +10,8 @@ use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "page-tables",
-    shows: "Hundreds of processes that map one shared segment take nearly as much again for page tables.",
+    shows: "Hundreds of processes that map one shared segment take nearly as much again for page \
+            tables.",
     machine: || Machine::with_mib(768),
     time: Span::from_secs(60),
     settings: &[
@@ -52,9 +53,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.record();
     guest.sleep(2.0);
     let (processes, size) = (guest.setting("processes")?, guest.setting("segment_mib")?);
-    guest.phase(format!(
-        "{processes:.0} processes map a segment of {size:.0} MiB"
-    ));
+    guest.phase(format!("{processes:.0} processes map a segment of {size:.0} MiB"));
     let (count, text) = (format!("{processes:.0}"), format!("{size:.0}M"));
     let mut share = guest.start(&["share", &text, "--processes", &count])?;
     while let Some(line) = share.next_line() {
@@ -81,12 +80,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     vec![
-        Claim::of(
-            "page tables, of the segment (many)",
-            of("many", "of_segment"),
-            percent,
-        )
-        .at_least(0.25),
+        Claim::of("page tables, of the segment (many)", of("many", "of_segment"), percent)
+            .at_least(0.25),
         Claim::of("page tables, of RAM (many)", of("many", "of_ram"), percent).at_least(0.05),
         Claim::of("page tables, of RAM (few)", of("few", "of_ram"), percent).at_most(0.03),
     ]

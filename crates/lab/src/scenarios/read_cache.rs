@@ -19,7 +19,8 @@ const MAY: &[&str] = &[
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "read-cache",
-    shows: "Files that fit in the page cache are read tens of times faster than under memory pressure.",
+    shows: "Files that fit in the page cache are read tens of times faster than under memory \
+            pressure.",
     article: "S0 exp. 3",
     time: Span::from_secs(75),
     machine: || Machine::with_mib(512).disk(VirtualDisk::ext4(512).slow(5)),
@@ -38,18 +39,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        Arm {
-            name: "hogs",
-            settings: &[],
-            finds: &["page-cache-thrash"],
-            may_find: MAY,
-        },
-        Arm {
-            name: "no-hogs",
-            settings: &[("hogs", 0.0)],
-            finds: &[],
-            may_find: &[],
-        },
+        Arm { name: "hogs", settings: &[], finds: &["page-cache-thrash"], may_find: MAY },
+        Arm { name: "no-hogs", settings: &[("hogs", 0.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("left_mib", 40.0)], &[("left_mib", 50.0)]],
     play,
@@ -57,7 +48,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     figures: &[
         ScenarioFigure::Measured(MeasuredFigure {
             title: "Time of each pass over the files",
-            help: "With the programs every pass is read from the disk; once they have ended, from the page cache.",
+            help: "With the programs every pass is read from the disk; once they have ended, from \
+                   the page cache.",
             x: "pass",
             unit: Some(ChartUnit::Millis),
             is_bars: true,
@@ -97,9 +89,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.phase(format!("the files are read {PASSES} times beside them"));
     let (pressed, bytes) = passes(guest, "beside programs", &mut number)?;
     let refaulted = pages_mib(guest.host(REFAULT_FILE)? - refaults);
-    guest.phase(format!(
-        "the programs end; the files are read {PASSES} times more"
-    ));
+    guest.phase(format!("the programs end; the files are read {PASSES} times more"));
     drop(hogs);
     let (free, _) = passes(guest, "alone", &mut number)?;
     guest.sleep(2.0);
@@ -137,19 +127,11 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let faster = |arm| outcomes.quotient(arm, "pressed_s", "free_s");
     let again = |arm| outcomes.measured(arm, "refaulted_of_read");
     vec![
-        Claim::of(
-            "a pass from the cache against one beside programs",
-            faster("hogs"),
-            times,
-        )
-        .article("70 ×")
-        .at_least(20.0),
-        Claim::of(
-            "read again beside programs, of all that was read",
-            again("hogs"),
-            percent,
-        )
-        .at_least(0.5),
+        Claim::of("a pass from the cache against one beside programs", faster("hogs"), times)
+            .article("70 ×")
+            .at_least(20.0),
+        Claim::of("read again beside programs, of all that was read", again("hogs"), percent)
+            .at_least(0.5),
         Claim::of("the same without programs", faster("no-hogs"), times).at_most(5.0),
         Claim::of("read again without programs", again("no-hogs"), percent).at_most(0.05),
     ]

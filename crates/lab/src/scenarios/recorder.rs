@@ -20,17 +20,13 @@ const MAY: &[&str] = &[
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "recorder",
-    shows: "memtide record goes on through an OOM kill and through thrash, and says which samples came late.",
+    shows: "memtide record goes on through an OOM kill and through thrash, and says which samples \
+            came late.",
     machine: || Machine::with_mib(640).disk(VirtualDisk::empty(512).slow(60)),
     time: Span::from_secs(60),
     settings: &[IS_BPF],
     arms: &[
-        Arm {
-            name: "bpf",
-            settings: &[],
-            finds: &["oom-global", "swap-thrash"],
-            may_find: MAY,
-        },
+        Arm { name: "bpf", settings: &[], finds: &["oom-global", "swap-thrash"], may_find: MAY },
         Arm {
             name: "proc",
             settings: &[("is_bpf", 0.0)],
@@ -41,10 +37,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     revision: 2,
     play,
     claims,
-    figures: &[
-        ScenarioFigure::Chart("where"),
-        ScenarioFigure::Chart("pressure"),
-    ],
+    figures: &[ScenarioFigure::Chart("where"), ScenarioFigure::Chart("pressure")],
     ..Scenario::DEFAULT
 };
 
@@ -70,17 +63,11 @@ pub(super) fn measure_status(guest: &mut Guest, numbers: &[(&str, &str)]) -> Res
     let status = guest.memtide(&status)?.json()?;
     for (name, path) in numbers {
         let value = status.pointer(path).and_then(serde_json::Value::as_f64);
-        guest.measured(
-            name,
-            value.ok_or_else(|| format!("the status has no {path}"))?,
-        );
+        guest.measured(name, value.ok_or_else(|| format!("the status has no {path}"))?);
     }
     let source = status.pointer("/recorder/tasks_source");
     let source = source.and_then(serde_json::Value::as_str);
-    guest.measured_whether(
-        "is_bpf",
-        source.is_some_and(|source| source.starts_with("BPF")),
-    );
+    guest.measured_whether("is_bpf", source.is_some_and(|source| source.starts_with("BPF")));
     Ok(())
 }
 
@@ -106,16 +93,13 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let bystander = guest.launch(&["hog", "16M"])?;
     let kills = guest.host(OOM_KILLS)?;
     guest.phase("a program grows past RAM and is killed");
-    guest
-        .start(&["hog", "900M", "--fill", "8s", "--for", "20s"])?
-        .wait()?;
+    guest.start(&["hog", "900M", "--fill", "8s", "--for", "20s"])?.wait()?;
     let kills = guest.host(OOM_KILLS)? - kills;
     guest.sleep(4.0);
     guest.phase("programs need more than RAM and have swap");
     guest.swap_on("/dev/vda")?;
-    let hogs: Result<Vec<_>, String> = (0..6)
-        .map(|_| guest.start(&["hog", "120M", "--touch", "2s"]))
-        .collect();
+    let hogs: Result<Vec<_>, String> =
+        (0..6).map(|_| guest.start(&["hog", "120M", "--touch", "2s"])).collect();
     let hogs = hogs?;
     guest.sleep(20.0);
     drop(hogs);
@@ -142,9 +126,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 
 /// Measures what the recording has.
 fn read_recording(guest: &mut Guest) -> Result<(), String> {
-    let report = guest
-        .memtide(&["check", RECORDING, "--format", "json"])?
-        .json()?;
+    let report = guest.memtide(&["check", RECORDING, "--format", "json"])?.json()?;
     let found: Vec<&str> = ["/findings", "/notes"]
         .iter()
         .filter_map(|list| report.pointer(list)?.as_array())
@@ -155,9 +137,7 @@ fn read_recording(guest: &mut Guest) -> Result<(), String> {
         guest.measured_whether(name, found.contains(&id));
     }
     let events = guest.memtide(&["events", RECORDING, "--json"])?.json()?;
-    let listed = events
-        .pointer("/events")
-        .and_then(serde_json::Value::as_array);
+    let listed = events.pointer("/events").and_then(serde_json::Value::as_array);
     let is_kill = |event: &&serde_json::Value| {
         let kind = event.get("kind").and_then(serde_json::Value::as_str);
         kind == Some("oom-kill")
@@ -187,24 +167,9 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
                 _ => claim("processes by BPF", of("is_bpf"), yes).at_most(0.0),
             },
             claim("OOM kills", of("kills"), plain).at_least(1.0),
-            claim(
-                "recorded, of these",
-                ratio("kills_recorded", "kills"),
-                plain,
-            )
-            .between(1.0, 1.0),
-            claim(
-                "the OOM kill is found in its recording",
-                of("found_oom"),
-                yes,
-            )
-            .at_least(1.0),
-            claim(
-                "the thrash is found in its recording",
-                of("found_thrash"),
-                yes,
-            )
-            .at_least(1.0),
+            claim("recorded, of these", ratio("kills_recorded", "kills"), plain).between(1.0, 1.0),
+            claim("the OOM kill is found in its recording", of("found_oom"), yes).at_least(1.0),
+            claim("the thrash is found in its recording", of("found_thrash"), yes).at_least(1.0),
         ]
     })
     .collect()

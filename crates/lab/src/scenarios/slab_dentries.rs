@@ -19,12 +19,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         range: (10_000.0, 5_000_000.0),
         about: "names that are looked up",
     }],
-    arms: &[Arm {
-        name: "lookups",
-        settings: &[],
-        finds: &["dentry-inode-bloat"],
-        may_find: &[],
-    }],
+    arms: &[Arm { name: "lookups", settings: &[], finds: &["dentry-inode-bloat"], may_find: &[] }],
     variants: &[&[("names", 400000.0)], &[("names", 700000.0)]],
     play,
     claims,
@@ -36,10 +31,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
     guest.record();
     guest.sleep(3.0);
-    let (slab, available) = (
-        guest.host(MEM_SLAB_RECLAIMABLE)?,
-        guest.host(MEM_AVAILABLE)?,
-    );
+    let (slab, available) = (guest.host(MEM_SLAB_RECLAIMABLE)?, guest.host(MEM_AVAILABLE)?);
     let names = format!("{:.0}", guest.setting("names")?);
     guest.phase(format!("{names} names are looked up that do not exist"));
     guest.run(&["lookup", "/disk", &names])?;
@@ -54,11 +46,6 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of = |name| outcomes.measured("lookups", name);
     vec![
         Claim::of("MiB of reclaimable slab more", of("grown_mib"), plain).at_least(60.0),
-        Claim::of(
-            "MemAvailable, of its level before",
-            of("available_left"),
-            percent,
-        )
-        .at_least(0.8),
+        Claim::of("MemAvailable, of its level before", of("available_left"), percent).at_least(0.8),
     ]
 }

@@ -13,12 +13,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     shows: "Memory that nobody needs lies in swap, and stays there.",
     machine: || Machine::with_mib(512).disk(VirtualDisk::empty(512)),
     time: Span::from_secs(50),
-    arms: &[Arm {
-        name: "cold",
-        settings: &[],
-        finds: &["swap-cold-harmless"],
-        may_find: &[],
-    }],
+    arms: &[Arm { name: "cold", settings: &[], finds: &["swap-cold-harmless"], may_find: &[] }],
     play,
     claims: |outcomes| {
         let of = |name| outcomes.measured("cold", name);
@@ -27,10 +22,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             Claim::of("swap-ins while it is watched", of("swap_ins"), plain).at_most(500.0),
         ]
     },
-    figures: &[
-        ScenarioFigure::Chart("swap_used"),
-        ScenarioFigure::Chart("where"),
-    ],
+    figures: &[ScenarioFigure::Chart("swap_used"), ScenarioFigure::Chart("where")],
     ..Scenario::DEFAULT
 };
 

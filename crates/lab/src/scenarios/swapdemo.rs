@@ -63,17 +63,13 @@ const fn arm(
     finds: &'static [&'static str],
     may_find: &'static [&'static str],
 ) -> Arm {
-    Arm {
-        name,
-        settings,
-        finds,
-        may_find,
-    }
+    Arm { name, settings, finds, may_find }
 }
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "swapdemo",
-    shows: "A program's library is evicted to keep data that is needed less: without swap, or with vm.swappiness at 1.",
+    shows: "A program's library is evicted to keep data that is needed less: without swap, or with \
+            vm.swappiness at 1.",
     article: "S3",
     time: Span::from_secs(45),
     machine: || {
@@ -121,24 +117,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        arm(
-            "swappiness-60",
-            &[("swappiness", 60.0)],
-            DATA,
-            SHORT_WITH_SWAP,
-        ),
-        arm(
-            "swappiness-1",
-            &[("swappiness", 1.0)],
-            LIBRARY_BY_SWAPPINESS,
-            SHORT_WITH_SWAP,
-        ),
-        arm(
-            "swappiness-0",
-            &[("swappiness", 0.0)],
-            LIBRARY_BY_SWAPPINESS,
-            SHORT,
-        ),
+        arm("swappiness-60", &[("swappiness", 60.0)], DATA, SHORT_WITH_SWAP),
+        arm("swappiness-1", &[("swappiness", 1.0)], LIBRARY_BY_SWAPPINESS, SHORT_WITH_SWAP),
+        arm("swappiness-0", &[("swappiness", 0.0)], LIBRARY_BY_SWAPPINESS, SHORT),
         arm("swap-off", &[("swap", swap::OFF)], LIBRARY, SHORT),
         arm("zram-zeros", &[("swap", swap::ZRAM)], DATA, SHORT_WITH_SWAP),
         arm(
@@ -155,7 +136,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     figures: &[
         ScenarioFigure::Measured(MeasuredFigure {
             title: "Steps done",
-            help: "Each step reads the whole library. Where data can be swapped out the program goes on; elsewhere it reads its library from the disk all the time.",
+            help: "Each step reads the whole library. Where data can be swapped out the program \
+                   goes on; elsewhere it reads its library from the disk all the time.",
             x: "s",
             unit: None,
             is_bars: false,
@@ -190,18 +172,12 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     // Nearly all that is left for it: with the library it does not fit.
     let data = guest.available_mib()? * guest.setting("data_share")?;
     guest.phase(format!(
-        "a program moves through {data:.0} MiB of data in {STEPS} steps and reads its library all the while"
+        "a program moves through {data:.0} MiB of data in {STEPS} steps and reads its library all \
+         the while"
     ));
-    let (steps, limit) = (
-        STEPS.to_string(),
-        format!("{:.0}s", guest.setting("seconds")?),
-    );
+    let (steps, limit) = (STEPS.to_string(), format!("{:.0}s", guest.setting("seconds")?));
     let data = format!("{data:.0}M");
-    let content = if guest.is_set("random")? {
-        "random"
-    } else {
-        "zero"
-    };
+    let content = if guest.is_set("random")? { "random" } else { "zero" };
     let part = [
         "map",
         "/disk/memtide-lab-0",
@@ -215,11 +191,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         "--content",
         content,
     ];
-    let (kills, anon, file) = (
-        guest.host(OOM_KILLS)?,
-        guest.host(REFAULT_ANON)?,
-        guest.host(REFAULT_FILE)?,
-    );
+    let (kills, anon, file) =
+        (guest.host(OOM_KILLS)?, guest.host(REFAULT_ANON)?, guest.host(REFAULT_FILE)?);
     let (mut done, mut seconds) = (0.0, 0.0);
     let is_well = guest.start(&part)?.each(|line| {
         done = line.first().copied().unwrap_or(done);
@@ -281,18 +254,10 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             "steps with swappiness 0: at most half, or killed",
             "OOM kill",
         ),
-        at_most_half(
-            "swap-off",
-            "steps without swap: at most half, or killed",
-            "< 1, or OOM",
-        ),
-        Claim::of(
-            "speed with zram and zeros, against swappiness 60",
-            speed("zram-zeros"),
-            times,
-        )
-        // Under emulation compression is slow and the disk is not: the article's order need not show.
-        .article("1.9 ×"),
+        at_most_half("swap-off", "steps without swap: at most half, or killed", "< 1, or OOM"),
+        Claim::of("speed with zram and zeros, against swappiness 60", speed("zram-zeros"), times)
+            // Under emulation compression is slow and the disk is not: the article's order need not show.
+            .article("1.9 ×"),
         Claim::of(
             "speed with zram and noise, against zeros",
             outcomes.ratio("steps_per_minute", "zram-random", "zram-zeros"),

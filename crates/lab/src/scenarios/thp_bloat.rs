@@ -10,7 +10,8 @@ use crate::scenario::{Arm, Scenario, ScenarioSetting};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "thp-bloat",
-    shows: "With transparent huge pages on, a program that uses 64 KiB of every 2 MiB takes all of it.",
+    shows: "With transparent huge pages on, a program that uses 64 KiB of every 2 MiB takes all of \
+            it.",
     machine: || Machine::with_mib(1024),
     time: Span::from_secs(25),
     settings: &[
@@ -34,12 +35,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             finds: &["thp-bloat"],
             may_find: &["available-exhaustion"],
         },
-        Arm {
-            name: "never",
-            settings: &[("is_always", 0.0)],
-            finds: &[],
-            may_find: &[],
-        },
+        Arm { name: "never", settings: &[("is_always", 0.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("areas_mib", 500.0)], &[("areas_mib", 700.0)]],
     play,
@@ -48,19 +44,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {
-    let mode = if guest.is_set("is_always")? {
-        "always"
-    } else {
-        "never"
-    };
+    let mode = if guest.is_set("is_always")? { "always" } else { "never" };
     guest.write("/sys/kernel/mm/transparent_hugepage/enabled", mode)?;
     guest.record();
     guest.sleep(3.0);
     let anon = guest.host(MEM_ANON)?;
     let size = guest.setting("areas_mib")?;
-    guest.phase(format!(
-        "a program uses 64 KiB of every 2 MiB, {size:.0} MiB in all"
-    ));
+    guest.phase(format!("a program uses 64 KiB of every 2 MiB, {size:.0} MiB in all"));
     let reserved = format!("{size:.0}M");
     let hog = guest.start(&["hog", &reserved, "--of-each-huge-page", "64K"])?;
     guest.sleep(14.0);
@@ -74,12 +64,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of = |arm| outcomes.measured(arm, "taken_of_used");
     vec![
-        Claim::of(
-            "memory taken, of what is used (always)",
-            of("always"),
-            times,
-        )
-        .between(28.0, 34.0),
+        Claim::of("memory taken, of what is used (always)", of("always"), times)
+            .between(28.0, 34.0),
         Claim::of("memory taken, of what is used (never)", of("never"), times).at_most(2.0),
     ]
 }

@@ -26,10 +26,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     variants: &[&[("files", 10.0)], &[("files", 13.0)]],
     play,
     claims,
-    figures: &[
-        ScenarioFigure::Chart("where"),
-        ScenarioFigure::Chart("headroom"),
-    ],
+    figures: &[ScenarioFigure::Chart("where"), ScenarioFigure::Chart("headroom")],
     ..Scenario::DEFAULT
 };
 
@@ -50,10 +47,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let (shmem, total) = (guest.host(MEM_SHMEM)?, guest.host(MEM_TOTAL)?);
     guest.measured("shmem_share", shmem / total);
     let cached = mib(guest.host(MEM_CACHED)? - cached);
-    guest.measured(
-        "available_lost_of_cached",
-        mib(available - guest.host(MEM_AVAILABLE)?) / cached,
-    );
+    guest
+        .measured("available_lost_of_cached", mib(available - guest.host(MEM_AVAILABLE)?) / cached);
     Ok(())
 }
 

@@ -11,7 +11,8 @@ use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSet
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "write-plateau",
-    shows: "Writes run at the speed of RAM until dirty pages reach their limit, then at that of the disk.",
+    shows: "Writes run at the speed of RAM until dirty pages reach their limit, then at that of \
+            the disk.",
     article: "S0 exp. 2",
     time: Span::from_secs(60),
     machine: || Machine::with_mib(1024).disk(VirtualDisk::ext4(2048).slow(8)),
@@ -55,16 +56,14 @@ pub(super) const SCENARIO: Scenario = Scenario {
             may_find: &[],
         },
     ],
-    variants: &[
-        &[("file_mib", 64.0)],
-        &[("files", 14.0), ("file_mib", 32.0)],
-    ],
+    variants: &[&[("file_mib", 64.0)], &[("files", 14.0), ("file_mib", 32.0)]],
     play,
     claims,
     figures: &[
         ScenarioFigure::Measured(MeasuredFigure {
             title: "Speed of each file",
-            help: "The first files go into RAM; once dirty pages are at their limit, each waits for the disk.",
+            help: "The first files go into RAM; once dirty pages are at their limit, each waits \
+                   for the disk.",
             x: "file",
             unit: Some(ChartUnit::BytesPerSecond),
             is_bars: true,
@@ -91,9 +90,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.record();
     guest.sleep(3.0);
     let available_before = guest.host(MEM_AVAILABLE)?;
-    guest.phase(format!(
-        "{files:.0} files of {size:.0} MiB are written to a disk of 8 MiB/s"
-    ));
+    guest.phase(format!("{files:.0} files of {size:.0} MiB are written to a disk of 8 MiB/s"));
     let (count, size) = (format!("{files:.0}"), format!("{size:.0}M"));
     let writer = guest.start(&["write", "/disk", &size, "--files", &count])?;
     let mut speeds = Vec::new();
@@ -134,23 +131,15 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let early = outcomes.ratio("early_bytes_per_second", ratio, small);
     let left = outcomes.measured(ratio, "available_left");
     let mut all = vec![
-        Claim::of(
-            "slower once dirty pages are at their limit",
-            slowdown(ratio),
-            times,
-        )
-        .article("28 ×")
-        .at_least(10.0),
+        Claim::of("slower once dirty pages are at their limit", slowdown(ratio), times)
+            .article("28 ×")
+            .at_least(10.0),
     ];
     all.extend([ratio, small].map(|arm| {
         let of_limit = outcomes.measured(arm, "dirty_of_limit");
-        Claim::of(
-            &format!("peak of dirty pages, of the limit ({arm})"),
-            of_limit,
-            percent,
-        )
-        .article("at the limit")
-        .between(0.7, 1.15)
+        Claim::of(&format!("peak of dirty pages, of the limit ({arm})"), of_limit, percent)
+            .article("at the limit")
+            .between(0.7, 1.15)
     }));
     all.extend([
         Claim::of("lowest MemAvailable, of its level before", left, percent)

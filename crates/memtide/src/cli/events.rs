@@ -58,11 +58,7 @@ pub(crate) struct EventsArgs {
 
 impl EventsArgs {
     pub(crate) fn format(&self) -> EventsFormat {
-        if self.json {
-            EventsFormat::Json
-        } else {
-            self.format
-        }
+        if self.json { EventsFormat::Json } else { self.format }
     }
 }
 

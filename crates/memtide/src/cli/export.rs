@@ -44,12 +44,7 @@ pub(crate) struct ExportArgs {
     pub(crate) output: PathBuf,
 
     /// csv: which table [default: host]. openmetrics: which tables, separated by commas [default: all but process and slab]
-    #[arg(
-        long = "table",
-        value_name = "TABLE",
-        value_delimiter = ',',
-        value_enum
-    )]
+    #[arg(long = "table", value_name = "TABLE", value_delimiter = ',', value_enum)]
     pub(crate) tables: Vec<ExportTable>,
 
     /// Only these signals, separated by commas: names as `memtide signals` lists them; `psi.*` is all of that prefix

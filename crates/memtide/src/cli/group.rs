@@ -60,7 +60,7 @@ fn cgroup_below_the_root(path: &str) -> Result<String, String> {
     let below = path.trim_matches('/');
     if below.split('/').any(is_odd) {
         return Err(
-            "expected the path of a cgroup below the root, as /system.slice/web.service".to_owned(),
+            "expected the path of a cgroup below the root, as /system.slice/web.service".to_owned()
         );
     }
     Ok(path.to_owned())
@@ -87,12 +87,8 @@ impl FollowedArgs {
 
 /// Returns which of a path, a unit, a container and a pod was typed.
 fn selector(typed: [&Option<String>; 4]) -> Option<GroupSelector> {
-    let kinds: [fn(String) -> GroupSelector; 4] = [
-        GroupSelector::Cgroup,
-        GroupSelector::Unit,
-        GroupSelector::Container,
-        GroupSelector::Pod,
-    ];
+    let kinds: [fn(String) -> GroupSelector; 4] =
+        [GroupSelector::Cgroup, GroupSelector::Unit, GroupSelector::Container, GroupSelector::Pod];
     let mut typed = kinds.into_iter().zip(typed);
     typed.find_map(|(kind, typed)| Some(kind(typed.clone()?)))
 }

@@ -403,20 +403,15 @@ pub(crate) struct ArchiveArgs {
 }
 
 fn setting(text: &str) -> Result<(String, f64), String> {
-    let (name, value) = text
-        .split_once('=')
-        .filter(|(name, _)| !name.is_empty())
-        .ok_or("expected KEY=VALUE")?;
+    let (name, value) =
+        text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected KEY=VALUE")?;
     let number = value.parse::<f64>().ok().filter(|value| value.is_finite());
     let number = number.ok_or_else(|| format!("`{value}` is no number"))?;
     Ok((name.to_owned(), number))
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text
-        .parse()
-        .ok()
-        .filter(|share| (0.0..=1.0).contains(share));
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 

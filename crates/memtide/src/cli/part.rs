@@ -32,17 +32,11 @@ pub(crate) struct AroundArgs {
 impl PartArgs {
     /// The range that both name.
     pub(crate) const fn range(&self) -> TimeRange {
-        TimeRange {
-            since: self.since,
-            until: self.until,
-        }
+        TimeRange { since: self.since, until: self.until }
     }
 
     /// Options to read that range, by the minute where it is long.
     pub(crate) fn options(&self) -> OpenOptions {
-        OpenOptions {
-            range: self.range(),
-            ..OpenOptions::default()
-        }
+        OpenOptions { range: self.range(), ..OpenOptions::default() }
     }
 }

@@ -151,8 +151,8 @@ impl RecordArgs {
     pub(crate) fn processes_every(&self) -> anyhow::Result<Option<Span>> {
         match self.processes {
             Some(processes) if processes < self.every => bail!(
-                "`--processes {processes}` is shorter than `--every {}`; processes are sampled with the host, so make it as \
-                 long or longer",
+                "`--processes {processes}` is shorter than `--every {}`; processes are sampled \
+                 with the host, so make it as long or longer",
                 self.every
             ),
             _ if self.no_processes => Ok(None),
@@ -170,16 +170,13 @@ impl RecordArgs {
         let processes = processes.unwrap_or(Span::ZERO);
         if self.explain_every.is_some() && every < processes {
             bail!(
-                "`--explain-every {every}` is shorter than the interval of processes, {processes}, with which heaps are stored; \
-                 give --processes the same time"
+                "`--explain-every {every}` is shorter than the interval of processes, {processes}, \
+                 with which heaps are stored; give --processes the same time"
             );
         }
         let most = sampler::HEAP_NAMES_MAX;
         if self.explain.len() > most {
-            bail!(
-                "`--explain` names {}; {most} are the most",
-                self.explain.len()
-            );
+            bail!("`--explain` names {}; {most} are the most", self.explain.len());
         }
         Ok(every.max(processes))
     }

@@ -53,14 +53,8 @@ fn span_within(
 pub(super) fn every(text: &str) -> Result<Span, String> {
     span_within(
         text,
-        (
-            Span::from_millis(100),
-            "100ms is the least, ten times the cost of 1s",
-        ),
-        (
-            Span::from_mins(10),
-            "10m is the most, as trouble of minutes would be missed",
-        ),
+        (Span::from_millis(100), "100ms is the least, ten times the cost of 1s"),
+        (Span::from_mins(10), "10m is the most, as trouble of minutes would be missed"),
     )
 }
 
@@ -87,7 +81,8 @@ pub(super) fn keep(text: &str) -> Result<Span, String> {
     let is_plain = typed.starts_with(|c: char| matches!(c, '1'..='9'));
     if is_plain && typed.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
-            "`{typed}` has no unit; write {typed}d for days, {typed}h for hours or {typed}w for weeks"
+            "`{typed}` has no unit; write {typed}d for days, {typed}h for hours or {typed}w for \
+             weeks"
         ));
     }
     span_within(
@@ -101,10 +96,7 @@ pub(super) fn keep(text: &str) -> Result<Span, String> {
 pub(super) fn sync(text: &str) -> Result<Span, String> {
     span_within(
         text,
-        (
-            Span::from_secs(1),
-            "1s is the least, as each sync makes the disk write",
-        ),
+        (Span::from_secs(1), "1s is the least, as each sync makes the disk write"),
         (Span::from_mins(10), "10m is the most"),
     )
 }
@@ -154,9 +146,7 @@ fn within_64_bits(text: &str, bytes: f64) -> Result<Bytes, String> {
     if bytes < 2_f64.powi(64) {
         Ok(Bytes::from_f64(bytes))
     } else {
-        Err(format!(
-            "`{text}` is more than 16 EiB, the most that there can be"
-        ))
+        Err(format!("`{text}` is more than 16 EiB, the most that there can be"))
     }
 }
 
@@ -193,9 +183,7 @@ pub(super) fn percentile(text: &str) -> Result<Ratio, String> {
 
 /// The names of all kinds of events.
 pub(super) fn event_kinds() -> clap::builder::PossibleValuesParser {
-    timeline::EventKind::ALL
-        .map(timeline::EventKind::name)
-        .into()
+    timeline::EventKind::ALL.map(timeline::EventKind::name).into()
 }
 
 #[cfg(test)]

@@ -13,10 +13,7 @@ pub(crate) fn run(args: &CaptureArgs, output: &Output) -> anyhow::Result<Exit> {
     let options = CaptureOptions {
         duration: args.lasts,
         every: args.every,
-        secrets: Secrets {
-            command_lines: args.cmdlines,
-            hostname: args.hostname,
-        },
+        secrets: Secrets { command_lines: args.cmdlines, hostname: args.hostname },
         heaps: args.explain.clone(),
     };
     let target = OutputTarget::new(&args.output, args.force)?;
@@ -27,10 +24,7 @@ pub(crate) fn run(args: &CaptureArgs, output: &Output) -> anyhow::Result<Exit> {
         output.warn(&format!("malloc heaps: {problem}"));
     }
     if !target.is_stdout() {
-        output.note(&format!(
-            "{name}: {} samples; memtide check {name}",
-            captured.samples
-        ));
+        output.note(&format!("{name}: {} samples; memtide check {name}", captured.samples));
     }
     Ok(Exit::Ok)
 }
@@ -41,11 +35,7 @@ fn write(
     output: &Output,
 ) -> std::io::Result<Captured> {
     // Command lines may hold passwords.
-    let access = if options.secrets.command_lines {
-        FileAccess::Owner
-    } else {
-        FileAccess::Umask
-    };
+    let access = if options.secrets.command_lines { FileAccess::Owner } else { FileAccess::Umask };
     target.write_as_it_comes(access, |out| {
         output.watching("capturing this host", options.duration, |progress| {
             sampler::capture(&Root::default(), options, out, progress)

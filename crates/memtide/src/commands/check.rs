@@ -15,7 +15,10 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
     if paths.is_empty() && range.is_all() {
         let exit = print(&[live(args, output)?.into()], args, output);
         if is_text_waiting() {
-            output.note("this is about the local host: standard input was not read. `memtide check -` reads it.");
+            output.note(
+                "this is about the local host: standard input was not read. `memtide check -` \
+                 reads it.",
+            );
         }
         return exit;
     }

@@ -18,19 +18,14 @@ pub(crate) fn run(args: &CompareArgs, output: &Output) -> anyhow::Result<Exit> {
     if paths.iter().all(|path| path.as_path() == Path::new("-")) {
         bail!("standard input can be one of the two sources, not both");
     }
-    let target = args
-        .output
-        .as_ref()
-        .map(|path| OutputTarget::new(path, args.force))
-        .transpose()?;
+    let target =
+        args.output.as_ref().map(|path| OutputTarget::new(path, args.force)).transpose()?;
     let part = |since: Option<TimePoint>, until: Option<TimePoint>| TimeRange {
         since: since.or(args.part.since),
         until: until.or(args.part.until),
     };
-    let ranges = [
-        part(args.before_since, args.before_until),
-        part(args.after_since, args.after_until),
-    ];
+    let ranges =
+        [part(args.before_since, args.before_until), part(args.after_since, args.after_until)];
     let open = |side: usize| {
         source::open_screened(paths[side], ranges[side], output)
             .inspect(|source| source::warn(source, output))

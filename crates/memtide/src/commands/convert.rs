@@ -16,10 +16,7 @@ pub(crate) fn run(args: &ConvertArgs, output: &Output) -> anyhow::Result<Exit> {
         bail!("{} is a capture already", opened.origin.name);
     }
     if opened.timeline.is_empty() {
-        bail!(
-            "{} has no sample: a capture of it would be empty",
-            opened.origin.name
-        );
+        bail!("{} has no sample: a capture of it would be empty", opened.origin.name);
     }
     export::write(&opened, &Capture, &Picks::default(), &target, output)
 }

@@ -35,12 +35,7 @@ fn csv(report: &EventsReport) -> String {
         let subject = event.subject.as_deref().unwrap_or_default();
         let report = event.report.as_deref().unwrap_or_default();
         let cells = [subject, &event.text, report].map(field);
-        text.push_str(&format!(
-            "{},{},{}\n",
-            times.join(","),
-            event.kind,
-            cells.join(",")
-        ));
+        text.push_str(&format!("{},{},{}\n", times.join(","), event.kind, cells.join(",")));
     }
     text
 }

@@ -19,11 +19,7 @@ pub(super) use picture::{page_alone, with_picture};
 
 pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
     let root = Root::default();
-    let stats = args
-        .runtime_stats
-        .as_deref()
-        .map(RuntimeText::read)
-        .transpose()?;
+    let stats = args.runtime_stats.as_deref().map(RuntimeText::read).transpose()?;
     let Some(target) = args.target() else {
         let stats = stats.context("name a process")?;
         return stats.print(args.answer.get(), output);
@@ -32,10 +28,7 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
         .map(|file| PictureOutput::new(file, args.force))
         .transpose()?;
     let pid = selected::pid(&root, &target, output)?;
-    let options = ExplainOptions {
-        freeze: args.freeze,
-        with_rows: picture.is_some() || args.full,
-    };
+    let options = ExplainOptions { freeze: args.freeze, with_rows: picture.is_some() || args.full };
     let mut report = match args.watch {
         None => answers::explain(&root, pid, options),
         Some(lasts) => watched::explain(&root, pid, options, lasts, output),

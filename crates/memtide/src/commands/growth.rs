@@ -11,10 +11,7 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &GrowthArgs, output: &Output) -> anyhow::Result<Exit> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
-    let options = OpenOptions {
-        range: args.part.range(),
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions { range: args.part.range(), ..OpenOptions::default() };
     let source = source::open_part(&path, options, output)?;
     if args.answer.get() == Format::Text {
         source::warn(&source, output);

@@ -44,9 +44,5 @@ pub(crate) fn question(asked: &cli::DemandArgs, quantile: Ratio) -> Question {
         AddKind::Cache => DemandKind::Cache,
         AddKind::Tmpfs => DemandKind::Tmpfs,
     };
-    Question {
-        add: asked.add.map(|bytes| Demand { bytes, kind }),
-        cycle: asked.cycle,
-        quantile,
-    }
+    Question { add: asked.add.map(|bytes| Demand { bytes, kind }), cycle: asked.cycle, quantile }
 }

@@ -27,9 +27,7 @@ pub(super) fn write(html: &str, target: &OutputTarget, output: &Output) -> anyho
     match target.write(|out| out.write_all(html.as_bytes())) {
         Ok(()) if !target.is_stdout() => {
             let size = Bytes::new(html.len() as u64);
-            output.note(&format!(
-                "{target}: {size} written; it opens in any browser, offline"
-            ));
+            output.note(&format!("{target}: {size} written; it opens in any browser, offline"));
         }
         Ok(()) => {}
         // A closed pipe (`| head`) is no error.

@@ -48,12 +48,10 @@ pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
 
 /// Returns the directory to record into, as an absolute path.
 fn directory(args: &RecordArgs) -> anyhow::Result<PathBuf> {
-    let named = args
-        .to
-        .clone()
-        .or_else(answers::recording_directory::to_write);
+    let named = args.to.clone().or_else(answers::recording_directory::to_write);
     let directory = named.context(
-        "no directory to record into: neither $HOME nor $XDG_STATE_HOME is set; name one with `--to DIR`",
+        "no directory to record into: neither $HOME nor $XDG_STATE_HOME is set; name one with \
+         `--to DIR`",
     )?;
     std::path::absolute(&directory)
         .with_context(|| format!("cannot resolve the path {}", directory.display()))

@@ -11,28 +11,17 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exit> {
-    let options = OpenOptions {
-        resolution: Resolution::Full,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions { resolution: Resolution::Full, ..OpenOptions::default() };
     let source = source::open_part(from, options, output)?;
     source::warn(&source, output);
-    let added = output.reading("writing", |progress| {
-        answers::add_to_recording(&source, from, to, progress)
-    });
+    let added = output
+        .reading("writing", |progress| answers::add_to_recording(&source, from, to, progress));
     let (host, added) = added.with_context(|| format!("{} was not added", source.origin.name))?;
     for problem in &added.problems {
         output.warn(problem);
     }
     let samples = Count::new(source.timeline.len() as u64).named("sample", "samples");
     let to = to.display();
-    output.note(&format!(
-        "{to}: {samples} of {}; memtide check {to}",
-        host.name
-    ));
-    Ok(if source.origin.is_cut_short {
-        Exit::Unknown
-    } else {
-        Exit::Ok
-    })
+    output.note(&format!("{to}: {samples} of {}; memtide check {to}", host.name));
+    Ok(if source.origin.is_cut_short { Exit::Unknown } else { Exit::Ok })
 }

@@ -35,20 +35,11 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
         );
     }
     let question = question(&args.demand, Question::QUANTILE);
-    let of = PageSource {
-        source: &source,
-        path: &path,
-        range,
-        group: group.as_deref(),
-    };
+    let of = PageSource { source: &source, path: &path, range, group: group.as_deref() };
     let mut page = checked(answers::page(of, &question), output);
     page.title.clone_from(&args.title);
     if let Some(target) = &args.explain {
         page.explain = Some(explain::with_picture(target, output)?);
     }
-    write(
-        &report::html::report(&page, &output.screen()),
-        &target,
-        output,
-    )
+    write(&report::html::report(&page, &output.screen()), &target, output)
 }

@@ -12,10 +12,7 @@ pub(crate) fn run(args: &RulesArgs, output: &Output) -> anyhow::Result<Exit> {
         None => RuleEntry::all(),
         Some(id) => match RuleEntry::by_id(id) {
             Some(rule) => vec![rule],
-            None => bail!(
-                "there is no rule `{id}`; `memtide rules` lists them{}",
-                nearest(id)
-            ),
+            None => bail!("there is no rule `{id}`; `memtide rules` lists them{}", nearest(id)),
         },
     };
     if args.prometheus {
@@ -36,14 +33,7 @@ fn nearest(id: &str) -> String {
     let near: Vec<_> = diagnose::rules::ALL
         .iter()
         .map(|rule| rule.id)
-        .filter(|known| {
-            id.split('-')
-                .any(|word| word.len() > 2 && known.contains(word))
-        })
+        .filter(|known| id.split('-').any(|word| word.len() > 2 && known.contains(word)))
         .collect();
-    if near.is_empty() {
-        String::new()
-    } else {
-        format!("; near: {}", near.join(", "))
-    }
+    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }

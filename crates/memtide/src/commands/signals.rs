@@ -15,7 +15,8 @@ pub(crate) fn run(args: &SignalsArgs, output: &Output) -> anyhow::Result<Exit> {
         .collect();
     if let (true, Some(name)) = (found.is_empty(), &args.name) {
         bail!(
-            "no signal, kernel field or other tool's name contains `{name}`; `memtide signals` lists all"
+            "no signal, kernel field or other tool's name contains `{name}`; `memtide signals` \
+             lists all"
         );
     }
     let entries: Vec<SignalEntry> = found.into_iter().map(SignalEntry::from).collect();

@@ -35,9 +35,7 @@ pub(crate) fn open_part(
     options: OpenOptions,
     output: &Output,
 ) -> anyhow::Result<Source> {
-    read(options.range, output, |progress| {
-        answers::open(path, options, progress)
-    })
+    read(options.range, output, |progress| answers::open(path, options, progress))
 }
 
 /// Reads a range of a source in the detail that diagnosis needs. Warnings are left to the answer, or to [`warn`].
@@ -46,9 +44,7 @@ pub(crate) fn open_screened(
     range: TimeRange,
     output: &Output,
 ) -> anyhow::Result<Source> {
-    read(range, output, |progress| {
-        answers::open_screened(path, range, progress)
-    })
+    read(range, output, |progress| answers::open_screened(path, range, progress))
 }
 
 /// Reads a range of a source in the detail that events need. Warnings are left to the answer, or to [`warn`].
@@ -57,9 +53,7 @@ pub(crate) fn open_for_events(
     range: TimeRange,
     output: &Output,
 ) -> anyhow::Result<Source> {
-    read(range, output, |progress| {
-        answers::open_for_events(path, range, progress)
-    })
+    read(range, output, |progress| answers::open_for_events(path, range, progress))
 }
 
 fn read(
@@ -69,12 +63,10 @@ fn read(
 ) -> anyhow::Result<Source> {
     refuse_backwards(range)?;
     let source = output.reading("reading", open);
-    source.map_err(
-        |error| match (&error, answers::coverage::understood(&range)) {
-            (OpenError::OutOfRange { .. }, Some(range)) => anyhow::Error::new(error).context(range),
-            _ => error.into(),
-        },
-    )
+    source.map_err(|error| match (&error, answers::coverage::understood(&range)) {
+        (OpenError::OutOfRange { .. }, Some(range)) => anyhow::Error::new(error).context(range),
+        _ => error.into(),
+    })
 }
 
 /// Returns the path of the cgroup that was asked about; `None` if the host was. Adds what people call the containers of this
@@ -101,9 +93,7 @@ pub(crate) fn warn(source: &Source, output: &Output) {
 
 /// Returns the range that `--since`, `--until` and `--at` name.
 pub(crate) fn range(typed: &AroundArgs) -> anyhow::Result<TimeRange> {
-    let range = typed
-        .at
-        .map_or_else(|| typed.part.range(), |at| TimeRange::around(at, AROUND));
+    let range = typed.at.map_or_else(|| typed.part.range(), |at| TimeRange::around(at, AROUND));
     refuse_backwards(range)?;
     Ok(range)
 }

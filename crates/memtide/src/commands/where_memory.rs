@@ -31,10 +31,7 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
     if args.answer.get() == Format::Text {
         match recording {
             Some(_) => source::warn(&source, output),
-            None => source
-                .problems
-                .iter()
-                .for_each(|problem| output.note(problem)),
+            None => source.problems.iter().for_each(|problem| output.note(problem)),
         }
     }
     output.print(&match args.by {

@@ -26,10 +26,8 @@ impl Bench {
         if !probe::host_facts::user_is_root() {
             return Err("the abuse needs root, for a cgroup and small disks".to_owned());
         }
-        let group = PathBuf::from(format!(
-            "/sys/fs/cgroup/memory/memtide-abuse-{}",
-            std::process::id()
-        ));
+        let group =
+            PathBuf::from(format!("/sys/fs/cgroup/memory/memtide-abuse-{}", std::process::id()));
         std::fs::create_dir(&group).map_err(|error| format!("no memory cgroup (v1): {error}"))?;
         std::fs::write(group.join("memory.limit_in_bytes"), LIMIT)
             .map_err(|error| error.to_string())?;
@@ -37,10 +35,7 @@ impl Bench {
         let log =
             File::create(place.path().join("truth.log")).map_err(|error| error.to_string())?;
         let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/abuse/truth.py");
-        let truth = Command::new("python3")
-            .args([program, TRUTH_EVERY])
-            .stdout(log)
-            .spawn();
+        let truth = Command::new("python3").args([program, TRUTH_EVERY]).stdout(log).spawn();
         let number = |name: &str| std::env::var(name).ok()?.parse().ok();
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
         Ok(Self {
@@ -59,9 +54,7 @@ impl Bench {
 
     /// Chance of its own for a chapter.
     pub(crate) fn dice(&self, chapter: u64) -> Dice {
-        Dice(AtomicU64::new(
-            self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (chapter << 32) | 1,
-        ))
+        Dice(AtomicU64::new(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (chapter << 32) | 1))
     }
 
     /// A path in the abuse's own directory.
@@ -119,13 +112,7 @@ impl Truth {
         let mut numbers = line.split(' ').map(|word| word.parse::<u64>().ok());
         let mut next = || numbers.next().flatten();
         let (before, after, _wall) = (next()?, next()?, next()?);
-        Some(Self {
-            before,
-            after,
-            total_kib: next()?,
-            free_kib: next()?,
-            faults: next()?,
-        })
+        Some(Self { before, after, total_kib: next()?, free_kib: next()?, faults: next()? })
     }
 }
 

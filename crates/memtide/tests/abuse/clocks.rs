@@ -12,16 +12,7 @@ use crate::recorder::{load, writer};
 use crate::score::Score;
 
 /// By how much a clock is set, in seconds.
-const SETS: [i64; 8] = [
-    3,
-    -3,
-    3_600,
-    -3_600,
-    86_400,
-    31_536_000,
-    -31_536_000,
-    -1_795_000_000,
-];
+const SETS: [i64; 8] = [3, -3, 3_600, -3_600, 86_400, 31_536_000, -31_536_000, -1_795_000_000];
 
 pub(crate) fn set(bench: &Bench) -> Score {
     let dice = bench.dice(300);
@@ -48,12 +39,7 @@ fn recorded(bench: &Bench, round: u64, dice: &Dice, score: &mut Score) -> usize 
     let directory = bench.path(&format!("set-{round}"));
     let mut written = Written::default();
     for boot in 1..=3 {
-        record(
-            &directory,
-            BootId::from_bytes([boot; 16]),
-            dice,
-            &mut written,
-        );
+        record(&directory, BootId::from_bytes([boot; 16]), dice, &mut written);
     }
     judge(&directory, round, &written, score);
     std::fs::remove_dir_all(&directory).unwrap();
@@ -101,36 +87,25 @@ fn record(directory: &Path, boot_id: Option<BootId>, dice: &Dice, written: &mut 
 /// Compares what is read with what was written.
 fn judge(directory: &Path, round: u64, written: &Written, score: &mut Score) {
     let timeline = load(directory).unwrap().timeline;
-    let found: Vec<Stamp> = (0..timeline.len())
-        .map(|at| timeline.stamp(at).unwrap())
-        .collect();
+    let found: Vec<Stamp> = (0..timeline.len()).map(|at| timeline.stamp(at).unwrap()).collect();
     if found != written.stamps {
         let (found, all) = (found.len(), written.stamps.len());
-        score
-            .lost
-            .push(format!("{found} of {all} samples in round {round}"));
+        score.lost.push(format!("{found} of {all} samples in round {round}"));
     }
     let size = |span: Span| (span.as_nanos() / 1_000_000_000).cast_signed();
-    let steps = timeline
-        .breaks()
-        .iter()
-        .filter_map(|found| match found.kind {
-            BreakKind::ClockForward(by) => Some(size(by)),
-            BreakKind::ClockBack(by) => Some(-size(by)),
-            _ => None,
-        });
+    let steps = timeline.breaks().iter().filter_map(|found| match found.kind {
+        BreakKind::ClockForward(by) => Some(size(by)),
+        BreakKind::ClockBack(by) => Some(-size(by)),
+        _ => None,
+    });
     if !steps.eq(written.steps.iter().copied()) {
         let steps = &written.steps;
-        score
-            .silent
-            .push(format!("steps of the clock in round {round}: {steps:?}"));
+        score.silent.push(format!("steps of the clock in round {round}: {steps:?}"));
     }
     for (at, stamp) in found.iter().enumerate() {
         let second = stamp.boot.as_nanos() / 1_000_000_000;
         if timeline.at(MEM_FREE, at) != Some(Bytes::new(second)) {
-            score
-                .wrong
-                .push(format!("second {second} in round {round}"));
+            score.wrong.push(format!("second {second} in round {round}"));
         }
         score.compared += 1;
     }

@@ -65,14 +65,8 @@ fn contents(loaded: &Loaded) -> Contents {
     let facts = loaded.facts.iter();
     Contents {
         samples: samples.collect(),
-        events: timeline
-            .recorder_events()
-            .iter()
-            .map(|event| format!("{event:?}"))
-            .collect(),
-        facts: facts
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect(),
+        events: timeline.recorder_events().iter().map(|event| format!("{event:?}")).collect(),
+        facts: facts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
     }
 }
 
@@ -86,24 +80,14 @@ fn compare(known: &Contents, loaded: &Loaded, what: &str, score: &mut Score) -> 
             Some(expected) if expected == sample => {}
             // Readings of a table that is missing are not there; the note says so.
             Some(expected) if is_named && is_part(sample, expected) => {}
-            expected => score
-                .wrong
-                .push(format!("{what}: {sample} instead of {expected:?}")),
+            expected => score.wrong.push(format!("{what}: {sample} instead of {expected:?}")),
         }
     }
-    let strange = found
-        .events
-        .iter()
-        .find(|event| !known.events.contains(event));
-    score
-        .wrong
-        .extend(strange.map(|event| format!("{what}: {event}")));
+    let strange = found.events.iter().find(|event| !known.events.contains(event));
+    score.wrong.extend(strange.map(|event| format!("{what}: {event}")));
     for (name, value) in &found.facts {
         if known.facts.get(name) != Some(value)
-            && !loaded
-                .problems
-                .iter()
-                .any(|text| text.contains("facts.jsonl"))
+            && !loaded.problems.iter().any(|text| text.contains("facts.jsonl"))
         {
             score.wrong.push(format!("{what}: {name} is {value}"));
         }
@@ -124,10 +108,7 @@ fn has_gap(timeline: &Timeline) -> bool {
 /// Whether the next recorder notes that the last one did not end in good order: a cut between two frames of the last
 /// file is what a kill leaves behind.
 fn is_as_after_a_kill(recording: &Path) -> bool {
-    let options = WriterOptions {
-        patient: true,
-        ..WriterOptions::default()
-    };
+    let options = WriterOptions { patient: true, ..WriterOptions::default() };
     let next = writer(recording, &Facts::default(), &options);
     next.before().is_some()
 }
@@ -141,9 +122,7 @@ fn is_part(sample: &str, whole: &str) -> bool {
     let stamp = |text: &str| text.rsplit_once(" (").unwrap().0.to_owned();
     let pairs = readings(sample).into_iter().zip(readings(whole));
     stamp(sample) == stamp(whole)
-        && pairs
-            .into_iter()
-            .all(|(part, whole)| part == whole || part.starts_with("None"))
+        && pairs.into_iter().all(|(part, whole)| part == whole || part.starts_with("None"))
 }
 
 /// A recording of three segments and a head.
@@ -204,10 +183,8 @@ fn event(sample: &Sample) -> Event {
 
 fn files(directory: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    let mut entries: Vec<_> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut entries: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {

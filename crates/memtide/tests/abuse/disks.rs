@@ -33,22 +33,12 @@ impl SmallDisk {
             run("mount", &[&options[..], &[place.as_os_str()]].concat())
         } else {
             let image = bench.path("ext4.image");
-            std::fs::File::create(&image)
-                .unwrap()
-                .set_len(12 << 20)
-                .unwrap();
-            run(
-                "mkfs.ext4",
-                &[std::ffi::OsStr::new("-q"), image.as_os_str()],
-            ) && run(
-                "mount",
-                &[
-                    "-o".as_ref(),
-                    "loop".as_ref(),
-                    image.as_os_str(),
-                    place.as_os_str(),
-                ],
-            )
+            std::fs::File::create(&image).unwrap().set_len(12 << 20).unwrap();
+            run("mkfs.ext4", &[std::ffi::OsStr::new("-q"), image.as_os_str()])
+                && run(
+                    "mount",
+                    &["-o".as_ref(), "loop".as_ref(), image.as_os_str(), place.as_os_str()],
+                )
         };
         is_mounted.then(|| Self(place))
     }
@@ -111,9 +101,7 @@ fn filled_and_freed(bench: &Bench, disk: &SmallDisk, rounds: u64, score: &mut Sc
             let errors = std::fs::read_to_string(directory.with_extension("stderr"));
             let errors = errors.unwrap_or_default();
             let last = errors.lines().last().unwrap_or("it wrote nothing");
-            score
-                .refused
-                .push(format!("the recorder ended on a full disk: {last}"));
+            score.refused.push(format!("the recorder ended on a full disk: {last}"));
             recorder = start();
             wait(4_000);
         }
@@ -122,10 +110,7 @@ fn filled_and_freed(bench: &Bench, disk: &SmallDisk, rounds: u64, score: &mut Sc
     let until = boot();
     recorder.end(score);
     judge(bench, &directory, &[Run { from, until }], score);
-    let _ = std::fs::copy(
-        directory.with_extension("stderr"),
-        bench.path("disk.stderr"),
-    );
+    let _ = std::fs::copy(directory.with_extension("stderr"), bench.path("disk.stderr"));
 }
 
 /// Stops a recorder for longer than what may pass without an event, then lets its directory become a link to a foreign one.

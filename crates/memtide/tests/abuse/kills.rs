@@ -18,16 +18,10 @@ pub(crate) fn killed_and_started_again(bench: &Bench) -> Score {
         let workers: Vec<_> = (0..WORKERS)
             .map(|number| scope.spawn(move || worker(bench, number, kills.div_ceil(WORKERS))))
             .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap())
-            .collect::<Vec<_>>()
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect::<Vec<_>>()
     });
     let mut all = Score {
-        done: format!(
-            "{} kills of {WORKERS} recorders",
-            WORKERS * kills.div_ceil(WORKERS)
-        ),
+        done: format!("{} kills of {WORKERS} recorders", WORKERS * kills.div_ceil(WORKERS)),
         ..Score::default()
     };
     scores.into_iter().for_each(|score| all.add(score));
@@ -40,11 +34,7 @@ fn worker(bench: &Bench, number: u64, kills: u64) -> Score {
     let dice = bench.dice(number);
     let mut runs = Vec::new();
     // One in two writes each second, so that there is more to compare.
-    let options: &[&str] = if number.is_multiple_of(2) {
-        &[]
-    } else {
-        &["--sync", "1s"]
-    };
+    let options: &[&str] = if number.is_multiple_of(2) { &[] } else { &["--sync", "1s"] };
     for _ in 0..kills {
         let mut recorder = Recorder::start(bench, &directory, options);
         let from = live(&mut recorder, &directory, &dice);

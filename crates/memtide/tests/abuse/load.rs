@@ -22,21 +22,14 @@ impl Drop for Program {
 fn shell(bench: &Bench, script: &str) -> Program {
     let mut command = bench.command("sh");
     Program(
-        command
-            .args(["-c", script])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
+        command.args(["-c", script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(),
     )
 }
 
 /// The kernel's count of forks since boot.
 fn forks() -> u64 {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("processes "));
+    let line = text.lines().find_map(|line| line.strip_prefix("processes "));
     line.unwrap().parse().unwrap()
 }
 
@@ -49,10 +42,8 @@ pub(crate) fn under_load(bench: &Bench) -> Score {
     let (forked, lasts) = (forks(), Duration::from_secs(bench.count(150)));
     let groups = {
         let _forks = shell(bench, "while :; do (:); (:); (:); (:); done");
-        let _memory = shell(
-            bench,
-            "while :; do head -c 60000000 /dev/zero | tail >/dev/null; done",
-        );
+        let _memory =
+            shell(bench, "while :; do head -c 60000000 /dev/zero | tail >/dev/null; done");
         come_and_go(bench, bench.count(2_000));
         let mut groups = bench.count(2_000);
         while began.elapsed() < lasts {

@@ -41,13 +41,10 @@ fn nothing_is_lost_wrong_or_silent_whatever_is_done_to_a_recorder() {
     let is_chosen = |name: &str| only.as_ref().is_none_or(|only| only == name);
     let scores: Vec<(&str, Score)> = std::thread::scope(|scope| {
         let chosen = chapters.iter().filter(|(name, _)| is_chosen(name));
-        let running: Vec<_> = chosen
-            .map(|(name, chapter)| (*name, scope.spawn(|| chapter(&bench))))
-            .collect();
+        let running: Vec<_> =
+            chosen.map(|(name, chapter)| (*name, scope.spawn(|| chapter(&bench)))).collect();
         let ended = running.into_iter();
-        ended
-            .map(|(name, chapter)| (name, chapter.join().unwrap()))
-            .collect()
+        ended.map(|(name, chapter)| (name, chapter.join().unwrap())).collect()
     });
     assert!(!scores.is_empty(), "no chapter is named {only:?}");
     score::print(&scores);

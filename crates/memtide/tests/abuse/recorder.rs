@@ -34,11 +34,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn start(bench: &Bench, directory: &Path, options: &[&str]) -> Self {
         let errors = directory.with_extension("stderr");
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(&errors)
-            .unwrap();
+        let log = File::options().create(true).append(true).open(&errors).unwrap();
         let child = bench
             .command(env!("CARGO_BIN_EXE_memtide"))
             // Ten times as many samples as usual, for ten times as many moments.
@@ -129,10 +125,7 @@ pub(crate) fn wait(millis: u64) {
 
 /// A writer in this process. While another thread starts a program, that has a copy of the lock of the writer before.
 pub(crate) fn writer(directory: &Path, facts: &Facts, options: &WriterOptions) -> Writer {
-    let host = HostIdentity {
-        id: "abuse".to_owned(),
-        name: "abuse".to_owned(),
-    };
+    let host = HostIdentity { id: "abuse".to_owned(), name: "abuse".to_owned() };
     for _ in 0..100 {
         match Writer::open(directory, &host, facts, options.clone()) {
             Err(StoreError::Locked { .. }) => wait(50),
@@ -144,10 +137,7 @@ pub(crate) fn writer(directory: &Path, facts: &Facts, options: &WriterOptions) -
 
 /// Everything of a recording.
 pub(crate) fn load(directory: &Path) -> Result<Loaded, String> {
-    let selection = Selection {
-        resolution: Resolution::Full,
-        ..Selection::default()
-    };
+    let selection = Selection { resolution: Resolution::Full, ..Selection::default() };
     let recording = Recording::open(directory).map_err(|error| error.to_string())?;
     Ok(recording.load(selection, &mut |_| {}))
 }
@@ -162,18 +152,11 @@ pub(crate) struct Run {
 /// Compares a recording with the truth, and with when its recorders ran.
 pub(crate) fn judge(bench: &Bench, directory: &Path, runs: &[Run], score: &mut Score) {
     let errors = std::fs::read_to_string(directory.with_extension("stderr")).unwrap_or_default();
-    score.panics.extend(
-        errors
-            .lines()
-            .filter(|line| line.contains("panicked"))
-            .map(str::to_owned),
-    );
+    score.panics.extend(errors.lines().filter(|line| line.contains("panicked")).map(str::to_owned));
     let timeline = match load(directory) {
         Ok(loaded) => loaded.timeline,
         Err(error) => {
-            return score
-                .lost
-                .push(format!("all of {}: {error}", directory.display()));
+            return score.lost.push(format!("all of {}: {error}", directory.display()));
         }
     };
     let truth = bench.truth();
@@ -193,9 +176,7 @@ fn stood_still(truth: &[Truth], from: Span, until: Span) -> Span {
 
 /// Samples that should be there: of each run all up to five seconds before it was killed.
 fn lost(timeline: &Timeline, runs: &[Run], truth: &[Truth], score: &mut Score) {
-    let boots: Vec<Span> = (0..timeline.len())
-        .map(|at| timeline.stamp(at).unwrap().boot)
-        .collect();
+    let boots: Vec<Span> = (0..timeline.len()).map(|at| timeline.stamp(at).unwrap().boot).collect();
     for run in runs {
         let near = run.until.saturating_sub(LOSS_MAX.times(2.0));
         let slack = SLACK.plus(stood_still(truth, near, run.until.plus(SLACK)));
@@ -206,14 +187,8 @@ fn lost(timeline: &Timeline, runs: &[Run], truth: &[Truth], score: &mut Score) {
         let after = boots.partition_point(|boot| *boot < kept_until);
         let last = after.checked_sub(1).map_or(Span::ZERO, |at| boots[at]);
         let missing = kept_until.saturating_sub(last);
-        if missing > slack
-            && boots
-                .get(after)
-                .is_none_or(|next| *next > kept_until.plus(slack))
-        {
-            score
-                .lost
-                .push(format!("{missing} before the kill at {}", run.until));
+        if missing > slack && boots.get(after).is_none_or(|next| *next > kept_until.plus(slack)) {
+            score.lost.push(format!("{missing} before the kill at {}", run.until));
         }
     }
 }
@@ -234,16 +209,12 @@ fn silent(timeline: &Timeline, score: &mut Score) {
     for at in 1..timeline.len() {
         let [from, to] = [at - 1, at].map(|at| timeline.stamp(at).unwrap().boot);
         let is_named = || {
-            let mut within = events
-                .iter()
-                .filter(|event| from <= event.stamp.boot && event.stamp.boot <= to);
+            let mut within =
+                events.iter().filter(|event| from <= event.stamp.boot && event.stamp.boot <= to);
             within.any(|event| names_it(event.kind))
         };
         if to.saturating_sub(from) > HOLE && !is_named() {
-            score.silent.push(format!(
-                "no event names {} without samples at {from}",
-                to - from
-            ));
+            score.silent.push(format!("no event names {} without samples at {from}", to - from));
         }
     }
 }
@@ -258,9 +229,8 @@ fn wrong(timeline: &Timeline, truth: &[Truth], score: &mut Score) {
         let ended = boot_of(at + 1).unwrap_or(0).max(boot + AROUND);
         let before = truth.partition_point(|known| known.after + 20_000_000 < boot);
         let after = truth.partition_point(|known| known.before < ended);
-        let Some((before, after)) = before
-            .checked_sub(1)
-            .zip((after < truth.len()).then_some(after))
+        let Some((before, after)) =
+            before.checked_sub(1).zip((after < truth.len()).then_some(after))
         else {
             continue;
         };
@@ -270,10 +240,7 @@ fn wrong(timeline: &Timeline, truth: &[Truth], score: &mut Score) {
         }
         let around = &truth[before.saturating_sub(5)..(after + 5).min(truth.len())];
         let range = |of: fn(&Truth) -> u64| {
-            (
-                around.iter().map(of).min().unwrap(),
-                around.iter().map(of).max().unwrap(),
-            )
+            (around.iter().map(of).min().unwrap(), around.iter().map(of).max().unwrap())
         };
         let (least, most) = range(|known| known.free_kib);
         let may_move = 64 << 10;
@@ -284,7 +251,8 @@ fn wrong(timeline: &Timeline, truth: &[Truth], score: &mut Score) {
         let total = timeline.at(MEM_TOTAL, at).map(|total| total.get() >> 10);
         if !is_free || !is_fault || total != Some(first.total_kib) {
             score.wrong.push(format!(
-                "at {boot}: total {total:?}, free {free:?} of {least} to {most}, faults {faults:?} of {} to {}",
+                "at {boot}: total {total:?}, free {free:?} of {least} to {most}, faults {faults:?} \
+                 of {} to {}",
                 first.faults, last.faults
             ));
         }

@@ -19,25 +19,14 @@ pub(crate) struct Score {
 
 impl Score {
     fn columns(&self) -> [&Vec<String>; 5] {
-        [
-            &self.lost,
-            &self.wrong,
-            &self.silent,
-            &self.panics,
-            &self.refused,
-        ]
+        [&self.lost, &self.wrong, &self.silent, &self.panics, &self.refused]
     }
 
     pub(crate) fn faults(&self) -> Vec<String> {
-        let named = ["lost", "wrong", "silent", "panic", "refused"]
-            .into_iter()
-            .zip(self.columns());
+        let named = ["lost", "wrong", "silent", "panic", "refused"].into_iter().zip(self.columns());
         named
             .flat_map(|(kind, faults)| {
-                faults
-                    .iter()
-                    .take(5)
-                    .map(move |fault| format!("{kind}: {fault}"))
+                faults.iter().take(5).map(move |fault| format!("{kind}: {fault}"))
             })
             .collect()
     }

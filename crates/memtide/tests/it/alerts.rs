@@ -29,9 +29,8 @@ const LATE: f64 = 60.0;
 /// The alerts that can fire on a capture, with the parts written out.
 fn alerts() -> BTreeMap<&'static str, PrometheusAlert> {
     let all = diagnose::rules::ALL.iter();
-    let mut alerts: BTreeMap<_, _> = all
-        .filter_map(|rule| Some((rule.id, rule.prometheus()?)))
-        .collect();
+    let mut alerts: BTreeMap<_, _> =
+        all.filter_map(|rule| Some((rule.id, rule.prometheus()?))).collect();
     for alert in alerts.values_mut() {
         // Parts that others use come first.
         for part in alert.parts.iter().rev() {
@@ -67,17 +66,12 @@ fn series(cases: &[&Case], wanted: &BTreeSet<String>) -> String {
     for case in cases {
         let source = from_the_beginning(&case.open());
         let format = OpenMetrics {
-            tables: Entity::ALL
-                .into_iter()
-                .filter(|it| *it != Entity::Process)
-                .collect(),
+            tables: Entity::ALL.into_iter().filter(|it| *it != Entity::Process).collect(),
             names: MetricNaming::NodeExporter,
             all: true,
         };
         let mut text = Vec::new();
-        format
-            .export(&source, &Picks::default(), &mut text)
-            .unwrap();
+        format.export(&source, &Picks::default(), &mut text).unwrap();
         let mut head = String::new();
         for line in std::str::from_utf8(&text).unwrap().lines() {
             if line.starts_with("# TYPE") {
@@ -114,11 +108,7 @@ struct Prometheus {
 
 impl Prometheus {
     fn serving(database: &Path, place: &Path) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = place.join("prometheus.yml");
         std::fs::write(&config, "global: {}\n").unwrap();
         let child = Command::new("prometheus")
@@ -139,9 +129,7 @@ impl Prometheus {
     /// Posts a form and returns the answer's body, if it is one of success.
     fn ask(&self, path: &str, form: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let method = if form.is_empty() { "GET" } else { "POST" };
         let head = format!(
             "{method} {path} HTTP/1.0\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n",
@@ -214,36 +202,21 @@ fn outcome(id: &str, fires: &BTreeMap<String, Vec<f64>>, cases: &[&Case]) -> Out
             || labels.may_find.as_ref().is_some_and(|ids| is_named(ids));
         let must_not =
             !may && (labels.calm || is_named(&labels.must_not_find) || labels.may_find.is_some());
-        let end = case
-            .judged()
-            .source
-            .timeline
-            .times()
-            .last()
-            .map_or(0.0, |end| end.as_secs_f64());
-        let at = fires
-            .get(&case.id)
-            .and_then(|at| at.first())
-            .filter(|at| **at <= end);
+        let end = case.judged().source.timeline.times().last().map_or(0.0, |end| end.as_secs_f64());
+        let at = fires.get(&case.id).and_then(|at| at.first()).filter(|at| **at <= end);
         outcome.looked_alike += usize::from(must_not);
         match at {
             Some(_) if must_not => {
                 // What memtide itself names without a warning is there.
                 let is_named = case.judged().reported().any(|it| it.id == id);
-                let list = if is_named {
-                    &mut outcome.mild
-                } else {
-                    &mut outcome.wrong
-                };
+                let list = if is_named { &mut outcome.mild } else { &mut outcome.wrong };
                 list.push(case.id.clone());
             }
             Some(at) if must => {
                 let findings = case.judged().reported();
                 let times = case.judged().source.timeline.times();
                 let last = findings.filter(|it| it.id == id).filter_map(|it| it.when);
-                let last = last
-                    .map(|when| times[when.last].as_secs_f64())
-                    .fold(0.0, f64::max);
+                let last = last.map(|when| times[when.last].as_secs_f64()).fold(0.0, f64::max);
                 if last > 0.0 && *at > last + LATE {
                     outcome.late.push(case.id.clone());
                 } else {
@@ -265,9 +238,7 @@ fn an_alert_fires_where_its_pathology_is_and_on_nothing_that_looks_like_it() {
     let place = tempfile::tempdir().unwrap();
     let alerts = alerts();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let words = alerts
-        .values()
-        .flat_map(|alert| alert.expr.split(|c| !is_word(c)));
+    let words = alerts.values().flat_map(|alert| alert.expr.split(|c| !is_word(c)));
     let wanted: BTreeSet<String> = words.map(str::to_owned).collect();
     let cases: Vec<&Case> = cases::captures().collect();
     let text = place.path().join("series.txt");
@@ -299,18 +270,11 @@ fn an_alert_fires_where_its_pathology_is_and_on_nothing_that_looks_like_it() {
             outcome.wrong.len(),
             outcome.looked_alike
         );
-        for (what, which) in [
-            ("late", &outcome.late),
-            ("silent", &outcome.silent),
-            ("wrong", &outcome.wrong),
-        ] {
+        for (what, which) in
+            [("late", &outcome.late), ("silent", &outcome.silent), ("wrong", &outcome.wrong)]
+        {
             if !which.is_empty() {
-                let _ = writeln!(
-                    faults,
-                    "{id} is {what} on {}: {}",
-                    which.join(", "),
-                    alert.expr
-                );
+                let _ = writeln!(faults, "{id} is {what} on {}: {}", which.join(", "), alert.expr);
             }
         }
     }

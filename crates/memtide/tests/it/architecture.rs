@@ -35,29 +35,16 @@ fn crate_edges_are_those_of_the_page() {
     }
     assert_eq!(
         crates,
-        page.lines()
-            .filter(|l| l.contains(" →"))
-            .filter(|l| !l.contains('▶'))
-            .count()
+        page.lines().filter(|l| l.contains(" →")).filter(|l| !l.contains('▶')).count()
     );
 }
 
 #[test]
 fn pure_crates_touch_nothing_of_the_world() {
-    for name in [
-        "units",
-        "timeline",
-        "diagnose",
-        "chart",
-        "report",
-        "recorder_status",
-    ] {
+    for name in ["units", "timeline", "diagnose", "chart", "report", "recorder_status"] {
         let library = root().join("crates").join(name).join("src/lib.rs");
         let text = std::fs::read_to_string(library).unwrap();
-        assert!(
-            text.contains("#![warn(clippy::disallowed_methods)]"),
-            "{name}"
-        );
+        assert!(text.contains("#![warn(clippy::disallowed_methods)]"), "{name}");
     }
 }
 
@@ -83,9 +70,7 @@ fn places_that_the_page_names_exist() {
     let places: Vec<&str> = places.filter(|place| place.contains("/src/")).collect();
     assert!(places.len() > 15, "{places:?}");
     for place in places {
-        let is_there = [root(), root().join("crates")]
-            .iter()
-            .any(|base| base.join(place).exists());
+        let is_there = [root(), root().join("crates")].iter().any(|base| base.join(place).exists());
         assert!(is_there, "{place}");
     }
 }
@@ -99,10 +84,7 @@ fn every_rule_has_its_file_and_every_file_its_rule() {
         .filter_map(|name| name.strip_suffix(".rs").map(|stem| stem.replace('_', "-")))
         .filter(|id| id != "testing")
         .collect();
-    let listed: BTreeSet<String> = diagnose::rules::ALL
-        .iter()
-        .map(|r| r.id.to_owned())
-        .collect();
+    let listed: BTreeSet<String> = diagnose::rules::ALL.iter().map(|r| r.id.to_owned()).collect();
     assert_eq!(files, listed);
 }
 
@@ -134,10 +116,7 @@ fn text_and_page_draw_without_each_other_and_words_and_model_without_both() {
     ] {
         let code = code_of(module);
         for other in not {
-            assert!(
-                !code.contains(&format!("crate::{other}::")),
-                "{module}: {other}"
-            );
+            assert!(!code.contains(&format!("crate::{other}::")), "{module}: {other}");
         }
     }
 }

@@ -21,16 +21,8 @@ fn what_is_no_capture_is_named() {
     let directory = tempfile::tempdir().unwrap();
     for (name, content, says) in [
         ("empty", &b""[..], "is empty"),
-        (
-            "picture.jpg",
-            b"\xff\xd8\xff\xe0\x00\x10JFIF",
-            "a JPEG picture",
-        ),
-        (
-            "notes.txt",
-            b"hello there\n",
-            "it starts with `hello there`",
-        ),
+        ("picture.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", "a JPEG picture"),
+        ("notes.txt", b"hello there\n", "it starts with `hello there`"),
         ("list.json", b"[1, 2]\n", "nothing that memtide reads"),
     ] {
         let (code, message) = check(&file(&directory, name, content));
@@ -64,10 +56,7 @@ fn a_capture_of_more_samples_than_fit_in_memory_is_not_called_ok() {
     assert_eq!(output.status.code(), Some(3));
     let says = folded(&output);
     assert!(says.contains("the rest was not read"), "{says}");
-    assert!(
-        says.contains("only its first 100000 samples were read"),
-        "{says}"
-    );
+    assert!(says.contains("only its first 100000 samples were read"), "{says}");
     let to = directory.path().join("kept");
     let kept = memtide(&["record", "--from", &long, "--to", to.to_str().unwrap()]);
     assert_eq!(kept.status.code(), Some(3));
@@ -109,23 +98,13 @@ fn one_sample_says_levels_and_not_that_all_is_well() {
     )]]);
     let output = memtide(&["check", &file(&directory, "one.jsonl", one)]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(
-        folded(&output).contains("One sample cannot show"),
-        "{}",
-        stdout(&output)
-    );
+    assert!(folded(&output).contains("One sample cannot show"), "{}", stdout(&output));
 }
 
 #[test]
 fn samples_in_reverse_order_are_said() {
     let directory = tempfile::tempdir().unwrap();
-    let forward = capture(&vec![
-        vec![(
-            "/proc/meminfo",
-            "MemTotal: 1000 kB\n".to_owned()
-        )];
-        5
-    ]);
+    let forward = capture(&vec![vec![("/proc/meminfo", "MemTotal: 1000 kB\n".to_owned())]; 5]);
     let mut lines: Vec<&str> = forward.lines().collect();
     lines[1..].reverse();
     let (code, message) = check(&file(&directory, "reverse.jsonl", lines.join("\n")));
@@ -136,30 +115,16 @@ fn samples_in_reverse_order_are_said() {
 #[test]
 fn impossible_numbers_cost_their_line() {
     let directory = tempfile::tempdir().unwrap();
-    for number in [
-        "-5",
-        "1180591620717411303424",
-        "18446744073709551615",
-        "12abc",
-        "0x10",
-    ] {
+    for number in ["-5", "1180591620717411303424", "18446744073709551615", "12abc", "0x10"] {
         let meminfo =
             format!("MemTotal: 1000000 kB\nMemFree: {number} kB\nMemAvailable: 900000 kB\n");
         let text = capture(&vec![vec![("/proc/meminfo", meminfo)]; 12]);
         let (code, message) = check(&file(&directory, "numbers.jsonl", text));
         assert!((0..=3).contains(&code));
-        assert!(
-            message.contains("/proc/meminfo, line 2"),
-            "{number}: {message}"
-        );
+        assert!(message.contains("/proc/meminfo, line 2"), "{number}: {message}");
     }
-    let zeros = capture(&vec![
-        vec![(
-            "/proc/meminfo",
-            "MemTotal: 0 kB\nMemFree: 0 kB\n".to_owned()
-        )];
-        12
-    ]);
+    let zeros =
+        capture(&vec![vec![("/proc/meminfo", "MemTotal: 0 kB\nMemFree: 0 kB\n".to_owned())]; 12]);
     let (code, _) = check(&file(&directory, "zeros.jsonl", zeros));
     assert_eq!(code, 3, "a host without memory says nothing");
 }
@@ -191,16 +156,10 @@ fn a_huge_line_is_passed_over_in_bounded_memory() {
         .output()
         .unwrap();
     let message = complaints(&output);
-    assert!(
-        message.contains("has 300 MiB and was passed over"),
-        "{message}"
-    );
+    assert!(message.contains("has 300 MiB and was passed over"), "{message}");
     assert_eq!(output.status.code(), Some(3), "{message}");
     let answer = folded(&output);
-    assert!(
-        answer.contains("cannot show whether memory is enough"),
-        "{answer}"
-    );
+    assert!(answer.contains("cannot show whether memory is enough"), "{answer}");
 }
 
 #[test]
@@ -227,19 +186,12 @@ fn hostile_names_are_inert_everywhere() {
     let text = memtide(&["check", &path, "--color", "never"]);
     // Pages come back from swap, and nothing says how long tasks waited for them: a warning.
     assert_eq!(text.status.code(), Some(1), "{}", stdout(&text));
-    assert!(
-        stdout(&text).contains("red"),
-        "the process is named: {}",
-        stdout(&text)
-    );
+    assert!(stdout(&text).contains("red"), "the process is named: {}", stdout(&text));
     for output in [&text, &memtide(&["where", &path, "--color", "never"])] {
         for bad in ['\u{1b}', '\u{202e}'] {
             assert!(!stdout(output).contains(bad), "{}", stdout(output));
         }
     }
     let report = json(&memtide(&["check", &path, "--format", "json"]));
-    assert!(
-        report.to_string().contains("<script>"),
-        "JSON keeps the name as it is"
-    );
+    assert!(report.to_string().contains("<script>"), "JSON keeps the name as it is");
 }

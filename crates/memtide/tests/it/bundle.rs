@@ -25,10 +25,7 @@ fn saved() -> Vec<(String, Vec<u8>)> {
     .filter_map(|path| Some((format!("sosreport-web{path}"), fs::read(path).ok()?)))
     .chain([
         ("sosreport-web/hostname".to_owned(), b"web\n".to_vec()),
-        (
-            "sosreport-web/etc/passwd".to_owned(),
-            b"root:x:0:0\n".to_vec(),
-        ),
+        ("sosreport-web/etc/passwd".to_owned(), b"root:x:0:0\n".to_vec()),
     ])
     .collect()
 }
@@ -47,12 +44,7 @@ fn header(name: &str, kind: EntryType, size: usize) -> Header {
 fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (name, text) in files {
-        builder
-            .append(
-                &header(name, EntryType::Regular, text.len()),
-                text.as_slice(),
-            )
-            .unwrap();
+        builder.append(&header(name, EntryType::Regular, text.len()), text.as_slice()).unwrap();
     }
     builder.into_inner().unwrap()
 }
@@ -98,30 +90,19 @@ fn a_bundle_is_read_as_directory_and_in_every_packing() {
         file(&directory, "b.tar", &tar),
         file(&directory, "b.tar.gz", gz(&tar)),
         file(&directory, "b.tar.xz", xz(&tar)),
-        file(
-            &directory,
-            "b.tar.zst",
-            zstd::encode_all(tar.as_slice(), 1).unwrap(),
-        ),
+        file(&directory, "b.tar.zst", zstd::encode_all(tar.as_slice(), 1).unwrap()),
     ];
     for source in sources {
         let output = memtide(&["check", &source, "--format", "json"]);
         let report = json(&output);
         assert_eq!(report["source"]["kind"], "bundle", "{source}");
         assert_eq!(report["source"]["samples"], 1, "{source}");
-        assert_eq!(
-            report["source"]["problems"],
-            serde_json::json!([]),
-            "{source}"
-        );
+        assert_eq!(report["source"]["problems"], serde_json::json!([]), "{source}");
         assert_eq!(report["host"]["hostname"], "web", "{source}");
         let total = report["host"]["ram_bytes"].as_u64();
         assert_eq!(total, Some(mem_total(&files)), "{source}");
         let inputs = report["source"]["inputs"].to_string();
-        assert!(
-            inputs.contains("proc/meminfo") && !inputs.contains("passwd"),
-            "{inputs}"
-        );
+        assert!(inputs.contains("proc/meminfo") && !inputs.contains("passwd"), "{inputs}");
     }
 }
 
@@ -179,11 +160,7 @@ fn a_cut_archive_keeps_what_was_before_the_cut() {
     ] {
         let output = memtide(&["check", &file(&directory, name, bytes), "--format", "json"]);
         let report = json(&output);
-        assert_eq!(
-            report["host"]["ram_bytes"].as_u64(),
-            Some(mem_total(&files)),
-            "{name}"
-        );
+        assert_eq!(report["host"]["ram_bytes"].as_u64(), Some(mem_total(&files)), "{name}");
         let said = report["source"]["problems"].to_string();
         assert!(said.contains("ends early"), "{name}: {said}");
         let inputs = report["source"]["inputs"].to_string();
@@ -198,9 +175,7 @@ fn hostile_entries_lead_nowhere() {
     let meminfo = b"MemTotal: 1000 kB\nMemFree: 500 kB\n";
     let other = b"MemTotal: 2000 kB\n";
     let mut put = |name: &str, kind, text: &[u8]| {
-        builder
-            .append(&header(name, kind, text.len()), text)
-            .unwrap();
+        builder.append(&header(name, kind, text.len()), text).unwrap();
     };
     put("/etc/proc/meminfo", EntryType::Regular, other);
     put("../../proc/meminfo", EntryType::Regular, other);
@@ -209,11 +184,7 @@ fn hostile_entries_lead_nowhere() {
     put("web/proc/meminfo", EntryType::Regular, meminfo);
     put("web/proc/meminfo", EntryType::Regular, other);
     put("db/proc/meminfo", EntryType::Regular, other);
-    put(
-        &format!("web/{}", "x".repeat(90)),
-        EntryType::GNULongName,
-        &[b'y'; 200_000],
-    );
+    put(&format!("web/{}", "x".repeat(90)), EntryType::GNULongName, &[b'y'; 200_000]);
     put("web/\u{1b}[31m", EntryType::Regular, b"free");
     let path = file(&directory, "hostile.tar", builder.into_inner().unwrap());
     let output = memtide(&["check", &path, "--format", "json"]);
@@ -239,23 +210,13 @@ fn links_and_pipes_in_a_directory_are_not_followed() {
     fs::write(at.join("secret"), "MemTotal: 9999 kB\n").unwrap();
     let bundle = at.join("bundle/proc");
     fs::create_dir_all(&bundle).unwrap();
-    fs::write(
-        bundle.join("meminfo"),
-        "MemTotal: 1000 kB\nMemFree: 500 kB\n",
-    )
-    .unwrap();
+    fs::write(bundle.join("meminfo"), "MemTotal: 1000 kB\nMemFree: 500 kB\n").unwrap();
     std::os::unix::fs::symlink(at.join("secret"), at.join("bundle/free")).unwrap();
     std::os::unix::fs::symlink("..", at.join("bundle/loop")).unwrap();
-    let pipe = std::process::Command::new("mkfifo")
-        .arg(bundle.join("vmstat"))
-        .status();
+    let pipe = std::process::Command::new("mkfifo").arg(bundle.join("vmstat")).status();
     assert!(pipe.unwrap().success());
-    let report = json(&memtide(&[
-        "check",
-        at.join("bundle").to_str().unwrap(),
-        "--format",
-        "json",
-    ]));
+    let report =
+        json(&memtide(&["check", at.join("bundle").to_str().unwrap(), "--format", "json"]));
     assert_eq!(report["host"]["ram_bytes"], 1000 * 1024);
     assert_eq!(report["source"]["inputs"].as_array().unwrap().len(), 1);
 }
@@ -276,26 +237,14 @@ fn a_log_in_a_bundle_is_searched_for_kernel_reports_and_one_report_is_one() {
     let report = include_str!("../../../import/benches/report.txt");
     let noise = "Nov 21 23:58:47 web sshd[7]: Accepted publickey for root\n".repeat(2_000);
     let mut files = saved();
-    for name in [
-        "var/log/messages",
-        "sos_commands/logs/journalctl_--no-pager",
-    ] {
+    for name in ["var/log/messages", "sos_commands/logs/journalctl_--no-pager"] {
         let text = format!("{noise}{report}{noise}").into_bytes();
         files.push((format!("sosreport-web/{name}"), text));
     }
     lay_out(&files, directory.path());
-    let answer = json(&memtide(&[
-        "check",
-        directory.path().to_str().unwrap(),
-        "--format",
-        "json",
-    ]));
+    let answer = json(&memtide(&["check", directory.path().to_str().unwrap(), "--format", "json"]));
     assert_eq!(answer["source"]["samples"], 2, "{}", answer["source"]);
-    assert!(
-        answer["findings"].to_string().contains("oom"),
-        "{}",
-        answer["findings"]
-    );
+    assert!(answer["findings"].to_string().contains("oom"), "{}", answer["findings"]);
 }
 
 /// Kernel files that name owners of memory, with round figures.
@@ -334,27 +283,16 @@ const OWNERS: [(&str, &str); 10] = [
         "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap\n\
          1357000000          3   600              83886080  4711  4712      0     0     0     0     0       1100       1200       1000              83886080                     0\n",
     ),
-    (
-        "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-        "8\n",
-    ),
-    (
-        "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
-        "8\n",
-    ),
-    (
-        "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
-        "1\n",
-    ),
+    ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "8\n"),
+    ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "8\n"),
+    ("sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "1\n"),
 ];
 
 #[test]
 fn where_names_the_owners_that_a_bundle_has() {
     let directory = tempfile::tempdir().unwrap();
-    let mut files = vec![(
-        "sosreport-db/proc/version".to_owned(),
-        b"Linux version 6.12.0 (gcc)\n".to_vec(),
-    )];
+    let mut files =
+        vec![("sosreport-db/proc/version".to_owned(), b"Linux version 6.12.0 (gcc)\n".to_vec())];
     files.extend(OWNERS.map(|(name, text)| (format!("sosreport-db/{name}"), text.into())));
     lay_out(&files, directory.path());
     let root = directory.path().join("sosreport-db");

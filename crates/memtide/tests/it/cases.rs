@@ -150,16 +150,11 @@ impl Case {
         let text = std::fs::read_to_string(&path).unwrap();
         let file =
             toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let present = SOURCES
-            .map(|name| folder.join(name))
-            .into_iter()
-            .filter(|path| path.exists());
+        let present =
+            SOURCES.map(|name| folder.join(name)).into_iter().filter(|path| path.exists());
         let [source] =
             <[PathBuf; 1]>::try_from(present.collect::<Vec<_>>()).unwrap_or_else(|found| {
-                panic!(
-                    "{}: one of {SOURCES:?} is needed; found {found:?}",
-                    folder.display()
-                )
+                panic!("{}: one of {SOURCES:?} is needed; found {found:?}", folder.display())
             });
         Self {
             id: folder.file_name().unwrap().to_str().unwrap().to_owned(),
@@ -206,10 +201,7 @@ impl Case {
     }
 
     pub(crate) fn must_find(&self) -> &[String] {
-        self.file
-            .labels
-            .as_ref()
-            .map_or(&[], |labels| &labels.must_find)
+        self.file.labels.as_ref().map_or(&[], |labels| &labels.must_find)
     }
 }
 
@@ -217,19 +209,13 @@ impl Case {
 static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let subfolders = |folder: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).unwrap();
-        let mut paths: Vec<_> = entries
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.is_dir())
-            .collect();
+        let mut paths: Vec<_> =
+            entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
         paths.sort();
         paths
     };
     let kinds = subfolders(&root().join("corpus"));
-    kinds
-        .iter()
-        .flat_map(|kind| subfolders(kind))
-        .map(|folder| Case::read(&folder))
-        .collect()
+    kinds.iter().flat_map(|kind| subfolders(kind)).map(|folder| Case::read(&folder)).collect()
 });
 
 pub(crate) fn all() -> &'static [Case] {
@@ -238,16 +224,12 @@ pub(crate) fn all() -> &'static [Case] {
 
 /// Captures with labels.
 pub(crate) fn captures() -> impl Iterator<Item = &'static Case> {
-    CASES
-        .iter()
-        .filter(|case| case.is_capture() && case.file.labels.is_some())
+    CASES.iter().filter(|case| case.is_capture() && case.file.labels.is_some())
 }
 
 /// Captures of hosts to which memory was added until it hurt.
 pub(crate) fn with_headroom() -> impl Iterator<Item = (&'static Case, &'static Headroom)> {
-    CASES
-        .iter()
-        .filter_map(|case| Some((case, case.file.headroom.as_ref()?)))
+    CASES.iter().filter_map(|case| Some((case, case.file.headroom.as_ref()?)))
 }
 
 /// Texts as people paste them.
@@ -285,10 +267,7 @@ pub(crate) fn on_each<'a, T: Sync, R: Send>(
     };
     let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap())
-            .collect()
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     results.sort_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()

@@ -25,11 +25,7 @@ fn the_verdict_is_about_the_group_and_its_own_limit() {
             "cgroup-cache-starved--7.2-1g-256m",
             "/search",
             1..=2,
-            &[
-                "memory.max of /search: 256 MiB",
-                "cgroup-cache-starved",
-                "working set",
-            ],
+            &["memory.max of /search: 256 MiB", "cgroup-cache-starved", "working set"],
         ),
         (
             "oom-cgroup--6.18-640m-64m",
@@ -37,25 +33,13 @@ fn the_verdict_is_about_the_group_and_its_own_limit() {
             2..=2,
             &["memory.max of /pod: 64 MiB", "oom-cgroup", "kill"],
         ),
-        (
-            "cgroup-oom--96m",
-            "/app",
-            2..=2,
-            &["memory.max of /app: 96 MiB", "oom-cgroup"],
-        ),
+        ("cgroup-oom--96m", "/app", 2..=2, &["memory.max of /app: 96 MiB", "oom-cgroup"]),
     ] {
         let answer = check(case, group, &[]);
         let text = folded(&answer);
-        assert!(
-            code.contains(&answer.status.code().unwrap()),
-            "{case}: {text}"
-        );
+        assert!(code.contains(&answer.status.code().unwrap()), "{case}: {text}");
         for word in words {
-            assert!(
-                text.contains(word),
-                "{case}: {word} is not in {}",
-                stdout(&answer)
-            );
+            assert!(text.contains(word), "{case}: {word} is not in {}", stdout(&answer));
         }
         let wide = stdout(&answer);
         let wide = wide.lines().find(|line| line.chars().count() > 80);
@@ -67,11 +51,7 @@ fn the_verdict_is_about_the_group_and_its_own_limit() {
 fn a_calm_group_beside_a_sick_one_is_fine_and_the_host_comes_second() {
     for (case, calm, rule) in [
         ("cgroup-oom--96m", "/quiet", "oom-cgroup"),
-        (
-            "cgroup-high-throttle--6.12-1g-200m",
-            "/web",
-            "cgroup-high-throttle",
-        ),
+        ("cgroup-high-throttle--6.12-1g-200m", "/web", "cgroup-high-throttle"),
         ("oom-cgroup--6.18-640m-64m", "/web", "oom-cgroup"),
     ] {
         let answer = json(&check(case, calm, &["--format", "json"]));
@@ -103,10 +83,7 @@ fn sizes_of_a_group_add_up_in_json() {
             sum == 0 || sum.abs_diff(current) <= current / 10 + (1 << 20),
             "{case}: {section:#}"
         );
-        assert!(
-            section["working_set_bytes"].as_u64() <= Some(current),
-            "{case}"
-        );
+        assert!(section["working_set_bytes"].as_u64() <= Some(current), "{case}");
     }
 }
 
@@ -115,16 +92,9 @@ fn a_wrong_name_is_an_error_with_the_nearest_ones() {
     let answer = check("cgroup-high-throttle--6.12-1g-200m", "/btach", &[]);
     assert_eq!(answer.status.code(), Some(3));
     let error = stderr(&answer);
-    assert!(
-        error.contains("no cgroup is called `/btach`; the nearest are /batch"),
-        "{error}"
-    );
+    assert!(error.contains("no cgroup is called `/btach`; the nearest are /batch"), "{error}");
     let none = memtide(&["check", &cases::path("healthy--idle"), "--unit", "nginx"]);
-    assert!(
-        stderr(&none).contains("has no cgroups"),
-        "{}",
-        stderr(&none)
-    );
+    assert!(stderr(&none).contains("has no cgroups"), "{}", stderr(&none));
     let both = memtide(&["check", "--unit", "a", "--pod", "b"]);
     assert_eq!(both.status.code(), Some(3));
 }
@@ -139,9 +109,7 @@ fn events_headroom_and_the_page_take_the_same_names() {
     assert!(app.lines().count() <= all.lines().count());
     assert!(!quiet.contains("/app"), "{quiet}");
     let case = cases::path("cgroup-high-throttle--6.12-1g-200m");
-    let room = folded(&memtide(&[
-        "headroom", &case, "--cgroup", "/batch", "--add", "10M",
-    ]));
+    let room = folded(&memtide(&["headroom", &case, "--cgroup", "/batch", "--add", "10M"]));
     assert!(!room.contains("around memtide"), "{room}");
     let page = memtide(&["report", &case, "--cgroup", "/batch", "-o", "-"]);
     assert!(stdout(&page).contains("memory.high of /batch"));
@@ -158,16 +126,7 @@ fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
     };
     let path = format!("/{}", group.name());
     let mut watching = Command::new(env!("CARGO_BIN_EXE_memtide"))
-        .args([
-            "check",
-            "--no-history",
-            "--for",
-            "5s",
-            "--every",
-            "500ms",
-            "--cgroup",
-            &path,
-        ])
+        .args(["check", "--no-history", "--for", "5s", "--every", "500ms", "--cgroup", &path])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -181,18 +140,12 @@ fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
     let answer = watching.wait_with_output().unwrap();
     let text = folded(&answer);
     assert_eq!(answer.status.code(), Some(2), "{text} {}", stderr(&answer));
-    assert!(
-        text.contains(&format!("memory.limit_in_bytes of {path}: 32 MiB")),
-        "{text}"
-    );
+    assert!(text.contains(&format!("memory.limit_in_bytes of {path}: 32 MiB")), "{text}");
     assert!(text.contains("oom-cgroup"), "{text}");
     // Of a host with thousands of cgroups not all are read, and a rule names the file that it lacks.
     let said = text.split("Not evaluated").next().unwrap();
     assert!(!said.contains("memory.max"), "{text}");
-    assert!(
-        text.contains("The whole host, with all its cgroups"),
-        "{text}"
-    );
+    assert!(text.contains("The whole host, with all its cgroups"), "{text}");
 }
 
 #[test]
@@ -225,24 +178,11 @@ fn within_a_container_the_answer_is_about_the_container() {
     if text.is_empty() && stderr(&own).contains("unshare") {
         return skip("this user may not make namespaces");
     }
-    assert!(
-        text.contains("/, this container: "),
-        "{text} {}",
-        stderr(&own)
-    );
-    assert!(
-        text.contains("memory.limit_in_bytes of this container: 64 MiB"),
-        "{text}"
-    );
-    assert!(
-        text.contains("The whole host (memtide check --host)"),
-        "{text}"
-    );
+    assert!(text.contains("/, this container: "), "{text} {}", stderr(&own));
+    assert!(text.contains("memory.limit_in_bytes of this container: 64 MiB"), "{text}");
+    assert!(text.contains("The whole host (memtide check --host)"), "{text}");
     let named = folded(&check(&["--cgroup", "/"]));
     assert!(named.contains("/, this container: "), "{named}");
     let host = folded(&check(&["--host"]));
-    assert!(
-        !host.contains("memory.limit_in_bytes of this container: 64 MiB"),
-        "{host}"
-    );
+    assert!(!host.contains("memory.limit_in_bytes of this container: 64 MiB"), "{host}");
 }

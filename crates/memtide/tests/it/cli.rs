@@ -8,24 +8,13 @@ fn corpus(id: &str) -> String {
 
 #[test]
 fn exit_codes_are_those_of_monitoring_plugins() {
-    for (case, code) in [
-        ("healthy--idle", 0),
-        ("swap-thrash--512m-swapdisk", 2),
-        ("node-reclaim--dist21", 2),
-    ] {
+    for (case, code) in
+        [("healthy--idle", 0), ("swap-thrash--512m-swapdisk", 2), ("node-reclaim--dist21", 2)]
+    {
         let output = memtide(&["check", &corpus(case)]);
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{case}: {}",
-            stdout(&output)
-        );
+        assert_eq!(output.status.code(), Some(code), "{case}: {}", stdout(&output));
     }
-    for usage in [
-        &["check", "--for", "never"][..],
-        &["chek"],
-        &["check", "--nonsense"],
-    ] {
+    for usage in [&["check", "--for", "never"][..], &["chek"], &["check", "--nonsense"]] {
         assert_eq!(memtide(usage).status.code(), Some(3), "{usage:?}");
     }
     assert_eq!(memtide(&["--help"]).status.code(), Some(0));
@@ -67,10 +56,7 @@ fn several_files_give_an_array_in_their_order_whatever_fails() {
 
 #[test]
 fn an_answer_that_cannot_be_written_is_said() {
-    let full = std::fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let run = |stderr: std::process::Stdio| {
         std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
             .args(["check", &corpus("healthy--idle")])
@@ -109,25 +95,16 @@ fn colour_is_off_without_a_terminal_and_on_when_asked_for() {
 #[test]
 fn rules_and_signals_explain_themselves() {
     let rule = stdout(&memtide(&["rules", "swap-thrash"]));
-    assert!(
-        rule.contains("What it means") && rule.contains("How it is recognised"),
-        "{rule}"
-    );
+    assert!(rule.contains("What it means") && rule.contains("How it is recognised"), "{rule}");
     let unknown = memtide(&["rules", "swap-trash"]);
     assert_eq!(unknown.status.code(), Some(3));
     assert!(stderr(&unknown).contains("near: "), "{}", stderr(&unknown));
     let signal = stdout(&memtide(&["signals", "kbavail"]));
-    assert!(
-        signal.contains("mem.available"),
-        "sar's name finds it: {signal}"
-    );
+    assert!(signal.contains("mem.available"), "sar's name finds it: {signal}");
     let rules = json(&memtide(&["rules", "--format", "json"]));
     assert_eq!(rules.as_array().unwrap().len(), diagnose::rules::ALL.len());
     let signals = json(&memtide(&["signals", "--format", "json"]));
-    assert_eq!(
-        signals.as_array().unwrap().len(),
-        timeline::signals::ALL.len()
-    );
+    assert_eq!(signals.as_array().unwrap().len(), timeline::signals::ALL.len());
 }
 
 #[test]

@@ -17,9 +17,7 @@ fn recorded(directory: &tempfile::TempDir, begin: i32, (at, by): (u32, i32)) -> 
     let case = &crate::cases::named("swap-thrash--512m-swapdisk").source;
     let mut text = String::new();
     let packed = std::fs::File::open(case).unwrap();
-    flate2::read::GzDecoder::new(packed)
-        .read_to_string(&mut text)
-        .unwrap();
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).unwrap();
     let mut lines = text.lines();
     let mut set = format!("{}\n", lines.next().unwrap());
     for (second, line) in (0..).zip(lines) {
@@ -45,18 +43,8 @@ fn meta(html: &str) -> Value {
 #[test]
 fn a_clock_that_was_set_changes_no_finding_and_is_told_everywhere() {
     for (begin, step, header, event) in [
-        (
-            BEGIN,
-            (20, 3600),
-            "11:06:40 to 12:07:",
-            "the wall clock was set forward by 60 min",
-        ),
-        (
-            BEGIN,
-            (20, -3600),
-            "11:06:40 to 10:07:",
-            "the wall clock was set back by 60 min",
-        ),
+        (BEGIN, (20, 3600), "11:06:40 to 12:07:", "the wall clock was set forward by 60 min"),
+        (BEGIN, (20, -3600), "11:06:40 to 10:07:", "the wall clock was set back by 60 min"),
         (
             30,
             (10, BEGIN - 30),
@@ -71,12 +59,7 @@ fn a_clock_that_was_set_changes_no_finding_and_is_told_everywhere() {
         let found = |kept: &str| {
             let report = answer(&memtide(&["check", kept, "--format", "json"]));
             let of = |it: &Value| (it["id"].clone(), it["title"].clone(), it["from_s"].clone());
-            let findings: Vec<_> = report["findings"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(of)
-                .collect();
+            let findings: Vec<_> = report["findings"].as_array().unwrap().iter().map(of).collect();
             assert_eq!(report["source"]["thinned_to_s"], Value::Null);
             (report["source"]["samples"].clone(), findings)
         };
@@ -87,25 +70,18 @@ fn a_clock_that_was_set_changes_no_finding_and_is_told_everywhere() {
         assert!(read(&html).contains(header), "{header}");
         let meta = meta(&html);
         let (at, by) = step;
-        assert_eq!(
-            meta["offsets"],
-            json!([[0.0, 0.0], [f64::from(at), f64::from(by)]])
-        );
+        assert_eq!(meta["offsets"], json!([[0.0, 0.0], [f64::from(at), f64::from(by)]]));
         assert_eq!(meta["start_unix_ms"], json!(i64::from(begin) * 1000));
         let told = meta["events"].as_array().unwrap().iter();
         let told: Vec<_> = told.filter(|it| it["text"] == event).collect();
         assert_eq!(told.len(), 1, "{event}");
         assert_eq!(told[0]["at_s"], json!(f64::from(at)));
 
-        let output = memtide(&[
-            "check", &kept, "--since", "+5s", "--until", "+25s", "--format", "json",
-        ]);
+        let output =
+            memtide(&["check", &kept, "--since", "+5s", "--until", "+25s", "--format", "json"]);
         let part = answer(&output);
         assert_eq!(part["source"]["samples"], 21, "{event}");
         assert_eq!(part["source"]["cut_at_s"], 5.0, "{event}");
-        assert!(
-            stdout(&memtide(&["where", &kept])).contains("470 MiB"),
-            "{event}"
-        );
+        assert!(stdout(&memtide(&["where", &kept])).contains("470 MiB"), "{event}");
     }
 }

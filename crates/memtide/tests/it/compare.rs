@@ -49,16 +49,9 @@ fn a_recording_against_itself_shows_no_change() {
         let output = compared(case, case, &["--format", "json"]);
         assert_eq!(output.status.code(), Some(0), "{case}");
         let answer = json(&output);
-        assert_eq!(
-            answer["direction"], "same",
-            "{case}: {}",
-            answer["headline"]
-        );
+        assert_eq!(answer["direction"], "same", "{case}: {}", answer["headline"]);
         let headline = answer["headline"].as_str().unwrap();
-        assert!(
-            headline.starts_with("Nothing changed"),
-            "{case}: {headline}"
-        );
+        assert!(headline.starts_with("Nothing changed"), "{case}: {headline}");
         assert_eq!(answer["facts"].as_array().map(Vec::len), Some(0));
     }
 }
@@ -103,20 +96,13 @@ fn single_looks_cannot_be_told_and_say_why() {
     let look = |name: &str, free: u64| {
         let meminfo =
             format!("MemTotal: 1000000 kB\nMemFree: {free} kB\nMemAvailable: {free} kB\n");
-        file(
-            &directory,
-            name,
-            capture(&[vec![("/proc/meminfo", meminfo)]]),
-        )
+        file(&directory, name, capture(&[vec![("/proc/meminfo", meminfo)]]))
     };
     let (one, other) = (look("a.jsonl", 600_000), look("b.jsonl", 200_000));
     let output = memtide(&["compare", &one, &other]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let text = folded(&output);
-    assert!(
-        text.contains("There is one sample only before: levels, and no rates."),
-        "{text}"
-    );
+    assert!(text.contains("There is one sample only before: levels, and no rates."), "{text}");
     assert!(text.contains("−391 MiB"), "{text}");
 }
 
@@ -128,11 +114,8 @@ fn names_from_the_host_steer_nothing() {
         let stat =
             format!("7 ({program}) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 900000 75000");
         let status = "RssAnon: 300000 kB\n".to_owned();
-        let files = vec![
-            ("/proc/meminfo", meminfo),
-            ("/proc/7/stat", stat),
-            ("/proc/7/status", status),
-        ];
+        let files =
+            vec![("/proc/meminfo", meminfo), ("/proc/7/stat", stat), ("/proc/7/status", status)];
         file(&directory, name, capture(&[files.clone(), files]))
     };
     let one = look("a.jsonl", "calm");
@@ -140,19 +123,13 @@ fn names_from_the_host_steer_nothing() {
     let output = memtide(&["compare", &one, &other]);
     let text = stdout(&output);
     assert!(text.contains("evil"), "{text}");
-    assert!(
-        !text.contains('\u{1b}') && !text.contains('\u{202e}'),
-        "{text}"
-    );
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
 }
 
 #[test]
 fn a_source_that_cannot_be_read_is_an_error_that_names_it() {
     let output = memtide(&["compare", &corpus(IDLE), "/no/such/file"]);
-    assert_eq!(
-        (output.status.code(), stdout(&output).as_str()),
-        (Some(3), "")
-    );
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(3), ""));
     assert!(stderr(&output).contains("/no/such/file"));
     let both = memtide(&["compare", "-", "-"]);
     assert_eq!(both.status.code(), Some(3));
@@ -173,11 +150,8 @@ fn the_page_says_what_text_and_json_say() {
     for (before, after) in [(RECLAIM, NO_RECLAIM), (IDLE, THRASH), (THRASH, THRASH)] {
         let answer = json(&compared(before, after, &["--format", "json"]));
         let (_, page) = paged(&corpus(before), &corpus(after));
-        let mut said = vec![
-            &answer["headline"],
-            &answer["before"]["headline"],
-            &answer["after"]["headline"],
-        ];
+        let mut said =
+            vec![&answer["headline"], &answer["before"]["headline"], &answer["after"]["headline"]];
         said.extend(answer["basis"].as_array().unwrap());
         said.extend(answer["more"].as_array().unwrap());
         for finding in answer["findings"].as_array().unwrap() {
@@ -196,9 +170,7 @@ fn the_page_says_what_text_and_json_say() {
         }
         // Row by row: label, both values and the change stand side by side, as in the terminal.
         let text = stdout(&compared(before, after, &[]));
-        let rows = text
-            .lines()
-            .filter(|line| line.starts_with("   ") && !line.starts_with("    "));
+        let rows = text.lines().filter(|line| line.starts_with("   ") && !line.starts_with("    "));
         for row in rows.filter(|row| row.contains("  ") && !row.contains("left out")) {
             let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(page.contains(&row), "{before} {after}: {row}");
@@ -243,13 +215,7 @@ fn the_page_has_the_curves_of_both_sides_and_text_has_none_of_them() {
 fn the_page_tells_how_to_mend_what_is_new_and_how_much_fits_on_either_side() {
     let (html, page) = paged(&corpus(IDLE), &corpus(THRASH));
     assert!(html.contains("id=\"finding-after-0\""));
-    for words in [
-        "What is found after",
-        "Fix",
-        "Verify",
-        "Headroom",
-        "read cache",
-    ] {
+    for words in ["What is found after", "Fix", "Verify", "Headroom", "read cache"] {
         assert!(page.contains(words), "{words}");
     }
     let (_, back) = paged(&corpus(THRASH), &corpus(IDLE));
@@ -322,10 +288,7 @@ fn any_two_captures_are_compared_and_one_with_itself_shows_nothing() {
         );
         // Each against two others: neighbours are of one kind, the far one is of another.
         for other in [(at + 1) % cases.len(), (at + 37) % cases.len()] {
-            let (there, back) = (
-                compare(side(at), side(other)),
-                compare(side(other), side(at)),
-            );
+            let (there, back) = (compare(side(at), side(other)), compare(side(other), side(at)));
             let both = (there.direction, back.direction);
             assert_ne!(
                 both,

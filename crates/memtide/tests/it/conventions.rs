@@ -23,24 +23,13 @@ static SOURCES: LazyLock<Vec<SourceFile>> = LazyLock::new(|| {
     }
     paths.sort();
     let read = |path: &PathBuf| SourceFile {
-        path: path
-            .strip_prefix(&crates)
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .replace("/src/", "/"),
+        path: path.strip_prefix(&crates).unwrap().to_str().unwrap().replace("/src/", "/"),
         code: without_tests(&std::fs::read_to_string(path).unwrap()),
     };
     let is_test = |file: &SourceFile| {
-        ["/tests", "testing", "fixtures"]
-            .iter()
-            .any(|part| file.path.contains(part))
+        ["/tests", "testing", "fixtures"].iter().any(|part| file.path.contains(part))
     };
-    paths
-        .iter()
-        .map(read)
-        .filter(|file| !is_test(file))
-        .collect()
+    paths.iter().map(read).filter(|file| !is_test(file)).collect()
 });
 
 fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
@@ -62,41 +51,27 @@ fn without_tests(code: &str) -> String {
 /// The name of the type that a line defines; associated types of a trait or an `impl` are none.
 fn defined_type(line: &str) -> Option<&str> {
     let indent = line.len() - line.trim_start().len();
-    let mut words = line
-        .split_whitespace()
-        .skip_while(|word| word.starts_with("pub"));
+    let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
     let keyword = words.next()?;
     let is_type = ["struct", "enum", "trait", "union"].contains(&keyword)
         || (keyword == "type" && indent == 0);
     let name = words.next().filter(|_| is_type)?;
-    let end = name
-        .find(|c: char| !c.is_alphanumeric())
-        .unwrap_or(name.len());
-    name.get(..end)
-        .filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
+    let end = name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len());
+    name.get(..end).filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
 /// One name is one thing. The JSON contract alone, `report::model`, repeats names of what it shows.
 #[test]
 fn names_of_types_are_unique_in_the_workspace() {
     let mut places: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for file in SOURCES
-        .iter()
-        .filter(|file| !file.path.starts_with("report/model"))
-    {
+    for file in SOURCES.iter().filter(|file| !file.path.starts_with("report/model")) {
         for name in file.code.lines().filter_map(defined_type) {
             places.entry(name).or_default().insert(&file.path);
         }
     }
     let shared = places.into_iter().filter(|(_, places)| places.len() > 1);
-    let shared: Vec<String> = shared
-        .map(|(name, places)| format!("{name}: {places:?}"))
-        .collect();
-    assert!(
-        shared.is_empty(),
-        "\n{}\nrename the narrower one",
-        shared.join("\n")
-    );
+    let shared: Vec<String> = shared.map(|(name, places)| format!("{name}: {places:?}")).collect();
+    assert!(shared.is_empty(), "\n{}\nrename the narrower one", shared.join("\n"));
 }
 
 /// Words that say less than the standard term, and in how many lines of the sources each may still stand. Numbers may only
@@ -135,10 +110,8 @@ fn lines_with(phrase: &str) -> usize {
     let has = |line: &str| {
         let line = line.to_lowercase();
         line.match_indices(phrase).any(|(start, found)| {
-            let (before, after) = (
-                line.get(..start).unwrap(),
-                line.get(start + found.len()..).unwrap(),
-            );
+            let (before, after) =
+                (line.get(..start).unwrap(), line.get(start + found.len()..).unwrap());
             !is_letter(before.chars().next_back()) && !is_letter(after.chars().next())
         })
     };
@@ -149,10 +122,7 @@ fn lines_with(phrase: &str) -> usize {
 #[test]
 fn words_of_no_standard_become_fewer() {
     let counts = WORDS.map(|(word, most)| (word, most, lines_with(word)));
-    let more: Vec<_> = counts
-        .into_iter()
-        .filter(|(_, most, found)| found > most)
-        .collect();
+    let more: Vec<_> = counts.into_iter().filter(|(_, most, found)| found > most).collect();
     assert!(
         more.is_empty(),
         "(word, allowed, found): {more:?}: docs/glossary.md has the standard words"
@@ -165,10 +135,8 @@ const REBOUND: usize = 14;
 #[test]
 fn chains_that_are_bound_again_become_fewer() {
     let is_rebound = |line: &&str| {
-        let Some((name, value)) = line
-            .trim_start()
-            .strip_prefix("let ")
-            .and_then(|rest| rest.split_once(" = "))
+        let Some((name, value)) =
+            line.trim_start().strip_prefix("let ").and_then(|rest| rest.split_once(" = "))
         else {
             return false;
         };
@@ -185,35 +153,24 @@ fn chains_that_are_bound_again_become_fewer() {
         let chain = value.strip_prefix(name.trim_start_matches("mut "));
         chain.is_some_and(|chain| adapters.iter().any(|adapter| chain.starts_with(adapter)))
     };
-    let count = SOURCES
-        .iter()
-        .flat_map(|file| file.code.lines())
-        .filter(is_rebound)
-        .count();
+    let count = SOURCES.iter().flat_map(|file| file.code.lines()).filter(is_rebound).count();
     assert!(
         count <= REBOUND,
-        "{count} chains are bound again under their own name, {REBOUND} are allowed: write one chain"
+        "{count} chains are bound again under their own name, {REBOUND} are allowed: write one \
+         chain"
     );
 }
 
 /// A bound is named after what it bounds, with `MAX` or `MIN` last: `NAME_LEN_MAX`, never `LONGEST_NAME` or `MOST`.
 #[test]
 fn bounds_end_with_max_or_min() {
-    let superlatives = [
-        "MOST", "LEAST", "LONGEST", "SHORTEST", "LARGEST", "SMALLEST",
-    ];
+    let superlatives = ["MOST", "LEAST", "LONGEST", "SHORTEST", "LARGEST", "SMALLEST"];
     let is_wrong = |line: &&str| {
-        let name = line
-            .split("const ")
-            .nth(1)
-            .and_then(|rest| rest.split(':').next());
+        let name = line.split("const ").nth(1).and_then(|rest| rest.split(':').next());
         name.is_some_and(|name| superlatives.iter().any(|word| name.starts_with(word)))
     };
-    let wrong: Vec<&str> = SOURCES
-        .iter()
-        .flat_map(|file| file.code.lines())
-        .filter(is_wrong)
-        .collect();
+    let wrong: Vec<&str> =
+        SOURCES.iter().flat_map(|file| file.code.lines()).filter(is_wrong).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -223,10 +180,7 @@ const NEVER: [&str; 8] = ["  ", " ; ", " ,", " .", "..", "NaN", "TODO", "{}"];
 #[test]
 fn sentences_of_findings_follow_the_convention() {
     let mut wrong = BTreeSet::new();
-    for finding in cases::all()
-        .iter()
-        .flat_map(|case| case.judged().reported())
-    {
+    for finding in cases::all().iter().flat_map(|case| case.judged().reported()) {
         let id = finding.id;
         let sentences = [("title", &finding.title), ("cause", &finding.cause)];
         for (part, text) in sentences {
@@ -237,21 +191,14 @@ fn sentences_of_findings_follow_the_convention() {
             let first = text.split_whitespace().next().unwrap_or_default();
             let is_plain_word = first.chars().all(|c| c.is_ascii_lowercase());
             if first.is_empty() || (is_plain_word && part == "cause") {
-                wrong.insert(format!(
-                    "{id}: {part} begins with a lower-case word: {text}"
-                ));
+                wrong.insert(format!("{id}: {part} begins with a lower-case word: {text}"));
             }
             if text.chars().count() > 400 {
-                wrong.insert(format!(
-                    "{id}: {part} is longer than 400 characters: {text}"
-                ));
+                wrong.insert(format!("{id}: {part} is longer than 400 characters: {text}"));
             }
         }
         let others = finding.evidence.iter().map(|line| &line.text);
-        for text in others
-            .chain(sentences.map(|(_, text)| text))
-            .chain([&finding.verify])
-        {
+        for text in others.chain(sentences.map(|(_, text)| text)).chain([&finding.verify]) {
             // A path is quoted from the source, and may hold anything.
             let words = text.split(' ').filter(|word| !word.contains('/'));
             let own = words.collect::<Vec<_>>().join(" ");

@@ -18,9 +18,7 @@ const REPORT: &str = include_str!("../../../import/benches/report.txt");
 /// Findings by id, those too that only say what is not wrong.
 fn ids(report: &serde_json::Value) -> Vec<&str> {
     let findings = report["findings"].as_array().unwrap().iter();
-    let mut ids: Vec<&str> = findings
-        .map(|finding| finding["id"].as_str().unwrap())
-        .collect();
+    let mut ids: Vec<&str> = findings.map(|finding| finding["id"].as_str().unwrap()).collect();
     ids.sort_unstable();
     ids
 }
@@ -33,10 +31,7 @@ fn a_converted_paste_has_the_findings_of_the_paste() {
         ("free", format!("$ free -h\n{FREE_H}")),
         ("vmstat", format!("$ vmstat 5\n{VMSTAT}")),
         ("report", REPORT.to_owned()),
-        (
-            "all",
-            format!("{MEMINFO}\n$ vmstat 5\n{VMSTAT}\n{REPORT}\n{FREE_H}"),
-        ),
+        ("all", format!("{MEMINFO}\n$ vmstat 5\n{VMSTAT}\n{REPORT}\n{FREE_H}")),
     ] {
         let source = file(&directory, name, paste);
         let output = directory.path().join(format!("{name}.jsonl.zst"));
@@ -46,16 +41,10 @@ fn a_converted_paste_has_the_findings_of_the_paste() {
         let before = json(&memtide(&["check", &source, "--format", "json"]));
         let after = json(&memtide(&["check", output, "--format", "json"]));
         assert_eq!(after["source"]["kind"], "capture", "{name}");
-        assert_eq!(
-            before["source"]["samples"], after["source"]["samples"],
-            "{name}"
-        );
+        assert_eq!(before["source"]["samples"], after["source"]["samples"], "{name}");
         assert_eq!(ids(&before), ids(&after), "{name}: {}", stderr(&converted));
         assert_eq!(before["verdict"], after["verdict"], "{name}");
-        assert!(
-            !ids(&before).is_empty(),
-            "{name} says nothing: the comparison is empty"
-        );
+        assert!(!ids(&before).is_empty(), "{name} says nothing: the comparison is empty");
     }
 }
 
@@ -71,11 +60,7 @@ fn unrelated_looks_stay_unrelated() {
             7_800_000 - used
         )
     };
-    let paste = file(
-        &directory,
-        "two.txt",
-        format!("{}{}", free(1_000_000), free(6_000_000)),
-    );
+    let paste = file(&directory, "two.txt", format!("{}{}", free(1_000_000), free(6_000_000)));
     let output = directory.path().join("two.jsonl");
     let converted = memtide(&["convert", &paste, "-o", output.to_str().unwrap()]);
     assert!(converted.status.success(), "{}", stderr(&converted));
@@ -88,30 +73,15 @@ fn unrelated_looks_stay_unrelated() {
 #[test]
 fn a_file_that_is_there_is_not_overwritten_unless_asked() {
     let directory = tempfile::tempdir().unwrap();
-    let paste = file(
-        &directory,
-        "paste.txt",
-        "MemTotal: 1000 kB\nMemFree: 500 kB\n",
-    );
+    let paste = file(&directory, "paste.txt", "MemTotal: 1000 kB\nMemFree: 500 kB\n");
     let there = file(&directory, "there.jsonl", "precious");
     let refused = memtide(&["convert", &paste, "-o", &there]);
     assert_eq!(refused.status.code(), Some(3));
     assert!(stderr(&refused).contains("--force"), "{}", stderr(&refused));
     assert_eq!(std::fs::read(&there).unwrap(), b"precious");
-    assert!(
-        memtide(&["convert", &paste, "-o", &there, "--force"])
-            .status
-            .success()
-    );
+    assert!(memtide(&["convert", &paste, "-o", &there, "--force"]).status.success());
     let again = directory.path().join("again.jsonl");
     let capture = memtide(&["convert", &there, "-o", again.to_str().unwrap()]);
-    assert!(
-        stderr(&capture).contains("is a capture already"),
-        "{}",
-        stderr(&capture)
-    );
-    assert!(
-        !again.exists(),
-        "nothing is made of a source that is refused"
-    );
+    assert!(stderr(&capture).contains("is a capture already"), "{}", stderr(&capture));
+    assert!(!again.exists(), "nothing is made of a source that is refused");
 }

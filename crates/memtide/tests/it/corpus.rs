@@ -36,9 +36,7 @@ fn reported_ids(case: &Case) -> BTreeSet<&'static str> {
 }
 
 fn findings() -> impl Iterator<Item = &'static Finding> {
-    cases::all()
-        .iter()
-        .flat_map(|case| case.judged().reported())
+    cases::all().iter().flat_map(|case| case.judged().reported())
 }
 
 #[test]
@@ -67,12 +65,7 @@ fn every_labelled_case_is_judged_right() {
 #[test]
 fn every_capture_is_read_without_a_problem() {
     for case in cases::all().iter().filter(|case| case.is_capture()) {
-        assert_eq!(
-            case.judged().source.problems,
-            Vec::<String>::new(),
-            "{}",
-            case.id
-        );
+        assert_eq!(case.judged().source.problems, Vec::<String>::new(), "{}", case.id);
     }
 }
 
@@ -80,9 +73,7 @@ fn every_capture_is_read_without_a_problem() {
 fn a_rule_that_found_nothing_says_what_it_looked_at() {
     for case in cases::captures() {
         let clear = &case.judged().diagnosis.clear;
-        let silent = clear
-            .iter()
-            .filter(|(_, why)| why.is_empty() || why == "nothing showed it");
+        let silent = clear.iter().filter(|(_, why)| why.is_empty() || why == "nothing showed it");
         let silent: Vec<&str> = silent.map(|(id, _)| *id).collect();
         assert_eq!(silent, Vec::<&str>::new(), "{}", case.id);
     }
@@ -107,12 +98,7 @@ fn what_is_ruled_out_is_a_rule_or_a_phrase() {
     for finding in findings() {
         for other in &finding.ruled_out {
             let is_id = !other.id.contains(' ') && other.id.contains('-');
-            assert!(
-                !is_id || is_rule(other.id),
-                "{}: no rule is called {}",
-                finding.id,
-                other.id
-            );
+            assert!(!is_id || is_rule(other.id), "{}: no rule is called {}", finding.id, other.id);
         }
     }
 }
@@ -141,33 +127,21 @@ fn every_command_runs_as_it_stands() {
     let commands: BTreeSet<&str> = blocks.flat_map(|block| block.lines()).collect();
     assert!(commands.len() > 40, "{} commands", commands.len());
     for command in commands {
-        let parsed = std::process::Command::new("sh")
-            .args(["-n", "-c", command])
-            .output()
-            .unwrap();
+        let parsed = std::process::Command::new("sh").args(["-n", "-c", command]).output().unwrap();
         assert!(parsed.status.success(), "sh does not take: {command}");
         let first = command.split(' ').next().unwrap_or_default();
-        assert!(
-            !first.contains(':') && !first.ends_with(".conf"),
-            "no command: {command}"
-        );
+        assert!(!first.contains(':') && !first.ends_with(".conf"), "no command: {command}");
         let placeholder = command
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .find(|word| word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase()));
         assert_eq!(placeholder, None, "to be filled in: {command}");
-        assert!(
-            !command.contains('…') && !command.contains(" PID"),
-            "{command}"
-        );
+        assert!(!command.contains('…') && !command.contains(" PID"), "{command}");
     }
 }
 
 /// Changes that nothing takes back, and why.
 const NOT_TAKEN_BACK: [(&str, &str); 2] = [
-    (
-        "systemctl set-property --runtime ssh.service MemoryMin=",
-        "memory.min is not read",
-    ),
+    ("systemctl set-property --runtime ssh.service MemoryMin=", "memory.min is not read"),
     (
         "echo 64 > /sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
         "older captures do not have it",
@@ -189,14 +163,11 @@ fn a_change_is_taken_back_where_a_capture_tells_what_was_before() {
     let fixes = findings
         .flat_map(|finding| &finding.fixes)
         .filter(|fix| !fix.now.is_empty() && !fix.is_read_only);
-    let changes: BTreeSet<(&str, &str)> = fixes
-        .map(|fix| (fix.now.as_str(), fix.undo.as_str()))
-        .collect();
+    let changes: BTreeSet<(&str, &str)> =
+        fixes.map(|fix| (fix.now.as_str(), fix.undo.as_str())).collect();
     assert!(changes.len() > 10, "{} changes", changes.len());
     for (now, undo) in changes {
-        let is_known = NOT_TAKEN_BACK
-            .iter()
-            .any(|(known, _why)| now.starts_with(known));
+        let is_known = NOT_TAKEN_BACK.iter().any(|(known, _why)| now.starts_with(known));
         assert!(!undo.is_empty() || is_known, "no way back: {now}");
         if !undo.is_empty() {
             let settings = |lines: &str| -> Vec<Option<String>> {

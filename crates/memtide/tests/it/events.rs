@@ -19,17 +19,11 @@ fn labelled_captures_show_what_their_labels_say() {
         ("cgroup-oom--96m", "/app hit its limit of 96 MiB"),
         ("oom-cgroup--6.18-640m-64m", "OOM kill in /pod"),
         ("global-oom--512m", "OOM kill, by the host's counter"),
-        (
-            "cgroup-high-throttle--6.12-1g-200m",
-            "/batch was throttled at memory.high of 200 MiB",
-        ),
+        ("cgroup-high-throttle--6.12-1g-200m", "/batch was throttled at memory.high of 200 MiB"),
     ] {
         let text = events(&case(name), &[]);
         assert!(text.contains(line), "{name}: {text}");
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 80),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
     let quiet = events(&case("healthy--idle"), &[]);
     assert_eq!(quiet, "Nothing happened that memtide counts as an event.\n");
@@ -50,10 +44,7 @@ fn every_kernel_report_that_is_no_dump_is_an_event_with_the_kernels_lines() {
         for event in all["events"].as_array().unwrap() {
             let is_failure = path.to_str().unwrap().contains("failure");
             kills += usize::from(event["kind"] == "oom-kill");
-            assert!(
-                !is_failure || event["kind"] == "allocation-failure",
-                "{path:?}"
-            );
+            assert!(!is_failure || event["kind"] == "allocation-failure", "{path:?}");
             assert!(!event["report"].as_str().unwrap().is_empty(), "{path:?}");
         }
     }
@@ -65,10 +56,7 @@ fn events_are_chosen_by_kind_and_time() {
     let source = case("cgroup-oom--96m");
     let kinds = events(&source, &["--kind", "cgroup-limit"]);
     assert_eq!(kinds.lines().count(), 1, "{kinds}");
-    let late = events(
-        &source,
-        &["--since", "+6s", "--kind", "oom-kill", "--format", "csv"],
-    );
+    let late = events(&source, &["--since", "+6s", "--kind", "oom-kill", "--format", "csv"]);
     assert_eq!(late.lines().count(), 2, "{late}");
 }
 
@@ -79,10 +67,7 @@ fn events_are_those_of_the_minutes_around_a_moment() {
     let sample = |second: u32| {
         let kills = u32::from(second >= 10) + u32::from(second >= 1200);
         vec![
-            (
-                "/proc/meminfo",
-                "MemTotal: 1000 kB\nMemFree: 500 kB\n".to_owned(),
-            ),
+            ("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\n".to_owned()),
             ("/proc/vmstat", format!("oom_kill {kills}\n")),
         ]
     };
@@ -133,15 +118,9 @@ fn a_hostile_group_is_shown_harmless_to_people_and_whole_to_programs() {
     let (current, counts) = (path("memory.current"), path("memory.events"));
     let sample = |kills: u32| {
         vec![
-            (
-                "/proc/meminfo",
-                "MemTotal: 1000 kB\nMemFree: 500 kB\n".to_owned(),
-            ),
+            ("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\n".to_owned()),
             (current.as_str(), "4096\n".to_owned()),
-            (
-                counts.as_str(),
-                format!("low 0\nhigh 0\nmax 0\noom 0\noom_kill {kills}\n"),
-            ),
+            (counts.as_str(), format!("low 0\nhigh 0\nmax 0\noom 0\noom_kill {kills}\n")),
         ]
     };
     let directory = tempfile::tempdir().unwrap();

@@ -28,11 +28,7 @@ impl Ready {
         let ready = lines.find(|line| line.contains("ready"));
         let ready = ready.expect("it did not start");
         let pid = ready.split(' ').find_map(|word| word.parse().ok());
-        Self {
-            pid: pid.unwrap_or(child.id()),
-            child,
-            _output: output,
-        }
+        Self { pid: pid.unwrap_or(child.id()), child, _output: output }
     }
 
     fn explain(&self, arguments: &[&str]) -> Output {
@@ -78,10 +74,7 @@ fn known_heap() -> Ready {
     let program = std::env::current_exe().unwrap();
     let child = ["--exact", "explain::heap_of_known_content"];
     Ready::start(
-        Command::new(program)
-            .args(child)
-            .args(["--ignored", "--nocapture"])
-            .env(CHILD, "1"),
+        Command::new(program).args(child).args(["--ignored", "--nocapture"]).env(CHILD, "1"),
     )
 }
 
@@ -102,10 +95,7 @@ fn assert_adds_up(pid: u32, report: &Value) {
         let own = leaves(&report["memory"], size);
         // PSS falls when another process begins to map the same libraries.
         let most = if name == "Rss:" { 0.02 } else { 0.05 };
-        assert!(
-            (own / kernel - 1.0).abs() < most,
-            "{name} {own} of {kernel}"
-        );
+        assert!((own / kernel - 1.0).abs() < most, "{name} {own} of {kernel}");
         let whole = report["sizes"][size].as_f64().unwrap();
         assert!((own - whole).abs() < 1.0, "{name} {own} of {whole}");
     }
@@ -153,12 +143,7 @@ fn the_answer_fits_the_screen_and_says_what_to_do() {
         }
     }
     let text = folded(&process.explain(&[]));
-    for part in [
-        "malloc_trim(0) would return",
-        "live neighbours",
-        "Sizes:",
-        "Cost:",
-    ] {
+    for part in ["malloc_trim(0) would return", "live neighbours", "Sizes:", "Cost:"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -208,10 +193,7 @@ fn what_has_no_memory_is_refused_with_the_reason() {
     let stat = std::fs::read_to_string("/proc/2/status").unwrap_or_default();
     if stat.contains("Name:\tkthreadd") {
         let message = refused(&["2"]);
-        assert!(
-            message.contains("(kthreadd) is a kernel thread"),
-            "{message}"
-        );
+        assert!(message.contains("(kthreadd) is a kernel thread"), "{message}");
     }
 }
 
@@ -289,13 +271,7 @@ const fn expected(
     owner: &'static str,
     allocators: &'static [&'static str],
 ) -> Expected {
-    Expected {
-        name,
-        variable: None,
-        verdict,
-        owner,
-        allocators,
-    }
+    Expected { name, variable: None, verdict, owner, allocators }
 }
 
 const GLIBC: &str = "ptmalloc (glibc)";
@@ -308,18 +284,9 @@ fn all_expected() -> Vec<Expected> {
     let ruby = "ruby-jobs";
     vec![
         expected(ruby, "fragmented", "ptmalloc", &[GLIBC, "Ruby"]),
+        with(expected(ruby, "live", "ptmalloc", &[GLIBC, "Ruby"]), "MALLOC_ARENA_MAX", "2"),
         with(
-            expected(ruby, "live", "ptmalloc", &[GLIBC, "Ruby"]),
-            "MALLOC_ARENA_MAX",
-            "2",
-        ),
-        with(
-            expected(
-                ruby,
-                "other-owner",
-                "jemalloc",
-                &[GLIBC, "jemalloc", "Ruby"],
-            ),
+            expected(ruby, "other-owner", "jemalloc", &[GLIBC, "jemalloc", "Ruby"]),
             "LD_PRELOAD",
             "libjemalloc.so.2",
         ),
@@ -327,12 +294,7 @@ fn all_expected() -> Vec<Expected> {
         expected("redis", "other-owner", "jemalloc", &[GLIBC, "jemalloc"]),
         expected("python", "other-owner", "cpython", &[GLIBC, "CPython"]),
         expected("go", "other-owner", "go", &["Go runtime"]),
-        expected(
-            "jvm",
-            "other-owner",
-            "jvm",
-            &[GLIBC, "Java virtual machine"],
-        ),
+        expected("jvm", "other-owner", "jvm", &[GLIBC, "Java virtual machine"]),
         expected("node", "other-owner", "v8", &[GLIBC, "V8"]),
     ]
 }
@@ -357,20 +319,12 @@ fn real_programs_are_explained_by_their_owners() {
         let owned = parts.iter().find(|part| !part["owner"].is_null()).unwrap();
         assert_eq!(owned["owner"], one.owner, "{name}");
         let unknown = parts.iter().filter(|part| part["certainty"] == "unknown");
-        let unknown: f64 = unknown
-            .map(|part| part["rss_bytes"].as_f64().unwrap())
-            .sum();
+        let unknown: f64 = unknown.map(|part| part["rss_bytes"].as_f64().unwrap()).sum();
         let rss = report["sizes"]["rss_bytes"].as_f64().unwrap();
         assert!(unknown < 0.05 * rss, "{name}: {unknown} of {rss} unknown");
         let found = report["allocators"].as_array().unwrap();
-        let found: Vec<_> = found
-            .iter()
-            .filter(|one| !one["version"].is_null())
-            .collect();
-        let names: Vec<_> = found
-            .iter()
-            .map(|one| one["name"].as_str().unwrap())
-            .collect();
+        let found: Vec<_> = found.iter().filter(|one| !one["version"].is_null()).collect();
+        let names: Vec<_> = found.iter().map(|one| one["name"].as_str().unwrap()).collect();
         assert_eq!(names, one.allocators, "{name}");
     }
 }

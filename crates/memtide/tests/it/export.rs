@@ -42,11 +42,7 @@ fn promtool_has_nothing_to_say_about_any_table() {
         (&live, "node,zone,disk,swap-area,zram,service"),
         (&cgroups, "cgroup"),
     ] {
-        let tables: &[&str] = if table.is_empty() {
-            &[]
-        } else {
-            &["--table", table]
-        };
+        let tables: &[&str] = if table.is_empty() { &[] } else { &["--table", table] };
         let text = export(source, &[&metrics, tables].concat());
         let (is_fine, says) = promtool(&["check", "metrics"], &text);
         assert!(is_fine && says.is_empty(), "{table}: {says}");
@@ -59,25 +55,11 @@ fn prometheus_takes_all_samples_with_their_times() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let text = export(
-        &live(&directory),
-        &[
-            "--format",
-            "openmetrics",
-            "--all",
-            "--table",
-            "host,process",
-        ],
-    );
+    let text =
+        export(&live(&directory), &["--format", "openmetrics", "--all", "--table", "host,process"]);
     let metrics = file(&directory, "all.txt", text);
     let data = directory.path().join("data");
-    let arguments = [
-        "tsdb",
-        "create-blocks-from",
-        "openmetrics",
-        &metrics,
-        data.to_str().unwrap(),
-    ];
+    let arguments = ["tsdb", "create-blocks-from", "openmetrics", &metrics, data.to_str().unwrap()];
     let (is_fine, says) = promtool(&arguments, "");
     assert!(is_fine, "{says}");
     assert!(data.exists(), "{says}");
@@ -96,19 +78,11 @@ fn values(text: &str) -> BTreeMap<String, f64> {
 
 /// What node_exporter says on a port of its own.
 fn scrape() -> Option<String> {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
     let mut exporter = Command::new("prometheus-node-exporter")
         .arg(format!("--web.listen-address={address}"))
-        .args([
-            "--collector.zoneinfo",
-            "--collector.ksmd",
-            "--collector.meminfo_numa",
-        ])
+        .args(["--collector.zoneinfo", "--collector.ksmd", "--collector.meminfo_numa"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -140,10 +114,8 @@ fn under_node_exporters_names_are_node_exporters_values() {
     let ours = values(&export(&live(&directory), &names));
     // What is on its way to a disk at this moment is not at the next.
     let passing = "node_memory_Writeback_bytes";
-    let shared: Vec<_> = ours
-        .iter()
-        .filter(|(name, _)| *name != passing && theirs.contains_key(*name))
-        .collect();
+    let shared: Vec<_> =
+        ours.iter().filter(|(name, _)| *name != passing && theirs.contains_key(*name)).collect();
     assert!(shared.len() > 60, "{}", shared.len());
     // Levels of this busy host move between the two looks; a wrong unit is off by three orders.
     let is_off = |(name, ours): &(&String, &f64)| {
@@ -164,48 +136,23 @@ fn under_node_exporters_names_are_node_exporters_values() {
 #[test]
 fn csv_is_one_table_and_a_file_is_not_overwritten_unless_asked() {
     let source = case("cgroup-oom--96m");
-    let text = export(
-        &source,
-        &[
-            "--format",
-            "csv",
-            "--table",
-            "cgroup",
-            "--signal",
-            "cgroup.current",
-        ],
-    );
-    assert!(
-        text.starts_with("time,elapsed_s,key,label,group,cgroup.current\n"),
-        "{text}"
-    );
+    let text =
+        export(&source, &["--format", "csv", "--table", "cgroup", "--signal", "cgroup.current"]);
+    assert!(text.starts_with("time,elapsed_s,key,label,group,cgroup.current\n"), "{text}");
     let directory = tempfile::tempdir().unwrap();
     let there = file(&directory, "there.csv", "precious");
     for (more, says) in [
         (&["--format", "csv", "-o", there.as_str()][..], "--force"),
         (&["--format", "csv", "--table", "host,disk"], "one table"),
-        (
-            &["--format", "csv", "--signal", "mem.nothing"],
-            "no signal `mem.nothing`",
-        ),
+        (&["--format", "csv", "--signal", "mem.nothing"], "no signal `mem.nothing`"),
         (&["--format", "csv", "--all"], "openmetrics"),
-        (
-            &["--format", "capture", "--table", "host"],
-            "hold everything",
-        ),
-        (
-            &["--format", "openmetrics", "--all"],
-            "lacks the times of its samples",
-        ),
+        (&["--format", "capture", "--table", "host"], "hold everything"),
+        (&["--format", "openmetrics", "--all"], "lacks the times of its samples"),
         (&["--format", "parquet"], "-o DIR"),
     ] {
         let refused = memtide(&[&["export", source.as_str()], more].concat());
         assert_eq!(refused.status.code(), Some(3), "{more:?}");
-        assert!(
-            stderr(&refused).contains(says),
-            "{more:?}: {}",
-            stderr(&refused)
-        );
+        assert!(stderr(&refused).contains(says), "{more:?}: {}", stderr(&refused));
     }
     assert_eq!(std::fs::read(&there).unwrap(), b"precious");
 }
@@ -221,10 +168,7 @@ fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
     let ids = |of: &str| {
         let report = json(&memtide(&["check", of, "--format", "json"]));
         let findings = report["findings"].as_array().unwrap().clone();
-        findings
-            .into_iter()
-            .map(|f| f["id"].to_string())
-            .collect::<Vec<_>>()
+        findings.into_iter().map(|f| f["id"].to_string()).collect::<Vec<_>>()
     };
     assert_eq!(ids(to), ids(&source));
     assert!(!ids(to).is_empty());
@@ -234,11 +178,7 @@ fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
     for (source, says) in [(source, "cannot add to"), (other, "is the recording of")] {
         let refused = memtide(&["record", "--from", &source, "--to", to]);
         assert_eq!(refused.status.code(), Some(3), "{source}");
-        assert!(
-            stderr(&refused).contains(says),
-            "{source}: {}",
-            stderr(&refused)
-        );
+        assert!(stderr(&refused).contains(says), "{source}: {}", stderr(&refused));
     }
     let foreign = file(&directory, "precious.txt", "mine");
     let refused = memtide(&[
@@ -255,12 +195,7 @@ fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
 #[test]
 fn later_samples_of_the_same_host_go_on_and_those_that_overlap_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let sample = |n: u32| {
-        vec![(
-            "/proc/meminfo",
-            format!("MemTotal: 1000 kB\nMemFree: {n} kB\n"),
-        )]
-    };
+    let sample = |n: u32| vec![("/proc/meminfo", format!("MemTotal: 1000 kB\nMemFree: {n} kB\n"))];
     let dated = |name: &str, second: u64| {
         let mut text = String::from("{\"interval_s\": 1.0, \"hostname\": \"web1\"}\n");
         for (t, line) in capture(&[sample(5), sample(6)]).lines().skip(1).enumerate() {
@@ -272,11 +207,9 @@ fn later_samples_of_the_same_host_go_on_and_those_that_overlap_are_refused() {
     };
     let to = directory.path().join("rec");
     let to = to.to_str().unwrap();
-    for (source, fine) in [
-        (dated("a.jsonl", 0), true),
-        (dated("b.jsonl", 100), true),
-        (dated("c.jsonl", 50), false),
-    ] {
+    for (source, fine) in
+        [(dated("a.jsonl", 0), true), (dated("b.jsonl", 100), true), (dated("c.jsonl", 50), false)]
+    {
         let kept = memtide(&["record", "--from", &source, "--to", to]);
         assert_eq!(kept.status.success(), fine, "{source}: {}", stderr(&kept));
         assert!(fine || stderr(&kept).contains("nothing is overwritten"));
@@ -289,29 +222,14 @@ fn later_samples_of_the_same_host_go_on_and_those_that_overlap_are_refused() {
 fn parquet_is_a_directory_that_was_not_there() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("pq");
-    let arguments = [
-        "export",
-        &case("cgroup-oom--96m"),
-        "--format",
-        "parquet",
-        "-o",
-        out.to_str().unwrap(),
-    ];
+    let arguments =
+        ["export", &case("cgroup-oom--96m"), "--format", "parquet", "-o", out.to_str().unwrap()];
     let written = memtide(&arguments);
     assert!(written.status.success(), "{}", stderr(&written));
-    let segment = std::fs::read_dir(&out)
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let segment = std::fs::read_dir(&out).unwrap().next().unwrap().unwrap().path();
     assert!(segment.join("host.parquet").exists() && segment.join("cgroup.parquet").exists());
     assert_eq!(memtide(&arguments).status.code(), Some(3));
-    assert_eq!(
-        std::fs::read_dir(directory.path()).unwrap().count(),
-        1,
-        "drafts are gone"
-    );
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "drafts are gone");
 }
 
 #[test]
@@ -334,21 +252,11 @@ fn the_capture_of_a_recording_says_what_the_recording_says() {
         assert!(export.status.success(), "{}", stderr(&export));
         let said = stderr(&export);
         let mut left_out = said.lines().filter(|line| line.contains("left out"));
-        assert!(
-            left_out.all(|line| line.contains("memtide does not know")),
-            "{said}"
-        );
+        assert!(left_out.all(|line| line.contains("memtide does not know")), "{said}");
         let [before, after] = [recording, &exported]
             .map(|source| json(&memtide(&["check", source, "--format", "json"])));
         assert_eq!(before["source"]["samples"], after["source"]["samples"]);
-        for part in [
-            "verdict",
-            "headline",
-            "findings",
-            "notes",
-            "clear",
-            "not_evaluated",
-        ] {
+        for part in ["verdict", "headline", "findings", "notes", "clear", "not_evaluated"] {
             assert_eq!(before[part], after[part], "{name}: {part}");
         }
         assert!(!before["headline"].is_null());

@@ -34,21 +34,12 @@ struct Host {
 impl Host {
     fn make(al: u32) -> Self {
         let place = tempfile::tempdir().unwrap();
-        fs::set_permissions(
-            place.path(),
-            std::os::unix::fs::PermissionsExt::from_mode(0o755),
-        )
-        .unwrap();
-        let host = Self {
-            place,
-            al,
-            groups: Vec::new(),
-        };
+        fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        let host = Self { place, al, groups: Vec::new() };
         let home = host.path("home");
-        let passwd = format!(
-            "root:x:0:0::/root:/bin/sh\nal:x:{al}:{al}::{}:/bin/sh\n",
-            home.display()
-        );
+        let passwd =
+            format!("root:x:0:0::/root:/bin/sh\nal:x:{al}:{al}::{}:/bin/sh\n", home.display());
         fs::write(host.path("passwd"), passwd).unwrap();
         fs::create_dir_all(host.path("lib")).unwrap();
         host.mine("home", |path| fs::create_dir(path).unwrap());
@@ -68,11 +59,7 @@ impl Host {
     fn mine(&self, name: &str, make: impl FnOnce(&Path)) -> PathBuf {
         let path = self.path(name);
         let above: Vec<&Path> = path.ancestors().skip(1).collect();
-        for above in above
-            .into_iter()
-            .rev()
-            .filter(|above| above.starts_with(self.path("home")))
-        {
+        for above in above.into_iter().rev().filter(|above| above.starts_with(self.path("home"))) {
             if fs::create_dir(above).is_ok() {
                 chown(above, Some(self.al), Some(self.al)).unwrap();
             }
@@ -85,10 +72,7 @@ impl Host {
     /// Makes a cgroup with a process in it.
     fn group(&mut self, path: &str) -> Sleeper {
         let whole = Path::new("/sys/fs/cgroup/memory").join(path);
-        let above: Vec<&Path> = whole
-            .ancestors()
-            .take_while(|above| !above.exists())
-            .collect();
+        let above: Vec<&Path> = whole.ancestors().take_while(|above| !above.exists()).collect();
         for new in above.into_iter().rev() {
             fs::create_dir(new).unwrap();
             self.groups.push(new.to_owned());
@@ -100,11 +84,7 @@ impl Host {
     fn docker_names(&self, id: &str, name: &str) {
         let state = self.path(&format!("lib/docker/containers/{id}"));
         fs::create_dir_all(&state).unwrap();
-        fs::write(
-            state.join("config.v2.json"),
-            format!(r#"{{"Name":"/{name}"}}"#),
-        )
-        .unwrap();
+        fs::write(state.join("config.v2.json"), format!(r#"{{"Name":"/{name}"}}"#)).unwrap();
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -119,14 +99,11 @@ impl Host {
 
     /// memtide, started by another program.
     fn command_by(&self, by: &[&str], arguments: &[&str]) -> Command {
-        let script = "mount --bind \"$0/passwd\" /etc/passwd && mount --bind \"$0/lib\" /var/lib && exec \"$@\"";
+        let script = "mount --bind \"$0/passwd\" /etc/passwd && mount --bind \"$0/lib\" /var/lib \
+                      && exec \"$@\"";
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", script]);
-        command
-            .arg(self.place.path())
-            .args(by)
-            .arg(env!("CARGO_BIN_EXE_memtide"))
-            .args(arguments);
+        command.arg(self.place.path()).args(by).arg(env!("CARGO_BIN_EXE_memtide")).args(arguments);
         command.env("TZ", "UTC").stdin(Stdio::null());
         command
     }
@@ -135,10 +112,7 @@ impl Host {
     fn answers(&self, arguments: &[&str]) {
         let output = self.run(arguments);
         let code = output.status.code();
-        assert!(
-            code.is_some_and(|code| code < 3),
-            "{arguments:?}: {output:?}"
-        );
+        assert!(code.is_some_and(|code| code < 3), "{arguments:?}: {output:?}");
     }
 
     /// Runs memtide; a command that hangs is ended and fails the test.
@@ -162,11 +136,7 @@ fn in_time(mut command: Command, what: &str) -> Output {
     let output = |to| fs::File::create(to).unwrap();
     let place = tempfile::tempdir().unwrap();
     let (out, err) = (place.path().join("out"), place.path().join("err"));
-    let mut child = command
-        .stdout(output(&out))
-        .stderr(output(&err))
-        .spawn()
-        .unwrap();
+    let mut child = command.stdout(output(&out)).stderr(output(&err)).spawn().unwrap();
     let began = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -178,11 +148,7 @@ fn in_time(mut command: Command, what: &str) -> Output {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    Output {
-        status,
-        stdout: fs::read(out).unwrap(),
-        stderr: fs::read(err).unwrap(),
-    }
+    Output { status, stdout: fs::read(out).unwrap(), stderr: fs::read(err).unwrap() }
 }
 
 /// A process that waits, ended with its test.
@@ -203,22 +169,14 @@ impl Sleeper {
     /// A process of which the root directory lies there, with a tmpfs in it.
     fn with_root(root: &Path) -> Self {
         let script = "mount -t tmpfs tmpfs \"$0/below\" && exec python3 -c '\nimport os,sys,time\nos.chroot(sys.argv[1])\nprint(\"ready\",flush=True)\ntime.sleep(600)' \"$0\"";
-        Self::ready(
-            Command::new("unshare")
-                .args(["--mount", "sh", "-c", script])
-                .arg(root),
-        )
+        Self::ready(Command::new("unshare").args(["--mount", "sh", "-c", script]).arg(root))
     }
 
     /// A process that holds the lock of its address space for ever once `flag` exists: a thread waits for a page of the file,
     /// and another for the lock, behind which all readers wait.
     fn with_held_lock(file: &Path, flag: &Path) -> Self {
         let script = "import ctypes,mmap,os,sys,threading,time\nf=open(sys.argv[1])\nm=mmap.mmap(f.fileno(),4096,mmap.MAP_PRIVATE,mmap.PROT_READ|mmap.PROT_WRITE)\nat=ctypes.addressof(ctypes.c_char.from_buffer(m))\nmem=os.open('/proc/self/mem',os.O_RDONLY)\nt=[threading.Thread(target=os.pread,args=(mem,1,at)),threading.Thread(target=lambda:mmap.mmap(-1,4096))]\nprint('ready',flush=True)\nwhile not os.path.exists(sys.argv[2]): time.sleep(.05)\nt[0].start()\ntime.sleep(1)\nt[1].start()\ntime.sleep(600)";
-        Self::ready(
-            Command::new("python3")
-                .args(["-c", script])
-                .args([file, flag]),
-        )
+        Self::ready(Command::new("python3").args(["-c", script]).args([file, flag]))
     }
 
     /// A process of a user that starts another program once `flag` exists, and never gets there: the kernel closes the file on
@@ -226,20 +184,14 @@ impl Sleeper {
     fn with_endless_exec(uid: u32, file: &Path, flag: &Path) -> Self {
         let script = "import os,sys,time\nos.setuid(int(sys.argv[1]))\nf=os.open(sys.argv[2],os.O_RDONLY)\nprint('ready',flush=True)\nwhile not os.path.exists(sys.argv[3]): time.sleep(.05)\nos.execv('/bin/sleep',['sleep','600'])";
         Self::ready(
-            Command::new("python3")
-                .args(["-c", script, &uid.to_string()])
-                .args([file, flag]),
+            Command::new("python3").args(["-c", script, &uid.to_string()]).args([file, flag]),
         )
     }
 
     /// A process with a pipe of which the lock is held for ever once `flag` exists: it writes a page of the file.
     fn with_held_pipe(file: &Path, flag: &Path) -> Self {
         let script = "import ctypes,mmap,os,sys,time\nf=open(sys.argv[1])\nm=mmap.mmap(f.fileno(),4096,mmap.MAP_PRIVATE,mmap.PROT_READ|mmap.PROT_WRITE)\nat=ctypes.addressof(ctypes.c_char.from_buffer(m))\nr,w=os.pipe()\nos.write(w,b'x'*100)\nprint('ready',flush=True)\nwhile not os.path.exists(sys.argv[2]): time.sleep(.05)\nctypes.CDLL(None).write(w,ctypes.c_void_p(at),4096)";
-        Self::ready(
-            Command::new("python3")
-                .args(["-c", script])
-                .args([file, flag]),
-        )
+        Self::ready(Command::new("python3").args(["-c", script]).args([file, flag]))
     }
 
     fn ready(command: &mut Command) -> Self {
@@ -339,12 +291,8 @@ fn whatever_lies_in_a_users_home_nothing_is_opened_there_but_the_users_own_file(
     let secret = host.path("secret");
     type Replacement<'a> = (&'a str, &'a dyn Fn(&Path));
     let cases: [Replacement<'_>; 5] = [
-        ("a link to a device", &|path| {
-            symlink(&device.path, path).unwrap()
-        }),
-        ("a link to root's file", &|path| {
-            symlink(&secret, path).unwrap()
-        }),
+        ("a link to a device", &|path| symlink(&device.path, path).unwrap()),
+        ("a link to root's file", &|path| symlink(&secret, path).unwrap()),
         ("a pipe", &|path| pipe(path)),
         ("a device", &|path| drop(Device::make(path.to_owned()))),
         ("10 GiB", &|path| {
@@ -377,13 +325,7 @@ fn whatever_lies_in_a_users_home_nothing_is_opened_there_but_the_users_own_file(
     }
     let to = recording.to_str().unwrap();
     let mut recorder = host.command(&["record", "--to", to]);
-    let recorder = Sleeper(
-        recorder
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let recorder = Sleeper(recorder.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     until("al's name", || {
         fs::read_to_string(recording.join("names.jsonl")).is_ok_and(|names| names.contains("al"))
     });
@@ -395,44 +337,27 @@ fn whatever_lies_in_a_users_home_nothing_is_opened_there_but_the_users_own_file(
 #[allow(unsafe_code)]
 fn without_openat2(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
-    let line = |code: u32, k, jt, jf| libc::sock_filter {
-        code: u16::try_from(code).unwrap(),
-        jt,
-        jf,
-        k,
-    };
+    let line =
+        |code: u32, k, jt, jf| libc::sock_filter { code: u16::try_from(code).unwrap(), jt, jf, k };
     let number = u32::try_from(libc::SYS_openat2).unwrap();
     let errno = u32::try_from(libc::ENOSYS).unwrap();
     let lines = [
         // The number of the system call is what a filter's data begin with.
         line(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         line(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, number, 0, 1),
-        line(
-            libc::BPF_RET | libc::BPF_K,
-            libc::SECCOMP_RET_ERRNO | errno,
-            0,
-            0,
-        ),
+        line(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | errno, 0, 0),
         line(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
     ];
     let install = move || {
         let mut lines = lines;
-        let program = libc::sock_fprog {
-            len: 4,
-            filter: lines.as_mut_ptr(),
-        };
+        let program = libc::sock_fprog { len: 4, filter: lines.as_mut_ptr() };
         // SAFETY: `prctl` reads the program and its four lines, which live until it returns, and writes nothing.
         let is_installed = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::prctl(
-                    libc::PR_SET_SECCOMP,
-                    libc::SECCOMP_MODE_FILTER,
-                    &raw const program,
-                ) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+                    == 0
         };
-        is_installed
-            .then_some(())
-            .ok_or_else(std::io::Error::last_os_error)
+        is_installed.then_some(()).ok_or_else(std::io::Error::last_os_error)
     };
     // SAFETY: between fork and exec it makes two system calls and allocates nothing.
     unsafe { command.pre_exec(install) };
@@ -452,10 +377,7 @@ fn a_users_container_has_its_name_where_a_service_has_no_openat2() {
     let mut command = host.command(&["where", "--by", "container"]);
     without_openat2(&mut command);
     let text = folded(&in_time(command, "where --by container"));
-    assert!(
-        text.contains("own (docker abcdefabcdef) of user al"),
-        "{text}"
-    );
+    assert!(text.contains("own (docker abcdefabcdef) of user al"), "{text}");
 }
 
 #[test]
@@ -487,13 +409,7 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     fs::write(flag, "").unwrap();
     until("the lock", || {
         let mut cat = Command::new("timeout");
-        let cat = cat.args([
-            "-s",
-            "KILL",
-            "1",
-            "cat",
-            &format!("/proc/{locked_pid}/smaps_rollup"),
-        ]);
+        let cat = cat.args(["-s", "KILL", "1", "cat", &format!("/proc/{locked_pid}/smaps_rollup")]);
         !cat.output().unwrap().status.success()
     });
     let by_lock = fuse.unanswered();
@@ -517,11 +433,7 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
         host.answers(arguments);
     }
     device.assert_unopened("where --files-in");
-    assert_eq!(
-        fuse.unanswered(),
-        by_lock,
-        "no request reached the file system"
-    );
+    assert_eq!(fuse.unanswered(), by_lock, "no request reached the file system");
 
     fs::remove_file(storage).unwrap();
     drop(used);
@@ -583,26 +495,16 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
     }
     let by_proc = in_time(host.command_without_bpf(&["check", "--for", "1s"]), "check");
     let text = folded(&by_proc);
-    assert!(
-        text.contains("left out: 6 processes, without an answer"),
-        "{text}"
-    );
+    assert!(text.contains("left out: 6 processes, without an answer"), "{text}");
     let refused = host.run(&["explain", &used.1[0].pid()]);
-    assert!(
-        stderr(&refused).contains("could not be read within"),
-        "{refused:?}"
-    );
+    assert!(stderr(&refused).contains("could not be read within"), "{refused:?}");
     until("those that do not answer", || {
         status(&recording)["recorder"]["seen"]["processes_left_out"] == 6
     });
     until("samples beside them", || samples(&recording) >= waiting + 3);
-    let terminated = Command::new("sh")
-        .args(["-c", "kill \"$0\"", &recorder.pid()])
-        .status();
+    let terminated = Command::new("sh").args(["-c", "kill \"$0\"", &recorder.pid()]).status();
     assert!(terminated.unwrap().success());
-    until("the recorder's end", || {
-        recorder.0.try_wait().unwrap().is_some()
-    });
+    until("the recorder's end", || recorder.0.try_wait().unwrap().is_some());
     // One that starts beside them, and compares BPF with `/proc` first.
     let late = host.path("late");
     let late_to = late.to_str().unwrap();
@@ -627,11 +529,7 @@ fn a_directory_that_is_swapped_all_the_time_leads_nowhere() {
     host.mine(&format!("{STORAGE}/containers.json"), |path| {
         fs::write(path, list("own")).unwrap();
     });
-    let (place, away, trap) = (
-        host.path("home/.local"),
-        host.path("home/away"),
-        host.path("trap"),
-    );
+    let (place, away, trap) = (host.path("home/.local"), host.path("home/away"), host.path("trap"));
     let is_over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -668,17 +566,9 @@ fn a_user_gives_no_cgroup_of_the_host_a_name_and_gets_none_of_root() {
     let recording = host.path("recording");
     let to = recording.to_str().unwrap();
     let mut recorder = host.command(&["record", "--to", to]);
-    let recorder = Sleeper(
-        recorder
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let recorder = Sleeper(recorder.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let names = || fs::read_to_string(recording.join("names.jsonl")).unwrap_or_default();
-    until("the name of root's container", || {
-        names().contains("ledger")
-    });
+    until("the name of root's container", || names().contains("ledger"));
     // Later, in a search of its own.
     let group = host.of_al(&id);
     let _forged = host.group(&group);
@@ -686,26 +576,18 @@ fn a_user_gives_no_cgroup_of_the_host_a_name_and_gets_none_of_root() {
     let forged = format!("/sys/fs/cgroup/memory/{}", host.of_al(&id));
     fs::write(format!("{forged}/memory.limit_in_bytes"), "6M").unwrap();
     let script = "echo $$ > \"$0/cgroup.procs\" && x=0123456789abcdef && while :; do x=$x$x; done";
-    let killed = Command::new("sh")
-        .args(["-c", script, &forged])
-        .status()
-        .unwrap();
+    let killed = Command::new("sh").args(["-c", script, &forged]).status().unwrap();
     assert!(!killed.success());
     // All cgroups are read every ten seconds.
     std::thread::sleep(Duration::from_secs(13));
-    let terminated = Command::new("sh")
-        .args(["-c", "kill \"$0\"", &recorder.pid()])
-        .status();
+    let terminated = Command::new("sh").args(["-c", "kill \"$0\"", &recorder.pid()]).status();
     assert!(terminated.unwrap().success());
     let mut recorder = recorder;
     recorder.0.wait().unwrap();
     let short = &id[..12];
     let of_root = format!("ledger (docker {short})");
     let of_user = format!("evil (docker {short}) of user al");
-    for arguments in [
-        &["where", to, "--by", "container"][..],
-        &["where", "--by", "container"],
-    ] {
+    for arguments in [&["where", to, "--by", "container"][..], &["where", "--by", "container"]] {
         let table = host.run(arguments);
         let text = folded(&table);
         assert_eq!(text.matches("ledger").count(), 1, "{text}");
@@ -731,38 +613,20 @@ fn devices_in_a_recording_and_in_a_bundle_are_not_opened() {
     let recording = host.path("recording");
     let to = recording.to_str().unwrap();
     let mut recorder = host.command(&["record", "--every", "100ms", "--to", to]);
-    let mut recorder = Sleeper(
-        recorder
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let mut recorder =
+        Sleeper(recorder.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     until("a status", || recording.join("status.json").exists());
     std::thread::sleep(Duration::from_secs(2));
-    let _ = Command::new("sh")
-        .args(["-c", "kill \"$0\"", &recorder.pid()])
-        .status();
+    let _ = Command::new("sh").args(["-c", "kill \"$0\"", &recorder.pid()]).status();
     recorder.0.wait().unwrap();
-    let files = [
-        "names.jsonl",
-        "status.json",
-        "facts.jsonl",
-        "lock",
-        "head",
-        "segments",
-        "events.jsonl",
-    ];
+    let files =
+        ["names.jsonl", "status.json", "facts.jsonl", "lock", "head", "segments", "events.jsonl"];
     for name in files {
         let place = recording.join(name);
         let aside = host.path("aside");
         let _ = fs::rename(&place, &aside);
         let device = Device::make(place.clone());
-        for arguments in [
-            &["check", to][..],
-            &["where", to],
-            &["record", "--status", "--to", to],
-        ] {
+        for arguments in [&["check", to][..], &["where", to], &["record", "--status", "--to", to]] {
             host.run(arguments);
             device.assert_unopened(&format!("{arguments:?} with {name}"));
         }

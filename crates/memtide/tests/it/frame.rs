@@ -27,18 +27,8 @@ struct Seen {
 
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            id,
-            scope,
-            severity,
-            confidence,
-            from,
-            to,
-        } = self;
-        write!(
-            f,
-            "{id} {scope} {severity:?} {confidence} {from:.0}..{to:.0}"
-        )
+        let Self { id, scope, severity, confidence, from, to } = self;
+        write!(f, "{id} {scope} {severity:?} {confidence} {from:.0}..{to:.0}")
     }
 }
 
@@ -139,10 +129,8 @@ impl Score {
         let findings = diagnosis.findings.iter();
         let loud = findings.filter(|finding| finding.severity > Severity::Info);
         let is_wrong = |id: &str| capture.calm || capture.forbid.iter().any(|no| no == id);
-        let wrong: std::collections::BTreeSet<_> = loud
-            .map(|finding| finding.id)
-            .filter(|id| is_wrong(id))
-            .collect();
+        let wrong: std::collections::BTreeSet<_> =
+            loud.map(|finding| finding.id).filter(|id| is_wrong(id)).collect();
         Self([hits, capture.want.len() - hits, wrong.len()])
     }
 
@@ -184,7 +172,8 @@ fn calm_changes_nothing(captures: &[&Capture], calm: usize) {
     let (recall, precision) = Score::recall_and_precision(&within);
     let (recall_alone, precision_alone) = Score::recall_and_precision(&alone);
     println!(
-        "{} captures, {calm} s of calm on each side: recall {recall:.3} (alone {recall_alone:.3}), precision {precision:.3} (alone {precision_alone:.3})",
+        "{} captures, {calm} s of calm on each side: recall {recall:.3} (alone {recall_alone:.3}), \
+         precision {precision:.3} (alone {precision_alone:.3})",
         captures.len()
     );
     assert!(recall >= recall_alone - 0.02 && precision >= precision_alone - 0.02);
@@ -197,11 +186,8 @@ fn without_known(known: &[(&str, &str, &str)], mut wrong: Vec<String>) -> Vec<St
         line.starts_with(name) && line.contains(&format!(" {id} "))
     };
     let is_mended = |one: &&(&str, &str, &str)| !wrong.iter().any(|line| is_of(line, one));
-    let mended: Vec<String> = known
-        .iter()
-        .filter(is_mended)
-        .map(|one| format!("mended: {one:?}"))
-        .collect();
+    let mended: Vec<String> =
+        known.iter().filter(is_mended).map(|one| format!("mended: {one:?}")).collect();
     wrong.retain(|line| !known.iter().any(|one| is_of(line, one)));
     wrong.extend(mended);
     wrong
@@ -264,11 +250,7 @@ fn cut(capture: &Capture, first: usize, end: usize) -> Vec<Seen> {
     let facts = capture.facts.clone().within(times[first], times[end - 1]);
     let begin = times[first].as_secs_f64();
     let found = incidents(&part, &facts, Span::ZERO).into_iter();
-    let moved = found.map(|one| Seen {
-        from: one.from + begin,
-        to: one.to + begin,
-        ..one
-    });
+    let moved = found.map(|one| Seen { from: one.from + begin, to: one.to + begin, ..one });
     moved.collect()
 }
 
@@ -307,19 +289,11 @@ fn a_cut_through_an_incident_shows_its_part_open_at_the_edge() {
                 |f: &Seen| f.id == one.id && f.scope == one.scope && f.severity <= one.severity;
             let before = cut(capture, 0, middle + 1);
             if !before.iter().any(|f| is_part(f) && f.to >= at - HOLE) {
-                wrong.push(format!(
-                    "{}: {one} until {at}: {}",
-                    capture.name,
-                    listed(&before)
-                ));
+                wrong.push(format!("{}: {one} until {at}: {}", capture.name, listed(&before)));
             }
             let after = cut(capture, middle, capture.timeline.len());
             if !after.iter().any(|f| is_part(f) && f.from <= at + HOLE) {
-                wrong.push(format!(
-                    "{}: {one} from {at} on: {}",
-                    capture.name,
-                    listed(&after)
-                ));
+                wrong.push(format!("{}: {one} from {at} on: {}", capture.name, listed(&after)));
             }
         }
         wrong
@@ -336,10 +310,7 @@ fn what_lasts_four_samples_is_found_however_rarely_they_are_taken() {
             let thin = Tape::thinned(capture, every as usize);
             let diagnosis = diagnose::diagnose(&thin.timeline, capture.facts);
             let every_s = f64::from(every);
-            for one in whole
-                .iter()
-                .filter(|one| one.to - one.from >= 4.0 * every_s)
-            {
+            for one in whole.iter().filter(|one| one.to - one.from >= 4.0 * every_s) {
                 let is_near =
                     |from: f64, to: f64| from <= one.to + every_s && to >= one.from - every_s;
                 let found = seen(&diagnosis, Span::ZERO);
@@ -422,53 +393,27 @@ fn an_hour_of_recorded_healthy_work_changes_no_incident() {
         tape.play(sick.timeline, 0..sick.timeline.len());
         tape.repeat(work, 600);
         let wrong = around(sick, &tape, origin);
-        wrong
-            .iter()
-            .map(|line| format!("{line} (amid {})", work.name))
-            .collect::<Vec<_>>()
+        wrong.iter().map(|line| format!("{line} (amid {})", work.name)).collect::<Vec<_>>()
     });
     assert_none(&wrong.concat());
 }
 
 /// Pairs of captures of one kernel: what happens to the host in one, and to a cgroup in the other.
 const OVERLAID: [(&str, &str); 8] = [
-    (
-        "swap-thrash--5.10-384m-disk",
-        "cgroup-high-throttle--5.10-512m-48m",
-    ),
-    (
-        "dirty-throttle--5.10-1g-bytes32m",
-        "oom-cgroup--5.10-768m-150m",
-    ),
+    ("swap-thrash--5.10-384m-disk", "cgroup-high-throttle--5.10-512m-48m"),
+    ("dirty-throttle--5.10-1g-bytes32m", "oom-cgroup--5.10-768m-150m"),
     ("swap-thrash--512m-swapdisk", "cgroup-high-throttle--80m"),
     ("overcommit-limit--6.1-768m-ratio50-swap", "cgroup-oom--96m"),
-    (
-        "overcommit-limit--6.12-512m-ratio60",
-        "cgroup-high-throttle--6.12-1g-200m",
-    ),
-    (
-        "swap-thrash--6.12-768m-zram",
-        "cgroup-cache-starved--6.12-80m",
-    ),
+    ("overcommit-limit--6.12-512m-ratio60", "cgroup-high-throttle--6.12-1g-200m"),
+    ("swap-thrash--6.12-768m-zram", "cgroup-cache-starved--6.12-80m"),
     ("shmem-growth--6.18-448m-tmpfs", "oom-cgroup--6.18-640m-64m"),
-    (
-        "swap-thrash--7.2-1g-random",
-        "cgroup-cache-starved--7.2-1g-256m",
-    ),
+    ("swap-thrash--7.2-1g-random", "cgroup-cache-starved--7.2-1g-256m"),
 ];
 
 /// What differs where two captures are overlaid, and why.
 const TOGETHER: [(&str, &str, &str); 2] = [
-    (
-        "swap-thrash--512m-swapdisk",
-        "available-exhaustion",
-        GROUP_WAITS,
-    ),
-    (
-        "swap-thrash--512m-swapdisk",
-        "cache-starved-floor",
-        GROUP_WAITS,
-    ),
+    ("swap-thrash--512m-swapdisk", "available-exhaustion", GROUP_WAITS),
+    ("swap-thrash--512m-swapdisk", "cache-starved-floor", GROUP_WAITS),
 ];
 const GROUP_WAITS: &str = "the host's pressure counts the waits of the throttled group too";
 
@@ -480,11 +425,7 @@ fn two_diseases_at_once_are_both_found() {
         let name = format!("{of_host} + {of_group}");
         let mut expected = incidents(host.timeline, host.facts, Span::ZERO);
         let of_group = incidents(group.timeline, group.facts, Span::ZERO);
-        expected.extend(
-            of_group
-                .into_iter()
-                .filter(|one| one.scope.starts_with("Cgroup")),
-        );
+        expected.extend(of_group.into_iter().filter(|one| one.scope.starts_with("Cgroup")));
         let found = incidents(&tape.timeline, host.facts, Span::ZERO);
         differences(&name, &expected, &found)
     });
@@ -494,10 +435,7 @@ fn two_diseases_at_once_are_both_found() {
 /// Kept as a recording, in one go or in two.
 fn kept(timeline: &Timeline, facts: &Facts, cuts: &[usize]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let host = store::HostIdentity {
-        id: "a-host".to_owned(),
-        name: "host".to_owned(),
-    };
+    let host = store::HostIdentity { id: "a-host".to_owned(), name: "host".to_owned() };
     let mut first = 0;
     for end in cuts.iter().copied().chain([timeline.len()]) {
         let part = timeline.part(first, end).alone();
@@ -515,11 +453,7 @@ fn loaded(
     screen: Option<import::MinuteScreen>,
     resolution: store::Resolution,
 ) -> timeline::Source {
-    let wanted = import::OpenOptions {
-        resolution,
-        screen,
-        ..import::OpenOptions::default()
-    };
+    let wanted = import::OpenOptions { resolution, screen, ..import::OpenOptions::default() };
     import::open_part(directory, wanted, &mut |_| ()).unwrap()
 }
 
@@ -534,10 +468,7 @@ fn a_screen_finds_what_all_samples_show() {
         let facts = facts_from(capture.facts, calm);
         let directory = kept(&tape.timeline, &facts, &[]);
         let full = loaded(directory.path(), None, store::Resolution::Full);
-        let screen = import::MinuteScreen {
-            signals: &SIGNALS,
-            could_hold: diagnose::could_hold,
-        };
+        let screen = import::MinuteScreen { signals: &SIGNALS, could_hold: diagnose::could_hold };
         let screened = loaded(directory.path(), Some(screen), store::Resolution::Minutes);
         // Of a minute that is not opened the last sample is there: the clock of the screened one begins later.
         let begins = |opened: &timeline::Source| opened.timeline.stamp(0).unwrap().boot;
@@ -585,10 +516,7 @@ fn two_hours_of_healthy_work_raise_no_warning() {
     let wrong = on_each(&hours, |(capture, seconds)| {
         let tape = Tape::repeated(capture, *seconds);
         let found = incidents(&tape.timeline, capture.facts, Span::ZERO);
-        found
-            .iter()
-            .map(|one| format!("{}: {one}", capture.name))
-            .collect::<Vec<_>>()
+        found.iter().map(|one| format!("{}: {one}", capture.name)).collect::<Vec<_>>()
     });
     assert_none(&wrong.concat());
 }

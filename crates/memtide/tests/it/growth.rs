@@ -14,13 +14,7 @@ fn table(row: impl Fn(u64) -> (u64, u64, u64)) -> String {
 
 /// A leak of 2 KiB a second.
 fn leak() -> String {
-    table(|n| {
-        (
-            9_000_000 + n * 20_480,
-            12_000_000 + n * 20_480,
-            60_000 + n % 7 * 5_000,
-        )
-    })
+    table(|n| (9_000_000 + n * 20_480, 12_000_000 + n * 20_480, 60_000 + n % 7 * 5_000))
 }
 
 /// Live stands still, and free rises to half of the total.
@@ -55,10 +49,7 @@ fn one_process_is_shown_with_a_picture_and_what_to_do() {
     for part in ["Rate:       2 KiB/s", "█", "Method:", "To do:"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
-        "{text}"
-    );
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]
@@ -68,11 +59,7 @@ fn without_live_bytes_nothing_is_called_a_warm_up_or_fragmentation() {
         .lines()
         .map(|line| line.splitn(3, ',').take(2).collect::<Vec<_>>().join(",") + "\n")
         .collect();
-    let answer = json(&memtide(&[
-        "growth",
-        &file(&directory, "a.csv", total),
-        "--json",
-    ]));
+    let answer = json(&memtide(&["growth", &file(&directory, "a.csv", total), "--json"]));
     assert_eq!(answer["class"], "saturating", "{answer}");
     assert!(answer["confidence"].as_f64().unwrap() <= 0.7);
 }
@@ -83,22 +70,14 @@ fn a_short_table_says_how_much_more_it_needs() {
     let short: Vec<String> = leak().lines().take(20).map(str::to_owned).collect();
     let output = memtide(&["growth", &file(&directory, "a.csv", short.join("\n"))]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(
-        stdout(&output).contains("Not enough data: about"),
-        "{}",
-        stdout(&output)
-    );
+    assert!(stdout(&output).contains("Not enough data: about"), "{}", stdout(&output));
 }
 
 #[test]
 fn a_capture_lists_processes_and_an_unknown_name_is_an_error() {
     let case = crate::cases::path("healthy--6.12-jvm70-1152m");
     let output = memtide(&["growth", &case]);
-    assert!(
-        stdout(&output).contains("misc2 (146)"),
-        "{}",
-        stdout(&output)
-    );
+    assert!(stdout(&output).contains("misc2 (146)"), "{}", stdout(&output));
     let answer = json(&memtide(&["growth", &case, "--json"]));
     assert!(answer["class"].is_null());
     let classes = answer["growths"].as_array().unwrap();
@@ -106,9 +85,5 @@ fn a_capture_lists_processes_and_an_unknown_name_is_an_error() {
     assert!(classes.iter().all(|one| one["class"] != "leak"), "{answer}");
     let unknown = memtide(&["growth", &case, "--service", "nosuch"]);
     assert_eq!(unknown.status.code(), Some(3));
-    assert!(
-        stderr(&unknown).contains("`nosuch`"),
-        "{}",
-        stderr(&unknown)
-    );
+    assert!(stderr(&unknown).contains("`nosuch`"), "{}", stderr(&unknown));
 }

@@ -42,9 +42,7 @@ impl Estimate {
     fn new((case, known): (&'static Case, &'static cases::Headroom)) -> Self {
         let range = TimeRange {
             since: None,
-            until: Some(TimePoint::AfterStart(Span::from_secs_f64(
-                known.add_at_s - 0.5,
-            ))),
+            until: Some(TimePoint::AfterStart(Span::from_secs_f64(known.add_at_s - 0.5))),
         };
         let source = answers::open_screened(&case.source, range, &mut |_| ()).unwrap();
         Self {
@@ -69,16 +67,8 @@ impl Estimate {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         // whole bytes of a small host
         let bytes = Bytes::new(bytes as u64);
-        let add = Some(Demand {
-            bytes,
-            kind: DemandKind::Anon,
-        });
-        self.ask(&Question {
-            add,
-            cycle: WATCHED_SPAN,
-            ..Question::default()
-        })
-        .answer
+        let add = Some(Demand { bytes, kind: DemandKind::Anon });
+        self.ask(&Question { add, cycle: WATCHED_SPAN, ..Question::default() }).answer
     }
 }
 
@@ -95,10 +85,7 @@ fn the_estimate_lies_within_a_tenth_of_ram_of_what_could_be_added() {
         let bound = |name: &str| last[name].as_f64().map(|room| room.min(binding(&answer)));
         let (lower, upper) = (bound("lower_bytes").unwrap(), bound("upper_bytes").unwrap());
         let slack = estimate.ram * 0.1;
-        assert!(
-            lower - slack < held && held < upper + slack,
-            "{id}: {held} {last}"
-        );
+        assert!(lower - slack < held && held < upper + slack, "{id}: {held} {last}");
         match bound("likely_bytes") {
             Some(likely) => assert!((likely - held).abs() < slack, "{id}: {held} {last}"),
             None => assert!(estimate.is_open(), "{id}: {last}"),
@@ -130,10 +117,7 @@ fn what_fitted_is_said_to_fit_and_what_hurt_is_not() {
             );
         }
         let more = estimate.fits(estimate.held + estimate.ram * 0.1);
-        assert!(
-            more == FitAnswer::DoesNotFit || unknown(more),
-            "{id}: {more:?}"
-        );
+        assert!(more == FitAnswer::DoesNotFit || unknown(more), "{id}: {more:?}");
     }
 }
 
@@ -143,27 +127,15 @@ fn exit_codes_say_whether_it_fits() {
     let article = file(&directory, "article.txt", ARTICLE);
     let case = cases::path;
     for (source, more, code) in [
-        (
-            case("healthy--idle"),
-            &["--add", "100M", "--cycle", WATCHED][..],
-            0,
-        ),
+        (case("healthy--idle"), &["--add", "100M", "--cycle", WATCHED][..], 0),
         // So little of a week shows a lack, and never that there is enough.
         (case("healthy--idle"), &["--add", "100M"], 3),
         (case("healthy--idle"), &["--add", "360M"], 1),
         (case("healthy--idle"), &["--add", "1G", "--as", "tmpfs"], 2),
-        (
-            case("overcommit-limit--6.1-768m-ratio50-swap"),
-            &["--add", "100M"],
-            2,
-        ),
+        (case("overcommit-limit--6.1-768m-ratio50-swap"), &["--add", "100M"], 2),
         (case("swap-thrash--512m-swapdisk"), &[], 2),
         (case("page-cache-thrash--512m"), &[], 2),
-        (
-            case("swap-cold-harmless--512m"),
-            &["--add", "64M", "--cycle", WATCHED],
-            0,
-        ),
+        (case("swap-cold-harmless--512m"), &["--add", "64M", "--cycle", WATCHED], 0),
         (article.clone(), &["--add", "500M"], 3),
         (article.clone(), &["--add", "12G"], 2),
         (article, &["--at", "p10"], 3),
@@ -171,11 +143,7 @@ fn exit_codes_say_whether_it_fits() {
     ] {
         let output = memtide(&[&["headroom", &source], more].concat());
         let said = stdout(&output) + &stderr(&output);
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{source} {more:?}: {said}"
-        );
+        assert_eq!(output.status.code(), Some(code), "{source} {more:?}: {said}");
     }
 }
 
@@ -183,9 +151,7 @@ fn exit_codes_say_whether_it_fits() {
 fn one_look_says_what_is_missing_and_takes_nothing_for_zero() {
     let directory = tempfile::tempdir().unwrap();
     let article = file(&directory, "article.txt", ARTICLE);
-    let answer = json(&memtide(&[
-        "headroom", &article, "--add", "500M", "--format", "json",
-    ]));
+    let answer = json(&memtide(&["headroom", &article, "--add", "500M", "--format", "json"]));
     assert_eq!(answer["schema"], "memtide-headroom/1");
     assert_eq!(answer["answer"], "unknown");
     assert_eq!(answer["terms"]["read_cache"]["likely_bytes"], Value::Null);
@@ -193,12 +159,8 @@ fn one_look_says_what_is_missing_and_takes_nothing_for_zero() {
     assert_eq!(answer["room"]["least"]["lower_bytes"], Value::Null);
     assert!(answer["room"]["least"]["upper_bytes"].as_i64().unwrap() > 9 << 30);
     assert!(answer["article"]["bytes"].as_i64().unwrap() < 0);
-    let unknown: Vec<_> = answer["unknown"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| &one["what"])
-        .collect();
+    let unknown: Vec<_> =
+        answer["unknown"].as_array().unwrap().iter().map(|one| &one["what"]).collect();
     assert_eq!(unknown, ["floor", "write cache", "read cache"]);
     let text = stdout(&memtide(&["headroom", &article, "--add", "500M"]));
     assert!(text.starts_with("CANNOT TELL"), "{text}");
@@ -212,10 +174,7 @@ fn text_and_json_say_the_same() {
     let answer = json(&before(case, &[&asked[..], &["--format", "json"]].concat()));
     let text = stdout(&before(case, &asked));
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
-        "{text}"
-    );
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     for said in [
         &answer["headline"],
         &answer["binds"],
@@ -227,13 +186,7 @@ fn text_and_json_say_the_same() {
     // Does it fit, by how much, what binds, when was the worst and who ran: in the first lines.
     let first: Vec<_> = text.lines().take(5).collect();
     let first = first.join("\n");
-    for word in [
-        "FITS",
-        "215 MiB at worst",
-        "binds:",
-        "worst:",
-        "app (100 MiB in RAM)",
-    ] {
+    for word in ["FITS", "215 MiB at worst", "binds:", "worst:", "app (100 MiB in RAM)"] {
         assert!(first.contains(word), "{first}");
     }
 }
@@ -244,9 +197,7 @@ fn programs_get_the_bounds_that_people_read() {
     for (name, add) in [("node-reclaim--dist21", "100M"), ("cgroup-oom--96m", "50M")] {
         let path = cases::path(name);
         let path = path.as_str();
-        let answer = json(&memtide(&[
-            "headroom", path, "--add", add, "--format", "json",
-        ]));
+        let answer = json(&memtide(&["headroom", path, "--add", add, "--format", "json"]));
         let limits = answer["limits"].as_array().unwrap();
         assert!(!limits.is_empty(), "{name}");
         for limit in limits {
@@ -259,12 +210,7 @@ fn programs_get_the_bounds_that_people_read() {
         let left = |bound: &str| added[format!("left_{bound}_bytes")].as_i64().unwrap();
         assert!(left("lower") <= left("upper"), "{added}");
     }
-    let text = stdout(&memtide(&[
-        "headroom",
-        &cases::path("cgroup-oom--96m"),
-        "--add",
-        "50M",
-    ]));
+    let text = stdout(&memtide(&["headroom", &cases::path("cgroup-oom--96m"), "--add", "50M"]));
     // Before the terms: perhaps it is to run in that group.
     let first = text.split("What it was computed from").next().unwrap();
     assert!(first.contains("In there 50 MiB more do not fit"), "{text}");
@@ -287,10 +233,7 @@ fn a_hostile_name_is_shown_harmless_and_whole_to_programs() {
     let source = file(&directory, "a.jsonl", capture(&[sample(), sample()]));
     let output = memtide(&["headroom", &source]);
     let text = stdout(&output);
-    assert!(
-        !text.contains('\u{1b}') && text.contains("\\x1b[2J<script>"),
-        "{text}"
-    );
+    assert!(!text.contains('\u{1b}') && text.contains("\\x1b[2J<script>"), "{text}");
     let answer = json(&memtide(&["headroom", &source, "--format", "json"]));
     assert_eq!(answer["then"][0]["name"], name);
 }
@@ -326,36 +269,14 @@ fn the_page_says_what_the_terminal_says() {
         let output = memtide(&["headroom", source]);
         let text = crate::support::folded(&output);
         let answer = json(&memtide(&["headroom", source, "--format", "json"]));
-        let mut said = vec![
-            &answer["headline"],
-            &answer["binds"],
-            &answer["cycle"]["text"],
-        ];
-        said.extend([
-            &answer["article"]["text"],
-            &answer["terms"]["read_cache"]["text"],
-        ]);
+        let mut said = vec![&answer["headline"], &answer["binds"], &answer["cycle"]["text"]];
+        said.extend([&answer["article"]["text"], &answer["terms"]["read_cache"]["text"]]);
         said.extend(answer["remarks"].as_array().unwrap());
-        said.extend(
-            answer["unknown"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|it| &it["text"]),
-        );
-        said.extend(
-            answer["limits"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|it| &it["text"]),
-        );
+        said.extend(answer["unknown"].as_array().unwrap().iter().map(|it| &it["text"]));
+        said.extend(answer["limits"].as_array().unwrap().iter().map(|it| &it["text"]));
         for sentence in said {
             let sentence = sentence.as_str().unwrap();
-            assert!(
-                text.contains(sentence),
-                "{name}: text lacks {sentence}: {text}"
-            );
+            assert!(text.contains(sentence), "{name}: text lacks {sentence}: {text}");
             assert!(page.contains(sentence), "{name}: page lacks {sentence}");
         }
         // Line by line: what the terminal labels, the page has as well.
@@ -386,10 +307,7 @@ fn a_range_is_said_to_be_backwards_by_every_command() {
         let output = memtide(&[command, &range].concat());
         assert_eq!(output.status.code(), Some(3), "{command:?}");
         let said = stderr(&output);
-        assert!(
-            said.contains("`--since` is later than `--until`"),
-            "{command:?}: {said}"
-        );
+        assert!(said.contains("`--since` is later than `--until`"), "{command:?}: {said}");
         assert!(stdout(&output).is_empty(), "{command:?}");
     }
     assert!(!std::path::Path::new(page).exists());
@@ -408,12 +326,7 @@ fn what_a_range_lacks_is_said() {
         text.push_str(&(line.to_string() + "\n"));
     }
     let source = file(&directory, "a.jsonl", text);
-    let range = [
-        "--since",
-        "2026-11-20T11:00:00Z",
-        "--until",
-        "2026-11-20T13:00:00Z",
-    ];
+    let range = ["--since", "2026-11-20T11:00:00Z", "--until", "2026-11-20T13:00:00Z"];
     let output = memtide(&[&["headroom", &source][..], &range].concat());
     let said = crate::support::complaints(&output);
     assert!(said.contains("the source begins at"), "{said}");

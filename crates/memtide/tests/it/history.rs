@@ -25,11 +25,7 @@ fn judged(source: &Source) -> Diagnosis {
 
 fn captures() -> Vec<&'static Case> {
     // All of them take minutes; which are taken differs from test to test by nothing but their order.
-    let step = if std::env::var_os("MEMTIDE_ALL_CAPTURES").is_some() {
-        1
-    } else {
-        6
-    };
+    let step = if std::env::var_os("MEMTIDE_ALL_CAPTURES").is_some() { 1 } else { 6 };
     cases::captures().step_by(step).collect()
 }
 
@@ -39,20 +35,16 @@ fn open(path: &Path) -> Source {
 
 /// Samples and facts as a recording of this boot's host in that directory.
 fn add_timeline(directory: &Path, timeline: &Timeline, facts: &timeline::Facts) {
-    let host = HostIdentity {
-        id: "0123456789abcdef0123456789abcdef".to_owned(),
-        name: "sick".to_owned(),
-    };
+    let host =
+        HostIdentity { id: "0123456789abcdef0123456789abcdef".to_owned(), name: "sick".to_owned() };
     let kept = store::add_timeline(directory, &host, timeline, facts, Span::from_secs(1)).unwrap();
     assert_eq!(kept.problems, Vec::<String>::new());
 }
 
 /// The source as a recording in that directory.
 fn recorded(source: &Source, directory: &Path) {
-    let host = HostIdentity {
-        id: "0123456789abcdef0123456789abcdef".to_owned(),
-        name: "sick".to_owned(),
-    };
+    let host =
+        HostIdentity { id: "0123456789abcdef0123456789abcdef".to_owned(), name: "sick".to_owned() };
     let every = source.timeline.interval().unwrap_or(Span::from_secs(1));
     let kept =
         store::add_timeline(directory, &host, &source.timeline, &source.facts, every).unwrap();
@@ -110,9 +102,7 @@ fn what_is_read_more_rarely_is_never_judged_wrong() {
         let rare = thinned(&source.timeline, &[Entity::Process, Entity::Cgroup]);
         let after = diagnose::diagnose(&rare, &source.facts);
         let loud = |said: Said| -> BTreeSet<&str> {
-            let loud = said
-                .into_iter()
-                .filter(|(_, severity)| *severity > Severity::Info);
+            let loud = said.into_iter().filter(|(_, severity)| *severity > Severity::Info);
             loud.map(|(id, _)| id).collect()
         };
         let (known, now) = (loud(said(before)), loud(said(&after)));
@@ -138,15 +128,11 @@ fn a_part_of_a_source_is_judged_by_itself() {
     let (_directory, place) = recording("swap-thrash--512m-swapdisk");
     let capture = &cases::named("swap-thrash--512m-swapdisk").source;
     for source in [place.as_str(), capture.to_str().unwrap()] {
-        let calm = json(&memtide(&[
-            "check", "--format", "json", "--until", "+5s", source,
-        ]));
+        let calm = json(&memtide(&["check", "--format", "json", "--until", "+5s", source]));
         assert_ne!(calm["verdict"], "critical", "{source}");
         let sick = memtide(&["check", "--format", "json", "--since", "+0:12", source]);
         assert_eq!(json(&sick)["verdict"], "critical", "{source}");
-        let around = json(&memtide(&[
-            "check", "--format", "json", "--at", "+20s", source,
-        ]));
+        let around = json(&memtide(&["check", "--format", "json", "--at", "+20s", source]));
         assert_eq!(around["verdict"], "critical", "{source}");
     }
 }
@@ -155,10 +141,7 @@ fn a_part_of_a_source_is_judged_by_itself() {
 fn a_part_says_which_it_is_and_counts_from_the_sources_start() {
     let (_directory, place) = recording("swap-thrash--512m-swapdisk");
     let capture = &cases::named("swap-thrash--512m-swapdisk").source;
-    for (source, kind) in [
-        (place.as_str(), "recording"),
-        (capture.to_str().unwrap(), "capture"),
-    ] {
+    for (source, kind) in [(place.as_str(), "recording"), (capture.to_str().unwrap(), "capture")] {
         let text = folded(&memtide(&["check", source, "--since", "+0:12"]));
         let window = format!("27 s of a {kind}, 0:12 to 0:39, 28 samples");
         assert!(text.contains(&window), "{text}");
@@ -206,15 +189,8 @@ fn a_long_recording_is_judged_at_every_sample_where_something_could_be_wrong() {
     let long = json(&memtide(&["check", "--format", "json", path]));
     let lead = &long["findings"][0];
     let (from, to) = (&lead["from"], &lead["to"]);
-    let range = [
-        "--since",
-        from.as_str().unwrap(),
-        "--until",
-        to.as_str().unwrap(),
-    ];
-    let close = json(&memtide(
-        &[&["check", "--format", "json", path][..], &range].concat(),
-    ));
+    let range = ["--since", from.as_str().unwrap(), "--until", to.as_str().unwrap()];
+    let close = json(&memtide(&[&["check", "--format", "json", path][..], &range].concat()));
     assert_eq!(close["source"]["thinned_to_s"], serde_json::Value::Null);
     assert_eq!(close["findings"][0]["id"], lead["id"]);
     assert_eq!(close["findings"][0]["severity"], lead["severity"]);
@@ -272,18 +248,12 @@ fn what_lies_outside_of_a_source_is_said_with_what_it_has() {
     let capture = capture.to_str().unwrap();
     for (since, says) in [
         ("+90s", "help: it lasts 39 s"),
-        (
-            "yesterday",
-            "it has no wall clock and lasts 39 s; count from its start",
-        ),
+        ("yesterday", "it has no wall clock and lasts 39 s; count from its start"),
         ("soon", "`soon` is no time; write `2h ago`"),
     ] {
         let output = memtide(&["check", "--since", since, capture]);
         assert_eq!(output.status.code(), Some(3), "{since}");
-        let error = stderr(&output)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
+        let error = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(error.contains(says), "{since}: {error}");
         assert_eq!(stdout(&output), "");
     }
@@ -318,11 +288,7 @@ fn without_a_recording_looking_back_says_how_to_begin_one() {
         // A host that is recorded itself has one.
         if !Path::new("/var/lib/memtide").exists() {
             assert_eq!(output.status.code(), Some(3));
-            assert!(
-                stderr(&output).contains("`memtide record` begins one"),
-                "{}",
-                stderr(&output)
-            );
+            assert!(stderr(&output).contains("`memtide record` begins one"), "{}", stderr(&output));
         }
     }
 }
@@ -375,12 +341,7 @@ fn as_user(state: &Path, arguments: &[&str]) -> std::process::Output {
     } else {
         std::process::Command::new(program)
     };
-    command
-        .args(arguments)
-        .env("XDG_STATE_HOME", state)
-        .env("TZ", "UTC")
-        .output()
-        .unwrap()
+    command.args(arguments).env("XDG_STATE_HOME", state).env("TZ", "UTC").output().unwrap()
 }
 
 #[test]
@@ -394,10 +355,7 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
         .map(|text| text.trim().to_owned())
         .find(|text| !text.is_empty())
         .unwrap();
-    let host = HostIdentity {
-        id,
-        name: String::new(),
-    };
+    let host = HostIdentity { id, name: String::new() };
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let mut facts = timeline::Facts::default();
     facts.page_size = units::PageSize::from_bytes(4096);
@@ -409,18 +367,11 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
     let past = past(i64::try_from(now).unwrap());
     store::add_timeline(&place, &host, &past, &facts, Span::from_mins(1)).unwrap();
     // A recording is its owner's; this one is opened to everybody.
-    let opened = std::process::Command::new("chmod")
-        .arg("-R")
-        .arg("a+rX")
-        .arg(&place)
-        .status();
+    let opened = std::process::Command::new("chmod").arg("-R").arg("a+rX").arg(&place).status();
     assert!(opened.unwrap().success());
     let look = ["check", "--format", "json", "--for", "4s"];
     let with = json(&as_user(state.path(), &look));
-    let without = json(&as_user(
-        state.path(),
-        &[&look[..], &["--no-history"]].concat(),
-    ));
+    let without = json(&as_user(state.path(), &[&look[..], &["--no-history"]].concat()));
     assert_eq!(without["source"]["history"], serde_json::Value::Null);
     assert_eq!(with["source"]["history"]["resolution_s"], 60.0);
     assert!(with["source"]["watched_s"].as_f64().unwrap() < 60.0);
@@ -432,12 +383,7 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
     assert_eq!(changed, [of("31"), of("32")], "in the past, and since");
     assert_eq!(without["changed"], serde_json::Value::Null);
     let earlier = with["earlier"].as_array().unwrap();
-    assert!(
-        earlier
-            .iter()
-            .any(|note| note["id"] == "available-exhaustion"),
-        "{earlier:?}"
-    );
+    assert!(earlier.iter().any(|note| note["id"] == "available-exhaustion"), "{earlier:?}");
     // What is over keeps its weight, and is no part of the verdict.
     assert!(earlier.iter().all(|finding| finding["severity"] != "info"));
     let now = with["findings"].as_array().unwrap();
@@ -445,10 +391,7 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
     assert!(!now.iter().any(is_over), "{now:?}");
     let text = folded(&as_user(state.path(), &["check", "--for", "1s"]));
     assert!(text.contains("and its recording since"), "{text}");
-    assert!(
-        text.contains("Earlier, and over: available-exhaustion"),
-        "{text}"
-    );
+    assert!(text.contains("Earlier, and over: available-exhaustion"), "{text}");
     let exported = as_user(state.path(), &["export", "--format", "csv"]);
     let exported = String::from_utf8(exported.stdout).unwrap();
     assert!(exported.starts_with("time,"), "{exported:.80}");

@@ -81,13 +81,7 @@ fn no_source_costs_more_than_a_source_may_and_each_says_what_is_wrong_with_it() 
     };
     let only = std::env::var("MEMTIDE_HOSTILE_ONLY").unwrap_or_default();
     let commands = std::env::var("MEMTIDE_HOSTILE_COMMANDS").unwrap_or_default();
-    let all = [
-        files::ALL,
-        captures::ALL,
-        texts::ALL,
-        trees::ALL,
-        recordings::ALL,
-    ];
+    let all = [files::ALL, captures::ALL, texts::ALL, trees::ALL, recordings::ALL];
     let sources: Vec<Hostile> = all.concat();
     assert!(sources.len() >= 60, "{}", sources.len());
     let mut faults = Vec::new();
@@ -143,18 +137,9 @@ fn skip(why: &str) {
 
 #[allow(clippy::print_stdout)] // the table
 fn show(ran: &Ran) {
-    let Cost {
-        code,
-        signal,
-        peak_kib,
-        cpu_s,
-        wall_s,
-        ..
-    } = ran.cost;
-    let end = code.map_or_else(
-        || format!("signal {}", signal.unwrap_or(0)),
-        |code| code.to_string(),
-    );
+    let Cost { code, signal, peak_kib, cpu_s, wall_s, .. } = ran.cost;
+    let end =
+        code.map_or_else(|| format!("signal {}", signal.unwrap_or(0)), |code| code.to_string());
     println!(
         "{:44} {:10} {end:>9} {:5} MiB {cpu_s:6.2} s {wall_s:6.2} s  {}{}",
         ran.source,
@@ -182,10 +167,7 @@ fn run(
     };
     let (said, complained) = (making.path("stdout"), making.path("stderr"));
     let ran = Command::new("python3")
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/it/hostile/run.py"
-        ))
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hostile/run.py"))
         .arg(group.path())
         .arg(WALL_S_MAX.to_string())
         .args([&said, &complained])
@@ -205,28 +187,15 @@ fn run(
     let opened = 1 + before.matches("SOURCE").count();
     let cpu_s_max = CPU_S_MAX * f64::from(u32::try_from(opened).unwrap());
     let faults = faults(&cost, cpu_s_max, &answer, &complaint);
-    let says = complaint
-        .lines()
-        .next()
-        .map_or_else(|| problem(&answer), str::to_owned);
-    Ran {
-        source,
-        command: name,
-        cost,
-        says,
-        faults,
-    }
+    let says = complaint.lines().next().map_or_else(|| problem(&answer), str::to_owned);
+    Ran { source, command: name, cost, says, faults }
 }
 
 /// The first line of an answer that names a problem of the source.
 fn problem(answer: &str) -> String {
     let is_problem =
         |line: &&str| line.contains('!') || line.contains("⚠") || line.contains("left out");
-    answer
-        .lines()
-        .find(is_problem)
-        .unwrap_or_default()
-        .to_owned()
+    answer.lines().find(is_problem).unwrap_or_default().to_owned()
 }
 
 /// The start of a file.
@@ -240,10 +209,7 @@ fn start(path: &Path) -> String {
 
 /// What is wrong with how a command ended.
 fn faults(cost: &Cost, cpu_s_max: f64, answer: &str, complaint: &str) -> Vec<String> {
-    let errors = complaint
-        .lines()
-        .filter(|line| line.starts_with("error:"))
-        .count();
+    let errors = complaint.lines().filter(|line| line.starts_with("error:")).count();
     let is_sound = match cost.code {
         Some(0..=2) => errors == 0,
         Some(3) => {
@@ -253,22 +219,10 @@ fn faults(cost: &Cost, cpu_s_max: f64, answer: &str, complaint: &str) -> Vec<Str
     };
     let faults = [
         (cost.is_late, "it hangs".to_owned()),
-        (
-            !is_sound,
-            format!(
-                "code {:?}, signal {:?}, {errors} errors",
-                cost.code, cost.signal
-            ),
-        ),
+        (!is_sound, format!("code {:?}, signal {:?}, {errors} errors", cost.code, cost.signal)),
         (complaint.contains("panicked"), "it panics".to_owned()),
-        (
-            cost.peak_kib > PEAK_KIB_MAX,
-            format!("{} MiB", cost.peak_kib >> 10),
-        ),
-        (
-            cost.cpu_s > cpu_s_max,
-            format!("{:.1} s of a CPU", cost.cpu_s),
-        ),
+        (cost.peak_kib > PEAK_KIB_MAX, format!("{} MiB", cost.peak_kib >> 10)),
+        (cost.cpu_s > cpu_s_max, format!("{:.1} s of a CPU", cost.cpu_s)),
     ];
     let wrong = faults.into_iter().filter(|(is_wrong, _)| *is_wrong);
     wrong.map(|(_, fault)| fault).collect()

@@ -62,13 +62,7 @@ fn capture(var_lib: &Path, to: &Path) {
     let taken = Command::new("unshare")
         .args(["--mount", "sh", "-c", script])
         .arg(var_lib)
-        .args([
-            env!("CARGO_BIN_EXE_memtide"),
-            "capture",
-            "--for",
-            "1s",
-            "-o",
-        ])
+        .args([env!("CARGO_BIN_EXE_memtide"), "capture", "--for", "1s", "-o"])
         .arg(to)
         .stdin(Stdio::null())
         .output()
@@ -160,11 +154,7 @@ fn a_container_that_is_gone_is_found_by_its_name() {
         assert_is_in_the_table(source, &while_it_ran);
     }
     let unknown = memtide(&["check", &recording, "--container", "wbe"]);
-    assert!(
-        stderr(&unknown).contains("the nearest are"),
-        "{}",
-        stderr(&unknown)
-    );
+    assert!(stderr(&unknown).contains("the nearest are"), "{}", stderr(&unknown));
     if has_log {
         let killed = folded(&memtide(&["check", &recording, "--container", "batch"]));
         assert!(killed.contains("batch (docker bbbbbbbbbbbb)"), "{killed}");

@@ -26,8 +26,7 @@ fn group(name: &str) -> Option<Group> {
         return None;
     }
     let made = Group::make(name, "16777216");
-    made.map_err(|why| skip(&format!("{why}: mount the v1 memory controller")))
-        .ok()
+    made.map_err(|why| skip(&format!("{why}: mount the v1 memory controller"))).ok()
 }
 
 /// Seconds since 1970.
@@ -38,15 +37,12 @@ fn now() -> f64 {
 
 /// Kills of one group that `memtide events` tells of.
 fn kills_of(group: &Group, directory: &str) -> Vec<Value> {
-    let output = memtide(&[
-        "events", directory, "--format", "json", "--kind", "oom-kill",
-    ]);
+    let output = memtide(&["events", directory, "--format", "json", "--kind", "oom-kill"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let mut all = json(&output)["events"].take();
     let all = std::mem::take(all.as_array_mut().unwrap()).into_iter();
     let name = group.name();
-    all.filter(|kill| kill["text"].as_str().unwrap().contains(&name))
-        .collect()
+    all.filter(|kill| kill["text"].as_str().unwrap().contains(&name)).collect()
 }
 
 fn seconds(at: &Value) -> f64 {
@@ -67,9 +63,7 @@ fn a_kill_is_one_event_with_its_own_time_also_from_before_the_recording() {
     let running = Running::started(place, &[]);
     killed.push(kill());
     let directory = place.to_str().unwrap();
-    until("a sample", || {
-        memtide(&["events", directory]).status.success()
-    });
+    until("a sample", || memtide(&["events", directory]).status.success());
     until("the kill", || kills_of(&group, directory).len() >= 2);
     assert_eq!(running.end().status.code(), Some(0));
     let reported = kills_of(&group, directory);
@@ -109,9 +103,7 @@ fn no_name_hides_a_kill_however_little_the_kernel_says_of_it() {
         "oom-kill:",
     ];
     let killed = names.iter().chain(&names).chain(&names);
-    let killed: Vec<_> = killed
-        .map(|name| (*name, group.have_one_killed_as(name)))
-        .collect();
+    let killed: Vec<_> = killed.map(|name| (*name, group.have_one_killed_as(name))).collect();
     let place = directory.path().to_str().unwrap();
     let kills = || -> Vec<Value> {
         let kind = ["--kind", "oom-kill", "--format", "json"];
@@ -127,16 +119,12 @@ fn no_name_hides_a_kill_however_little_the_kernel_says_of_it() {
         subject.is_some_and(|subject| subject.ends_with(&format!("({pid})")))
     };
     let (_, last) = killed[killed.len() - 1];
-    until("the last kill", || {
-        kills().iter().any(|kill| is_of(kill, last))
-    });
+    until("the last kill", || kills().iter().any(|kill| is_of(kill, last)));
     assert_eq!(running.end().status.code(), Some(0));
     let kills = kills();
     for (name, pid) in killed {
         let found: Vec<_> = kills.iter().filter(|kill| is_of(kill, pid)).collect();
-        let [kill] = found.as_slice() else {
-            panic!("{name:?} {pid}: {found:#?}")
-        };
+        let [kill] = found.as_slice() else { panic!("{name:?} {pid}: {found:#?}") };
         assert_eq!(kill["subject"], format!("{name} ({pid})"));
         assert!(kill["text"].as_str().unwrap().contains(" MiB"), "{kill}");
     }
@@ -162,25 +150,16 @@ fn a_look_without_a_recorder_knows_who_was_killed_before_it_and_while_it_lasts()
         let kills = recent_kills(&opened.timeline, &opened.facts, within);
         let path = format!("/{}", group.name());
         let own = kills.into_iter();
-        own.filter(|kill| kill.group.as_ref() == Some(&path))
-            .collect::<Vec<_>>()
+        own.filter(|kill| kill.group.as_ref() == Some(&path)).collect::<Vec<_>>()
     };
     let reported = lately(Span::from_mins(15));
     let pids: Vec<_> = reported.iter().filter_map(|kill| kill.pid).collect();
     assert_eq!(pids, killed, "{reported:#?}");
-    assert!(
-        reported
-            .iter()
-            .all(|kill| kill.count == 1 && kill.since.is_none())
-    );
+    assert!(reported.iter().all(|kill| kill.count == 1 && kill.since.is_none()));
     let own = |pid| {
         let mut reports = opened.timeline.reports();
         reports.any(|it| it.report.killed.iter().any(|killed| killed.pid == pid))
     };
-    assert_eq!(
-        [own(killed[0]), own(killed[1])],
-        [false, true],
-        "{killed:?}"
-    );
+    assert_eq!([own(killed[0]), own(killed[1])], [false, true], "{killed:?}");
     assert!(!opened.timeline.earlier_reports().is_empty());
 }

@@ -19,11 +19,7 @@ fn memtide(arguments: &[&str]) -> (Option<i32>, String, String) {
 fn memtide_in(temporary: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = command(temporary, arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.code(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 fn command(temporary: &Path, arguments: &[&str]) -> Command {
@@ -64,10 +60,8 @@ fn a_kill_in_a_cgroup_is_made_found_and_scored() {
     let directory = tempfile::tempdir().unwrap();
     let cases = directory.path().join("cases");
     let cases = cases.to_str().unwrap();
-    let (code, out, progress) = memtide_in(
-        directory.path(),
-        &["lab", "run", "cgroup-oom", "--keep", "--out", "page"],
-    );
+    let (code, out, progress) =
+        memtide_in(directory.path(), &["lab", "run", "cgroup-oom", "--keep", "--out", "page"]);
     assert_eq!(code, Some(0), "{out}{progress}");
     assert!(out.contains("limit                   oom-cgroup"), "{out}");
     assert!(progress.contains("ready"), "{progress}");
@@ -150,10 +144,7 @@ fn ctrl_c_ends_the_machine_and_leaves_nothing() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let rest: Vec<String> = progress.map(Result::unwrap).collect();
     assert_eq!(run.wait().unwrap().code(), Some(3), "{rest:?}");
-    assert!(
-        rest.iter().any(|line| line.contains("interrupted")),
-        "{rest:?}"
-    );
+    assert!(rest.iter().any(|line| line.contains("interrupted")), "{rest:?}");
     assert_eq!(qemus_with(directory.path()), 0);
     assert_eq!(machines_in(directory.path()), 0);
 }
@@ -194,9 +185,7 @@ fn runs_in(text: &str) -> Vec<Vec<&str>> {
         let end = rest.find(['`', '\n', '#', ';']).unwrap_or(rest.len());
         rest[..end].split_whitespace().collect()
     });
-    commands
-        .filter(|words: &Vec<&str>| words[0] != "NAME")
-        .collect()
+    commands.filter(|words: &Vec<&str>| words[0] != "NAME").collect()
 }
 
 #[test]
@@ -242,12 +231,7 @@ fn pages_show_the_claims_of_today_and_each_scenario_has_a_page() {
         let shown = shown.unwrap_or_else(|| panic!("{} has no transcript", path.display()));
         let arms = lab::ArmOutcomes::default();
         for claim in (scenario.claims)(&arms) {
-            assert!(
-                shown.contains(&words(&claim.what)),
-                "{}: {}",
-                path.display(),
-                claim.what
-            );
+            assert!(shown.contains(&words(&claim.what)), "{}: {}", path.display(), claim.what);
         }
     }
 }
@@ -263,10 +247,7 @@ fn the_guide_lists_every_scenario_with_its_ram_and_time() {
         let row = row.unwrap_or_else(|| panic!("docs/lab.md does not list {}", words[0]));
         let (ram, time) = (words[1..3].join(" "), words[3..5].join(" "));
         for expected in [ram, time] {
-            assert!(
-                row.contains(&format!("| {expected} |")),
-                "{row}: {expected}"
-            );
+            assert!(row.contains(&format!("| {expected} |")), "{row}: {expected}");
         }
     }
 }
@@ -304,22 +285,10 @@ fn what_cannot_be_played_says_why() {
             &["lab", "run", "idle", "--ram", "64M"],
             "a virtual machine of 64 MiB is too small; it needs 256 MiB",
         ),
-        (
-            &["lab", "run", "idle", "--ram", "64T"],
-            "virtual machines need 64 TiB",
-        ),
-        (
-            &["lab", "run", "idle", "--set", "hogs=3"],
-            "idle has no setting `hogs`; it has seconds",
-        ),
-        (
-            &["lab", "run", "idle", "--set", "seconds=0"],
-            "seconds=0 is not between 5 and 7200",
-        ),
-        (
-            &["lab", "score", "/nosuch"],
-            "cannot read cases below /nosuch",
-        ),
+        (&["lab", "run", "idle", "--ram", "64T"], "virtual machines need 64 TiB"),
+        (&["lab", "run", "idle", "--set", "hogs=3"], "idle has no setting `hogs`; it has seconds"),
+        (&["lab", "run", "idle", "--set", "seconds=0"], "seconds=0 is not between 5 and 7200"),
+        (&["lab", "score", "/nosuch"], "cannot read cases below /nosuch"),
     ] {
         let (code, _, error) = memtide(arguments);
         assert_eq!(code, Some(3), "{error}");
@@ -339,10 +308,7 @@ fn without_qemu_it_says_what_to_install() {
         .unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(
-        error.contains("qemu-system-x86_64 is not installed"),
-        "{error}"
-    );
+    assert!(error.contains("qemu-system-x86_64 is not installed"), "{error}");
     assert!(
         error.contains("help: apt-get install --no-install-recommends qemu-system-x86"),
         "{error}"
@@ -395,10 +361,7 @@ fn a_damaged_case_is_named_and_the_others_are_scored() {
     let (code, out, error) = memtide(&["lab", "score", directory.to_str().unwrap(), "--json"]);
     assert_eq!(code, Some(3), "{out}{error}");
     let score: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(
-        (&score["perfect"], &score["unlabelled"]),
-        (&1.into(), &0.into())
-    );
+    assert_eq!((&score["perfect"], &score["unlabelled"]), (&1.into(), &0.into()));
     for (name, why) in [
         ("emptied", "it is empty"),
         ("binary", "it is not UTF-8"),
@@ -420,18 +383,10 @@ fn labelled_captures_are_scored() {
     let captures = root().join("corpus/captures");
     let page = tempfile::tempdir().unwrap();
     let page = page.path().join("score.html");
-    let (code, out, error) = memtide(&[
-        "lab",
-        "score",
-        captures.to_str().unwrap(),
-        "-o",
-        page.to_str().unwrap(),
-    ]);
+    let (code, out, error) =
+        memtide(&["lab", "score", captures.to_str().unwrap(), "-o", page.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{out}{error}");
-    assert!(
-        out.starts_with("precision 1.000, recall 1.000 over "),
-        "{out}"
-    );
+    assert!(out.starts_with("precision 1.000, recall 1.000 over "), "{out}");
     let html = std::fs::read_to_string(page).unwrap();
     assert!(html.contains("<table class=\"matrix\">"));
 }
@@ -448,32 +403,12 @@ fn parts_work_alone() {
     let file = directory.path().join("memtide-lab-0");
     let file = file.to_str().unwrap();
     for (part, expected) in [
-        (
-            &["map", file, "1M", "--data", "3M", "--iterations", "2"][..],
-            "2.0 of 2 steps after",
-        ),
-        (
-            &["hog", "4M", "--content", "random", "--for", "100ms"],
-            "has 4 MiB",
-        ),
-        (
-            &["hog", "8M", "--of-each-huge-page", "4K", "--for", "100ms"],
-            "has 8 MiB",
-        ),
-        (
-            &["share", "2M", "--processes", "3", "--for", "1s"],
-            "3 of 3 processes",
-        ),
-        (
-            &[
-                "fork", "2M", "--write", "1M", "--save", "100ms", "--for", "50ms",
-            ],
-            "saved in",
-        ),
-        (
-            &["fragment", "2M", "--keep-one-of", "10", "--for", "10ms"],
-            "live",
-        ),
+        (&["map", file, "1M", "--data", "3M", "--iterations", "2"][..], "2.0 of 2 steps after"),
+        (&["hog", "4M", "--content", "random", "--for", "100ms"], "has 4 MiB"),
+        (&["hog", "8M", "--of-each-huge-page", "4K", "--for", "100ms"], "has 8 MiB"),
+        (&["share", "2M", "--processes", "3", "--for", "1s"], "3 of 3 processes"),
+        (&["fork", "2M", "--write", "1M", "--save", "100ms", "--for", "50ms"], "saved in"),
+        (&["fragment", "2M", "--keep-one-of", "10", "--for", "10ms"], "live"),
         (&["lookup", place, "100"], "100 names"),
     ] {
         let arguments = [&["lab"], part].concat();
@@ -506,15 +441,9 @@ fn a_size_or_a_count_that_cannot_be_says_what_can() {
         (&["write", place, "1M", "--files", "0"], "0 is not in 1.."),
         (&["map", file, "0", "--data", "1M"], "`0` is nothing"),
         (&["read", file, "--passes", "0"], "0 is not in 1.."),
-        (
-            &["read", file, "--passes", "1", "--cpu", "1000"],
-            "there is no CPU 1000 that it may use",
-        ),
+        (&["read", file, "--passes", "1", "--cpu", "1000"], "there is no CPU 1000 that it may use"),
         (&["lookup", place, "0"], "0 is not in 1.."),
-        (
-            &["fork", "0", "--write", "1M", "--save", "1s", "--for", "1s"],
-            "`0` is nothing",
-        ),
+        (&["fork", "0", "--write", "1M", "--save", "1s", "--for", "1s"], "`0` is nothing"),
     ] {
         let (code, out, error) = memtide(&[&["lab"], part].concat());
         assert_eq!((code, &*out), (Some(3), ""), "{part:?}: {error}");
@@ -527,9 +456,7 @@ fn a_part_takes_no_more_than_the_host_has_unless_it_is_asked_to() {
     for part in [
         &["hog", "64T"][..],
         &["fragment", "64T"],
-        &[
-            "fork", "64T", "--write", "1M", "--save", "1s", "--for", "1s",
-        ],
+        &["fork", "64T", "--write", "1M", "--save", "1s", "--for", "1s"],
     ] {
         let (code, _, error) = memtide(&[&["lab"], part].concat());
         assert_eq!(code, Some(3), "{error}");
@@ -542,11 +469,7 @@ fn a_part_takes_no_more_than_the_host_has_unless_it_is_asked_to() {
 /// Cgroups that parts with a limit have made.
 fn cgroups_of_parts() -> BTreeSet<std::ffi::OsString> {
     let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory"];
-    let entries = mounts
-        .iter()
-        .flat_map(std::fs::read_dir)
-        .flatten()
-        .flatten();
+    let entries = mounts.iter().flat_map(std::fs::read_dir).flatten().flatten();
     entries
         .map(|entry| entry.file_name())
         .filter(|name| name.to_string_lossy().starts_with("memtide-lab-"))
@@ -568,10 +491,7 @@ fn a_limit_ends_the_part_alone_and_leaves_no_cgroup() {
     assert_eq!(out, "has 4 MiB\n");
     let (code, out, error) = memtide(&hog("64M"));
     assert_eq!(code, Some(3), "{out}{error}");
-    assert!(
-        error.contains("the kernel killed it at its limit of 24 MiB"),
-        "{error}"
-    );
+    assert!(error.contains("the kernel killed it at its limit of 24 MiB"), "{error}");
     // Others may work here, too.
     assert!(cgroups_of_parts().is_subset(&before));
 }

@@ -28,12 +28,7 @@ impl Terminal {
         grantpt(&screen).unwrap();
         unlockpt(&screen).unwrap();
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let device = open(
-            &*ptsname(&screen, Vec::new()).unwrap(),
-            flags,
-            Mode::empty(),
-        )
-        .unwrap();
+        let device = open(&*ptsname(&screen, Vec::new()).unwrap(), flags, Mode::empty()).unwrap();
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (mut screen, all) = (File::from(screen), Arc::clone(&shown));
         // Ends when nobody has the other end.
@@ -43,10 +38,7 @@ impl Terminal {
                 all.lock().unwrap().extend(&buffer[..len]);
             }
         });
-        Self {
-            device: device.into(),
-            shown,
-        }
+        Self { device: device.into(), shown }
     }
 
     /// How it is set, and whether reads from it block.

@@ -23,10 +23,7 @@ fn thinned(whole: &Timeline, charts: &[chart::Chart]) -> Timeline {
             thin.push_stamp(whole.stamp(index).unwrap()).unwrap()
         }
     }
-    for (signal, runs) in whole
-        .host_runs()
-        .filter(|(signal, _)| signals.contains(signal))
-    {
+    for (signal, runs) in whole.host_runs().filter(|(signal, _)| signals.contains(signal)) {
         thin.append_host_runs(signal, runs);
     }
     thin
@@ -63,10 +60,7 @@ const WORST: u64 = 7 * 3600 + 1_234;
 
 /// Eight hours; for one second hardly anything was available.
 fn recorded(directory: &std::path::Path) {
-    let host = HostIdentity {
-        id: "a1".to_owned(),
-        name: "web3".to_owned(),
-    };
+    let host = HostIdentity { id: "a1".to_owned(), name: "web3".to_owned() };
     for hour in 0..8 {
         let mut timeline = Timeline::default();
         for second in hour * 3600..(hour + 1) * 3600 {
@@ -77,14 +71,7 @@ fn recorded(directory: &std::path::Path) {
             sample.host.set(MEM_AVAILABLE, Bytes::from_mib(mib));
             timeline.push(&sample).unwrap();
         }
-        add_timeline(
-            directory,
-            &host,
-            &timeline,
-            &Facts::default(),
-            Span::from_secs(1),
-        )
-        .unwrap();
+        add_timeline(directory, &host, &timeline, &Facts::default(), Span::from_secs(1)).unwrap();
     }
 }
 
@@ -92,11 +79,7 @@ fn least_available(drawing: &Drawing, charts: &[chart::Chart]) -> Vec<f64> {
     let free = charts.iter().position(|chart| chart.id == "free").unwrap();
     let levels = drawing.levels.iter().map(|level| {
         let (least, _) = level.cells[free][0].extremes.as_ref().unwrap();
-        least
-            .iter()
-            .flatten()
-            .copied()
-            .fold(f64::INFINITY, f64::min)
+        least.iter().flatten().copied().fold(f64::INFINITY, f64::min)
     });
     levels.collect()
 }
@@ -106,27 +89,16 @@ fn a_second_between_two_minutes_is_drawn() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("recording");
     recorded(&path);
-    let wanted = OpenOptions {
-        resolution: Resolution::Minutes,
-        ..OpenOptions::default()
-    };
+    let wanted = OpenOptions { resolution: Resolution::Minutes, ..OpenOptions::default() };
     let source = import::open_part(&path, wanted, &mut |_| ()).unwrap();
     assert_eq!(source.timeline.len(), 480);
     let cx = Evidence::new(&source.timeline, &source.facts);
     let charts = charts(&cx);
     let mut reducer = Reducer::new(&charts, &cx);
-    let problems = import::scan(
-        &path,
-        TimeRange::default(),
-        &scanned(&charts),
-        &mut |part| {
-            reducer.take(&Evidence::new(part, cx.facts));
-        },
-    );
+    let problems = import::scan(&path, TimeRange::default(), &scanned(&charts), &mut |part| {
+        reducer.take(&Evidence::new(part, cx.facts));
+    });
     assert_eq!(problems.unwrap(), Vec::<String>::new());
     let least = least_available(&reducer.drawing(), &charts);
-    assert!(
-        !least.is_empty() && least.iter().all(|bytes| *bytes == 3_145_728.0),
-        "{least:?}"
-    );
+    assert!(!least.is_empty() && least.iter().all(|bytes| *bytes == 3_145_728.0), "{least:?}");
 }

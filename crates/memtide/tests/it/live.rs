@@ -5,9 +5,7 @@ use crate::support::{json, memtide, stdout};
 
 #[test]
 fn check_watches_this_machine_and_answers() {
-    let output = memtide(&[
-        "check", "--for", "1s", "--every", "200ms", "--format", "json",
-    ]);
+    let output = memtide(&["check", "--for", "1s", "--every", "200ms", "--format", "json"]);
     let code = output.status.code().unwrap();
     let report = json(&output);
     // Too short to call it enough, whatever the machine does.
@@ -30,9 +28,7 @@ fn catches_sigint(pid: u32) -> bool {
 #[test]
 fn an_interrupted_check_reports_what_it_saw() {
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
-        .args([
-            "check", "--for", "10m", "--every", "100ms", "--format", "json",
-        ])
+        .args(["check", "--for", "10m", "--every", "100ms", "--format", "json"])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
@@ -55,9 +51,7 @@ fn the_hosts_name_is_in_a_capture_that_was_asked_for_it_and_in_its_report() {
     let path = path.to_str().unwrap();
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     for (option, expected) in [(&["--hostname"][..], Some(name.trim())), (&[], None)] {
-        let usual = [
-            "capture", "--for", "100ms", "--every", "100ms", "--force", "-o", path,
-        ];
+        let usual = ["capture", "--for", "100ms", "--every", "100ms", "--force", "-o", path];
         assert!(memtide(&[&usual[..], option].concat()).status.success());
         let report = json(&memtide(&["check", path, "--format", "json"]));
         assert_eq!(report["host"]["hostname"].as_str(), expected);
@@ -107,15 +101,8 @@ fn a_capture_keeps_secrets_out() {
         .env("TOKEN", "hunter2hunter2")
         .spawn()
         .unwrap();
-    let taken = memtide(&[
-        "capture",
-        "--for",
-        "200ms",
-        "--every",
-        "200ms",
-        "-o",
-        path.to_str().unwrap(),
-    ]);
+    let taken =
+        memtide(&["capture", "--for", "200ms", "--every", "200ms", "-o", path.to_str().unwrap()]);
     secretive.kill().unwrap();
     secretive.wait().unwrap();
     assert_eq!(taken.status.code(), Some(0));
@@ -130,9 +117,6 @@ fn a_capture_to_a_full_or_missing_place_says_so() {
         let taken = memtide(&["capture", "--for", "100ms", "--every", "100ms", "-o", place]);
         assert_eq!(taken.status.code(), Some(3), "{place}");
         let message = crate::support::stderr(&taken);
-        assert!(
-            message.contains(&format!("cannot write {place}")),
-            "{message}"
-        );
+        assert!(message.contains(&format!("cannot write {place}")), "{message}");
     }
 }

@@ -61,11 +61,7 @@ fn links_in_the_pages_lead_somewhere() {
         "docs/sources.md",
     ] {
         let text = std::fs::read_to_string(root().join(page)).unwrap();
-        for target in text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             if !target.starts_with("http") {
                 assert!(
                     root().join(page).parent().unwrap().join(target).exists(),

@@ -78,17 +78,8 @@ impl Running {
     pub(crate) fn end(mut self) -> Output {
         self.signal("TERM");
         let code = self.0.wait().unwrap();
-        let mut output = Output {
-            status: code,
-            stdout: Vec::new(),
-            stderr: Vec::new(),
-        };
-        let _ = self
-            .0
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_end(&mut output.stdout);
+        let mut output = Output { status: code, stdout: Vec::new(), stderr: Vec::new() };
+        let _ = self.0.stdout.take().unwrap().read_to_end(&mut output.stdout);
         if let Some(mut stderr) = self.0.stderr.take() {
             let _ = stderr.read_to_end(&mut output.stderr);
         }
@@ -99,10 +90,7 @@ impl Running {
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "{what} did not come"
-        );
+        assert!(began.elapsed() < Duration::from_secs(60), "{what} did not come");
         std::thread::sleep(Duration::from_millis(200));
     }
 }
@@ -119,9 +107,7 @@ pub(crate) fn status(directory: &Path) -> serde_json::Value {
 fn segments(directory: &Path) -> usize {
     let entries = std::fs::read_dir(directory.join("segments"));
     let names = entries.into_iter().flatten().flatten();
-    names
-        .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
-        .count()
+    names.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')).count()
 }
 
 pub(crate) fn is_root() -> bool {
@@ -154,10 +140,7 @@ fn a_recorder_says_where_it_records_and_ends_in_good_order_when_told() {
     assert_eq!(answer["recorder"]["settings"]["every_s"], 0.1);
     let output = running.end();
     assert_eq!(output.status.code(), Some(0));
-    let begins = format!(
-        "recording into {}, the last 14 d or 2 GiB\n",
-        place.display()
-    );
+    let begins = format!("recording into {}, the last 14 d or 2 GiB\n", place.display());
     assert_eq!((stdout(&output), stderr(&output)), (String::new(), begins));
     let answer = status(&place);
     assert_eq!(answer["state"], "stopped");
@@ -173,10 +156,7 @@ fn a_second_recorder_is_told_who_the_first_is() {
     let second = memtide(&["record", "--to", place]);
     assert_eq!(second.status.code(), Some(3));
     let message = stderr(&second);
-    assert!(
-        message.contains(&format!("pid {}", first.0.id())),
-        "{message}"
-    );
+    assert!(message.contains(&format!("pid {}", first.0.id())), "{message}");
     assert!(message.contains("help: "), "{message}");
     assert_eq!(first.end().status.code(), Some(0));
 }
@@ -207,11 +187,7 @@ fn a_recorder_that_was_killed_is_told_as_gone_and_the_next_goes_on() {
     let place = directory.path().to_str().unwrap();
     let output = memtide(&["record", "--status", "--to", place]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(
-        folded(&output).contains("was killed or the machine went down"),
-        "{}",
-        stdout(&output)
-    );
+    assert!(folded(&output).contains("was killed or the machine went down"), "{}", stdout(&output));
     assert_eq!(status(directory.path())["state"], "gone");
     let second = Running::started(directory.path(), &[]);
     assert_eq!(second.end().status.code(), Some(0));
@@ -236,10 +212,7 @@ fn what_was_recorded_is_in_files_for_everybody_when_the_recorder_has_ended() {
     // The one that seals goes on by itself on a slow machine.
     until("the segment", || segments(directory.path()) == 1);
     until("the end of the head", || {
-        std::fs::read_dir(directory.path().join("head"))
-            .unwrap()
-            .count()
-            == 0
+        std::fs::read_dir(directory.path().join("head")).unwrap().count() == 0
     });
     let next = Running::started(directory.path(), &[]);
     assert_eq!(next.end().status.code(), Some(0));
@@ -254,9 +227,7 @@ fn systemd_is_told_when_it_is_ready_that_it_lives_and_that_it_ends() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(30)))
-        .unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let word = || {
         let mut bytes = [0; 1024];
         let len = socket.recv(&mut bytes).expect("word within 30 s");
@@ -268,10 +239,7 @@ fn systemd_is_told_when_it_is_ready_that_it_lives_and_that_it_ends() {
     let running = Running::in_environment(&place, &[], &variables);
     let ready = word();
     assert!(ready.starts_with("READY=1\nSTATUS="), "{ready}");
-    assert!(
-        ready.contains(" sample") && !ready.contains('\u{1b}'),
-        "{ready}"
-    );
+    assert!(ready.contains(" sample") && !ready.contains('\u{1b}'), "{ready}");
     for _ in 0..3 {
         let alive = word();
         assert!(alive.starts_with("WATCHDOG=1\nSTATUS="), "{alive}");
@@ -289,12 +257,9 @@ impl Small {
     fn mount(size: &str) -> Option<Self> {
         let place = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
-        mount
-            .args(["-t", "tmpfs", "-o", size, "tmpfs"])
-            .arg(place.path());
+        mount.args(["-t", "tmpfs", "-o", size, "tmpfs"]).arg(place.path());
         let done = mount.stderr(Stdio::null()).status();
-        done.is_ok_and(|status| status.success())
-            .then(|| Self(place))
+        done.is_ok_and(|status| status.success()).then(|| Self(place))
     }
 
     /// Mounts it with other options. While a file is open for writing it is busy, and cannot become read-only.
@@ -329,9 +294,7 @@ fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_i
     let mut running = Running::in_environment(&place, &["--sync", "1s"], &variables);
     let heard = heard(&mut running);
     let told = |what: &str, times: usize| {
-        until(what, || {
-            heard.lock().unwrap().matches(what).count() >= times
-        });
+        until(what, || heard.lock().unwrap().matches(what).count() >= times);
         let heard = heard.lock().unwrap();
         assert_eq!(heard.matches(what).count(), times, "{what}: {heard}");
     };
@@ -401,9 +364,7 @@ fn an_ordinary_user_records_with_less_and_is_told_what_is_missing() {
     if !is_root() {
         return skip("becoming another user needs root; the other tests run as one already");
     }
-    let Some(setpriv) = ["/usr/bin/setpriv", "/bin/setpriv"]
-        .iter()
-        .find(|p| Path::new(p).exists())
+    let Some(setpriv) = ["/usr/bin/setpriv", "/bin/setpriv"].iter().find(|p| Path::new(p).exists())
     else {
         return skip("setpriv (util-linux) is not installed");
     };
@@ -448,21 +409,14 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         (&["--keep", "1"], "`1` has no unit; write 1d"),
         (&["--keep", "30m"], "1h is the least"),
         (&["--keep-size", "3 gallons"], "is no size"),
-        (
-            &["--processes", "20s", "--no-processes"],
-            "cannot be used with",
-        ),
+        (&["--processes", "20s", "--no-processes"], "cannot be used with"),
         (&["--status", "--install"], "cannot be used with"),
         (&["--dry-run"], "--install or --uninstall"),
         (&["--to", "/proc/nowhere"], "/proc/nowhere"),
     ] {
         let output = memtide(&[&["record"], options].concat());
         assert_eq!(output.status.code(), Some(3), "{options:?}");
-        assert!(
-            stderr(&output).contains(says),
-            "{options:?}: {}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains(says), "{options:?}: {}", stderr(&output));
     }
 }
 
@@ -476,34 +430,17 @@ fn the_status_of_nothing_is_said_and_is_no_error_in_json() {
 
 #[test]
 fn the_unit_is_shown_without_being_written_and_systemd_accepts_it() {
-    let output = memtide(&[
-        "record",
-        "--install",
-        "--dry-run",
-        "--to",
-        "/var/lib/memtide",
-        "--every",
-        "5s",
-    ]);
+    let output =
+        memtide(&["record", "--install", "--dry-run", "--to", "/var/lib/memtide", "--every", "5s"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let unit = stdout(&output);
-    assert!(
-        unit.contains("Type=notify") && unit.contains("--every 5000ms"),
-        "{unit}"
-    );
-    assert!(
-        stderr(&output).contains("would run: systemctl"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(unit.contains("Type=notify") && unit.contains("--every 5000ms"), "{unit}");
+    assert!(stderr(&output).contains("would run: systemctl"), "{}", stderr(&output));
     if !has("systemd-analyze") {
         return;
     }
     let said = stderr(&analyzed(&["verify", "--man=no"], &unit));
-    let ours: Vec<_> = said
-        .lines()
-        .filter(|line| line.contains("memtide.service"))
-        .collect();
+    let ours: Vec<_> = said.lines().filter(|line| line.contains("memtide.service")).collect();
     assert_eq!(ours, Vec::<&str>::new());
 }
 
@@ -532,12 +469,7 @@ fn systemd_rates_the_exposure_of_the_unit_at_2_5_of_10_at_most() {
         if stderr(&rated).contains("unrecognized option") {
             return lacks("systemd-analyze rates no unit file before systemd 250");
         }
-        assert!(
-            rated.status.success(),
-            "{}{}",
-            stdout(&rated),
-            stderr(&rated)
-        );
+        assert!(rated.status.success(), "{}{}", stdout(&rated), stderr(&rated));
     }
 }
 
@@ -548,11 +480,7 @@ fn without_systemd_installing_changes_nothing_and_says_so() {
     }
     let output = memtide(&["record", "--install"]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(
-        stderr(&output).contains("systemd does not run here"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("systemd does not run here"), "{}", stderr(&output));
 }
 
 /// A cgroup of its own, of the v1 memory controller, removed with its test.
@@ -651,10 +579,7 @@ fn where_bpf_has_no_room_the_recorder_lives_and_says_why() {
         return lacks(way);
     }
     let limit = "of 24 MiB has";
-    assert!(
-        way.contains("too little memory to load it") && way.contains(limit),
-        "{way}"
-    );
+    assert!(way.contains("too little memory to load it") && way.contains(limit), "{way}");
     assert_eq!(running.end().status.code(), Some(0));
 }
 
@@ -663,9 +588,7 @@ fn what_could_not_be_sealed_is_told_by_the_exit_code() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let mut running = Running::started(place, &["--no-processes", "--sync", "1s"]);
-    until("a sample on the disk", || {
-        !status(place)["recording"]["to"].is_null()
-    });
+    until("a sample on the disk", || !status(place)["recording"]["to"].is_null());
     running.0.kill().unwrap();
     running.0.wait().unwrap();
     let seal = || memtide(&["record", "--seal", place.to_str().unwrap()]);
@@ -687,10 +610,7 @@ fn the_status_shows_which_cgroup_is_read_with_every_sample() {
     let directory = tempfile::tempdir().unwrap();
     let path = "/sys/fs/cgroup/memory/web.slice/";
     let running = Running::started(directory.path(), &["--cgroup", path]);
-    assert_eq!(
-        status(directory.path())["recorder"]["settings"]["follows"],
-        "cgroup /web.slice"
-    );
+    assert_eq!(status(directory.path())["recorder"]["settings"]["follows"], "cgroup /web.slice");
     let place = directory.path().to_str().unwrap();
     let shown = memtide(&["record", "--status", "--to", place]);
     assert!(
@@ -707,11 +627,7 @@ fn a_unit_to_follow_that_does_not_run_is_no_reason_to_record_nothing() {
     let running = Running::started(directory.path(), &["--unit", "no-such-unit"]);
     let ended = running.end();
     assert_eq!(ended.status.code(), Some(0));
-    assert!(
-        stderr(&ended).contains("`no-such-unit`"),
-        "{}",
-        stderr(&ended)
-    );
+    assert!(stderr(&ended).contains("`no-such-unit`"), "{}", stderr(&ended));
 }
 
 #[test]
@@ -735,9 +651,7 @@ fn a_kill_is_kept_with_the_kernels_report() {
     until("the report", || reports() > before);
     // Killed when the samples of then are on the disk.
     let taken = recorder()["samples"]["taken"].as_u64();
-    until("its samples on the disk", || {
-        recorder()["disk"]["samples_written"].as_u64() >= taken
-    });
+    until("its samples on the disk", || recorder()["disk"]["samples_written"].as_u64() >= taken);
     running.0.kill().unwrap();
     running.0.wait().unwrap();
     // As after a kill within seconds of the report: the next recorder reads the log from its beginning.
@@ -759,17 +673,12 @@ fn a_kill_is_kept_with_the_kernels_report() {
     };
     let events = loaded.timeline.recorder_events();
     let kills: Vec<_> = events.iter().filter(kill).collect();
-    let [found] = kills.as_slice() else {
-        panic!("{kills:?}")
-    };
+    let [found] = kills.as_slice() else { panic!("{kills:?}") };
     assert!(
         found.report.contains("oom-kill") || found.report.contains("Killed process"),
         "{found:?}"
     );
-    assert!(
-        !found.subject.is_empty() && found.text.contains(&name),
-        "{found:?}"
-    );
+    assert!(!found.subject.is_empty() && found.text.contains(&name), "{found:?}");
 }
 
 #[test]
@@ -781,12 +690,7 @@ fn heaps_are_read_while_it_records_and_what_is_not_there_is_told() {
         .spawn()
         .unwrap();
     let mut line = [0];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut line)
-        .unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("rec");
     let pid = child.id().to_string();
@@ -801,11 +705,7 @@ fn heaps_are_read_while_it_records_and_what_is_not_there_is_told() {
     let ended = running.end();
     drop(child.stdin.take());
     child.wait().unwrap();
-    assert!(
-        stderr(&ended).contains("`no-such-name`"),
-        "{}",
-        stderr(&ended)
-    );
+    assert!(stderr(&ended).contains("`no-such-name`"), "{}", stderr(&ended));
     assert!(problems.contains("`no-such-name`"), "{problems}");
     if heaps["processes"] == 0 {
         assert!(problems.contains("may not be read"), "{problems}");
@@ -813,19 +713,12 @@ fn heaps_are_read_while_it_records_and_what_is_not_there_is_told() {
     }
     let copy = place.path().join("copy");
     let [directory, copy] = [&directory, &copy].map(|path| path.to_str().unwrap());
-    assert!(
-        memtide(&["record", "--from", directory, "--to", copy])
-            .status
-            .success()
-    );
+    assert!(memtide(&["record", "--from", directory, "--to", copy]).status.success());
     for recording in [directory, copy] {
         let arguments = ["--format", "csv", "--table", "process", "--signal"];
         let arguments = [&["export", recording][..], &arguments, &["proc.heap_live"]].concat();
         let rows = stdout(&memtide(&arguments));
         let live = rows.lines().filter(|row| row.contains(&format!("{pid}@")));
-        assert!(
-            live.clone().any(|row| !row.ends_with(',')),
-            "{recording}: {rows}"
-        );
+        assert!(live.clone().any(|row| !row.ends_with(',')), "{recording}: {rows}");
     }
 }

@@ -35,9 +35,7 @@ pub(crate) fn read(html: &str) -> String {
     while let Some((before, tag)) = rest.split_once('<') {
         text.push_str(before);
         text.push(' ');
-        let hidden = ["script", "style"]
-            .into_iter()
-            .find(|name| tag.starts_with(name));
+        let hidden = ["script", "style"].into_iter().find(|name| tag.starts_with(name));
         let end = hidden.map_or_else(|| ">".to_owned(), |name| format!("</{name}>"));
         rest = tag.split_once(&end).unwrap().1;
     }
@@ -46,26 +44,16 @@ pub(crate) fn read(html: &str) -> String {
 
 /// Entities as characters, blanks folded.
 pub(crate) fn plain(text: &str) -> String {
-    let entities = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&#39;", "'"),
-        ("&amp;", "&"),
-    ];
-    let text = entities
-        .into_iter()
-        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    let text =
+        entities.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Every sentence and number of a finding or a note.
 fn sentences(finding: &Value) -> Vec<String> {
-    let mut all = vec![
-        finding["title"].clone(),
-        finding["cause"].clone(),
-        finding["verify"].clone(),
-    ];
+    let mut all =
+        vec![finding["title"].clone(), finding["cause"].clone(), finding["verify"].clone()];
     let lists = [
         ("evidence", &["text", "value_text", "threshold_text"][..]),
         ("ruled_out", &["because"]),
@@ -82,10 +70,7 @@ fn sentences(finding: &Value) -> Vec<String> {
 
 fn texts(values: &Value, field: &str) -> Vec<String> {
     let values = values.as_array().unwrap().iter();
-    values
-        .filter_map(|value| value[field].as_str())
-        .map(plain)
-        .collect()
+    values.filter_map(|value| value[field].as_str()).map(plain).collect()
 }
 
 #[test]
@@ -103,16 +88,11 @@ fn text_json_and_the_page_say_the_same() {
         let html = page(&source, &[]);
         let shown = read(&html);
         let says = |sentence: &str| {
-            assert!(
-                shown.contains(sentence),
-                "{name}: the page lacks `{sentence}`"
-            );
+            assert!(shown.contains(sentence), "{name}: the page lacks `{sentence}`");
         };
         says(&plain(answer["headline"].as_str().unwrap()));
         for finding in answer["findings"].as_array().unwrap() {
-            sentences(finding)
-                .iter()
-                .for_each(|sentence| says(sentence));
+            sentences(finding).iter().for_each(|sentence| says(sentence));
             for evidence in texts(&finding["evidence"], "text") {
                 assert!(
                     finding["caused_by"] != Value::Null || text.contains(&evidence),
@@ -123,15 +103,9 @@ fn text_json_and_the_page_say_the_same() {
         for note in answer["notes"].as_array().unwrap() {
             says(&plain(note["title"].as_str().unwrap()));
         }
-        texts(&answer["clear"], "because")
-            .iter()
-            .for_each(|sentence| says(sentence));
-        texts(&answer["not_evaluated"], "needs")
-            .iter()
-            .for_each(|sentence| says(sentence));
-        texts(&answer["not_evaluated"], "id")
-            .iter()
-            .for_each(|id| says(id));
+        texts(&answer["clear"], "because").iter().for_each(|sentence| says(sentence));
+        texts(&answer["not_evaluated"], "needs").iter().for_each(|sentence| says(sentence));
+        texts(&answer["not_evaluated"], "id").iter().for_each(|id| says(id));
         let titles = texts(&meta(&html)["findings"], "title");
         assert_eq!(titles, texts(&answer["findings"], "title"), "{name}");
     }
@@ -145,9 +119,7 @@ impl Packed {
         let encoded = element(html, "memtide-data");
         let mut bytes = Vec::new();
         let deflated = base64(encoded);
-        flate2::read::DeflateDecoder::new(deflated.as_slice())
-            .read_to_end(&mut bytes)
-            .unwrap();
+        flate2::read::DeflateDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).unwrap();
         Self(bytes.into_iter())
     }
 
@@ -183,11 +155,8 @@ impl Packed {
 fn base64(text: &str) -> Vec<u8> {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digit = |byte: &u8| DIGITS.iter().position(|digit| digit == byte);
-    let digits: Vec<u32> = text
-        .bytes()
-        .filter_map(|byte| digit(&byte))
-        .map(|at| u32::try_from(at).unwrap())
-        .collect();
+    let digits: Vec<u32> =
+        text.bytes().filter_map(|byte| digit(&byte)).map(|at| u32::try_from(at).unwrap()).collect();
     let bytes = digits.chunks(4).flat_map(|four| {
         let bits = four.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - four.len()));
         let [_, three @ ..] = bits.to_be_bytes();
@@ -206,10 +175,7 @@ fn the_packed_numbers_are_laid_out_as_the_page_says() {
             let rows = level["rows"].as_u64().unwrap();
             let millis: u64 = (0..rows).map(|_| packed.number()).sum();
             let to_s = level["to_s"].as_f64().unwrap();
-            assert!(
-                (millis as f64 / 1e3 - to_s).abs() < 0.001,
-                "{name}: {millis} ms, {to_s} s"
-            );
+            assert!((millis as f64 / 1e3 - to_s).abs() < 0.001, "{name}: {millis} ms, {to_s} s");
             for chart in meta["charts"].as_array().unwrap() {
                 for series in chart["series"].as_array().unwrap() {
                     let columns = packed.byte();
@@ -236,33 +202,20 @@ fn every_chart_of_the_script_has_its_place_and_its_words() {
     assert!(charts.len() > 8, "{}", charts.len());
     for chart in charts {
         let id = chart["id"].as_str().unwrap();
-        assert!(
-            html.contains(&format!("id=\"chart-{id}\" data-chart=\"{id}\"")),
-            "{id}"
-        );
+        assert!(html.contains(&format!("id=\"chart-{id}\" data-chart=\"{id}\"")), "{id}");
         assert!(!chart["says"].as_str().unwrap().is_empty(), "{id}");
     }
     // The stretch that was found, its proof, and the way back.
     let finding = &meta["findings"][0];
     assert_eq!(finding["id"], "swap-thrash");
-    let (from, to) = (
-        finding["from_s"].as_f64().unwrap(),
-        finding["to_s"].as_f64().unwrap(),
-    );
+    let (from, to) = (finding["from_s"].as_f64().unwrap(), finding["to_s"].as_f64().unwrap());
     let worst = meta["worst_s"].as_f64().unwrap();
     assert!(from <= worst && worst <= to, "{from} {worst} {to}");
     let first = finding["charts"][0].as_str().unwrap();
     let proof = charts.iter().find(|chart| chart["id"] == first).unwrap();
-    assert!(
-        proof["evidence_of"].as_array().unwrap().contains(&0.into()),
-        "{proof}"
-    );
+    assert!(proof["evidence_of"].as_array().unwrap().contains(&0.into()), "{proof}");
     assert!(html.contains("evidence for <a href=\"#finding-0\">swap-thrash</a>"));
-    assert_eq!(
-        meta["start_unix_ms"],
-        Value::Null,
-        "times of a capture are offsets"
-    );
+    assert_eq!(meta["start_unix_ms"], Value::Null, "times of a capture are offsets");
 }
 
 /// The page's tags in order, checked to be closed in order.
@@ -298,19 +251,13 @@ fn attributes<'a>(tags: &'a [String], name: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_page_is_whole_and_fetches_nothing() {
-    for name in [
-        "swap-thrash--512m-swapdisk",
-        "healthy--idle",
-        "free-m-126g-cache",
-    ] {
+    for name in ["swap-thrash--512m-swapdisk", "healthy--idle", "free-m-126g-cache"] {
         let source = case(name);
         let html = page(&source, &[]);
         let tags = tags(&html);
         let mut ids = attributes(&tags, "id");
         for link in attributes(&tags, "href") {
-            let target = link
-                .strip_prefix('#')
-                .unwrap_or_else(|| panic!("{name}: {link}"));
+            let target = link.strip_prefix('#').unwrap_or_else(|| panic!("{name}: {link}"));
             assert!(ids.contains(&target), "{name}: nothing is at {link}");
         }
         for label in attributes(&tags, "aria-labelledby") {
@@ -352,18 +299,9 @@ fn hostile(directory: &tempfile::TempDir) -> String {
         .collect();
     let samples: Vec<Vec<(&str, String)>> = samples
         .iter()
-        .map(|files| {
-            files
-                .iter()
-                .map(|(path, text)| (path.as_str(), text.clone()))
-                .collect()
-        })
+        .map(|files| files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect())
         .collect();
-    file(
-        directory,
-        "<script>alert(1)<|script>.jsonl",
-        capture(&samples),
-    )
+    file(directory, "<script>alert(1)<|script>.jsonl", capture(&samples))
 }
 
 #[test]
@@ -374,31 +312,18 @@ fn hostile_names_are_text() {
     for more in [&[][..], &["--title", &title]] {
         let html = page(&source, more);
         let tags = tags(&html);
-        assert_eq!(
-            html.matches("<script").count(),
-            3,
-            "ours: two of data, one that runs"
-        );
+        assert_eq!(html.matches("<script").count(), 3, "ours: two of data, one that runs");
         assert_eq!(html.matches("</script").count(), 3);
         assert!(!html.contains("<script>alert"), "{html}");
         assert!(attributes(&tags, "onload").is_empty());
-        assert!(
-            html.contains("&lt;script&gt;alert(1)"),
-            "the name is there, as text"
-        );
+        assert!(html.contains("&lt;script&gt;alert(1)"), "the name is there, as text");
         let steers = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{200b}');
         assert_eq!(html.chars().find(|c| steers(*c)), None);
-        let longest = read(&html)
-            .split(' ')
-            .map(|word| word.chars().count())
-            .max();
+        let longest = read(&html).split(' ').map(|word| word.chars().count()).max();
         assert!(longest < Some(420), "{longest:?}");
         // What the script sets as text is as harmless.
         let shown = meta(&html).to_string();
-        assert!(
-            shown.contains("alert(1)") && !shown.contains(steers),
-            "{shown}"
-        );
+        assert!(shown.contains("alert(1)") && !shown.contains(steers), "{shown}");
     }
 }
 
@@ -446,10 +371,7 @@ fn what_cannot_be_written_leaves_nothing() {
     assert!(says.contains("no/such/place.html"), "{says}");
     let (code, says) = written(&[&source, "-o", "/dev/full"]);
     assert_eq!(code, Some(3));
-    assert!(
-        says.contains("cannot write /dev/full: No space left"),
-        "{says}"
-    );
+    assert!(says.contains("cannot write /dev/full: No space left"), "{says}");
     let (code, says) = written(&[&source, "-o", directory.path().to_str().unwrap()]);
     assert_eq!(code, Some(3));
     assert!(says.contains("is a directory"), "{says}");
@@ -457,25 +379,13 @@ fn what_cannot_be_written_leaves_nothing() {
     let cut = directory.path().join("cut.html");
     let limited = "trap '' XFSZ; ulimit -f 16; exec \"$@\"";
     let output = Command::new("sh")
-        .args([
-            "-c",
-            limited,
-            "sh",
-            env!("CARGO_BIN_EXE_memtide"),
-            "report",
-            &source,
-            "-o",
-        ])
+        .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_memtide"), "report", &source, "-o"])
         .arg(&cut)
         .stdin(Stdio::null())
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("cut.html: File too large"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("cut.html: File too large"), "{}", stderr(&output));
     assert_eq!(entries(directory.path()), 0);
 }
 
@@ -516,9 +426,8 @@ fn one_look_is_a_bar_and_says_what_it_cannot_tell() {
 
 #[test]
 fn a_pasted_kill_shows_memory_at_the_kill() {
-    let source = crate::cases::pastes()
-        .find(|case| case.id == "oom-tmpfs-fills-256m-board")
-        .unwrap();
+    let source =
+        crate::cases::pastes().find(|case| case.id == "oom-tmpfs-fills-256m-board").unwrap();
     let html = page(source.path(), &[]);
     tags(&html);
     let shown = read(&html);
@@ -544,17 +453,11 @@ fn a_recording_is_told_by_the_clock() {
     let place = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (taken, kept) = (place("live.jsonl"), place("kept"));
     for arguments in [
-        &[
-            "capture", "--for", "600ms", "--every", "100ms", "-o", &taken,
-        ][..],
+        &["capture", "--for", "600ms", "--every", "100ms", "-o", &taken][..],
         &["record", "--from", &taken, "--to", &kept],
     ] {
         let output = memtide(arguments);
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            stderr(&output)
-        );
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
     }
     let html = page(&kept, &[]);
     let meta = meta(&html);
@@ -586,10 +489,7 @@ fn a_capture_of_forty_samples_is_small() {
 fn a_figure_is_called_what_it_measures() {
     // Evidence about free swap, about a node and about another group must not be taken for what a chart draws beside it.
     for (source, wrong) in [
-        (
-            root().join("docs/examples/oom.txt").display().to_string(),
-            "Swap used: used",
-        ),
+        (root().join("docs/examples/oom.txt").display().to_string(), "Swap used: used"),
         (case("node-reclaim--dist21"), "Node 0: free"),
     ] {
         let shown = read(&page(&source, &[]));
@@ -602,15 +502,11 @@ fn the_page_says_whether_a_demand_fits() {
     let source = case("healthy--idle");
     for (add, cycle) in [("100M", "25s"), ("100M", "7d"), ("2GiB", "7d")] {
         let more = ["--add", add, "--cycle", cycle];
-        let answer = json(&memtide(
-            &[&["headroom", &source, "--format", "json"], &more[..]].concat(),
-        ));
+        let answer =
+            json(&memtide(&[&["headroom", &source, "--format", "json"], &more[..]].concat()));
         let headline = plain(answer["headline"].as_str().unwrap());
         let shown = read(&page(&source, &more));
-        assert!(
-            shown.contains(&headline),
-            "{add} over {cycle}: `{headline}`"
-        );
+        assert!(shown.contains(&headline), "{add} over {cycle}: `{headline}`");
     }
 }
 

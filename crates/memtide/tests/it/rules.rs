@@ -50,29 +50,18 @@ fn no_rule_knows_another() {
         if rule == "testing" {
             continue;
         }
-        for (_, rest) in code
-            .match_indices("rules::")
-            .map(|(at, found)| code.split_at(at + found.len()))
+        for (_, rest) in
+            code.match_indices("rules::").map(|(at, found)| code.split_at(at + found.len()))
         {
-            let other: String = rest
-                .chars()
-                .take_while(|c| c.is_ascii_lowercase() || *c == '_')
-                .collect();
+            let other: String =
+                rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
             assert_eq!(other, rule, "{}", path.display());
         }
         let is_part = path.parent().unwrap().ends_with(&rule);
         if !is_part {
-            assert!(
-                !code.contains("super::"),
-                "{}: a sibling is named",
-                path.display()
-            );
+            assert!(!code.contains("super::"), "{}: a sibling is named", path.display());
         }
-        assert!(
-            !code.contains("super::super"),
-            "{}: a sibling is named",
-            path.display()
-        );
+        assert!(!code.contains("super::super"), "{}: a sibling is named", path.display());
     }
 }
 
@@ -85,16 +74,13 @@ fn functions(text: &str) -> Vec<(&str, usize)> {
         let Some((before, after)) = code.split_once("fn ") else {
             continue;
         };
-        let is_item = before
-            .split_whitespace()
-            .all(|word| word == "const" || word.starts_with("pub"));
+        let is_item =
+            before.split_whitespace().all(|word| word == "const" || word.starts_with("pub"));
         if !is_item || !after.contains(['(', '<']) || code.ends_with(['}', ';']) {
             continue;
         }
         let indent = &line[..line.len() - code.len()];
-        let end = lines[first..]
-            .iter()
-            .position(|line| line.strip_prefix(indent) == Some("}"));
+        let end = lines[first..].iter().position(|line| line.strip_prefix(indent) == Some("}"));
         let name = after.split(['(', '<']).next().unwrap_or_default();
         functions.push((name, end.map_or(1, |end| end + 1)));
     }
@@ -113,9 +99,7 @@ fn every_function_of_a_rule_fits_a_screen() {
         }
         let is_rule = rule_of(&path) == name.trim_end_matches(".rs");
         if is_rule && name != "testing.rs" {
-            let has_story = functions(&text)
-                .iter()
-                .any(|(function, _)| *function == "story");
+            let has_story = functions(&text).iter().any(|(function, _)| *function == "story");
             assert!(has_story, "{name}: no function is called story");
         }
     }
@@ -141,9 +125,7 @@ fn words(promql: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_metric(word: &str) -> bool {
-    ["node_", "memtide_", "memtide:"]
-        .iter()
-        .any(|of| word.starts_with(of))
+    ["node_", "memtide_", "memtide:"].iter().any(|of| word.starts_with(of))
 }
 
 /// Prometheus, VictoriaMetrics, Mimir and Thanos all have these.
@@ -166,10 +148,7 @@ fn promql_uses_portable_functions_only() {
     let mut asked = 0;
     for (id, promql) in expressions() {
         for word in words(&promql).filter(|word| !is_metric(word)) {
-            assert!(
-                PORTABLE.contains(&word) || LABELS.contains(&word),
-                "{id}: {word} in {promql}"
-            );
+            assert!(PORTABLE.contains(&word) || LABELS.contains(&word), "{id}: {word} in {promql}");
         }
         asked += 1;
     }
@@ -195,11 +174,7 @@ fn exported() -> BTreeSet<String> {
         let entity = signal.def().entity;
         match entity {
             Entity::Host => sample.host.set_raw(signal, 1),
-            _ => sample
-                .table_mut(entity)
-                .entry("0/Normal")
-                .row
-                .set_raw(signal, 1),
+            _ => sample.table_mut(entity).entry("0/Normal").row.set_raw(signal, 1),
         }
     }
     let mut timeline = Timeline::default();
@@ -210,20 +185,13 @@ fn exported() -> BTreeSet<String> {
         facts.record(Span::ZERO, *fact, "1");
     }
     let source = Source::new(SourceKind::Live, "", timeline, facts);
-    let format = OpenMetrics {
-        tables: Entity::ALL.to_vec(),
-        names: MetricNaming::NodeExporter,
-        all: false,
-    };
+    let format =
+        OpenMetrics { tables: Entity::ALL.to_vec(), names: MetricNaming::NodeExporter, all: false };
     let mut text = Vec::new();
-    format
-        .export(&source, &Picks::default(), &mut text)
-        .unwrap();
+    format.export(&source, &Picks::default(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .map(|line| line.split(['{', ' ']).next().unwrap().to_owned())
-        .collect()
+    lines.map(|line| line.split(['{', ' ']).next().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -259,10 +227,7 @@ fn prometheus_takes_the_rules_as_printed() {
     let path = file(&directory, "rules.yml", text);
     let (is_fine, says) = promtool(&["check", "rules", &path], "");
     assert!(is_fine, "{says}");
-    assert!(
-        says.contains(&format!("{} rules found", alerts + parts)),
-        "{says}"
-    );
+    assert!(says.contains(&format!("{} rules found", alerts + parts)), "{says}");
 }
 
 /// Pages came back from swap and went out, on three hosts: one whose kernel counts that they were used again, one that
@@ -272,10 +237,7 @@ fn prometheus_asks_for_the_second_sign_only_where_the_first_is_not_measured() {
     if !has("promtool") {
         return;
     }
-    let alert = diagnose::rules::by_id("swap-thrash")
-        .unwrap()
-        .prometheus()
-        .unwrap();
+    let alert = diagnose::rules::by_id("swap-thrash").unwrap().prometheus().unwrap();
     let series = |host: &str, metric: &str, each_minute: u32| {
         format!(
             "    - series: '{metric}{{instance=\"{host}\"}}'\n      values: '0+{each_minute}x10'\n"

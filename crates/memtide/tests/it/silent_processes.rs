@@ -91,11 +91,7 @@ fn a_process_that_does_not_answer_is_explained_by_its_mappings() {
         assert!(report["sizes"]["rss_bytes"].as_u64() > Some(0));
     }
     let output = memtide(&["explain", &process.pid().to_string()]);
-    assert!(
-        stdout(&output).contains("userfaultfd"),
-        "{}",
-        stdout(&output)
-    );
+    assert!(stdout(&output).contains("userfaultfd"), "{}", stdout(&output));
 }
 
 #[test]
@@ -107,10 +103,7 @@ fn a_stopped_process_that_serves_its_own_pages_goes_on_and_is_read() {
     assert!(took < SOON, "{took:?}");
     assert!(!report["heap"].is_null(), "{report}");
     let problems = report["problems"].to_string();
-    assert!(
-        problems.contains("it went on before all of it was read"),
-        "{problems}"
-    );
+    assert!(problems.contains("it went on before all of it was read"), "{problems}");
     let stopped = report["cost"]["stopped_s"].as_f64().unwrap();
     assert!(stopped < SOON.as_secs_f64() / 2.0, "{stopped}");
 }

@@ -6,10 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 /// The project's root.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 /// Runs memtide without a terminal and without the caller's taste in colours.
@@ -29,10 +26,7 @@ pub(crate) fn stdout(output: &Output) -> String {
 
 /// The answer with its line breaks folded, for sentences that the terminal's width breaks.
 pub(crate) fn folded(output: &Output) -> String {
-    stdout(output)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    stdout(output).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) fn stderr(output: &Output) -> String {
@@ -51,10 +45,7 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
         .unwrap_or_else(|error| panic!("{error}: {}", stdout(output)));
     if let Some(schema) = published_schema(&value) {
         let validator = jsonschema::validator_for(&schema).unwrap();
-        let faults: Vec<_> = validator
-            .iter_errors(&value)
-            .map(|e| e.to_string())
-            .collect();
+        let faults: Vec<_> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
         assert_eq!(faults, Vec::<String>::new());
     }
     value
@@ -89,10 +80,8 @@ fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
 pub(crate) fn capture(samples: &[Vec<(&str, String)>]) -> String {
     let mut text = String::from("{\"interval_s\": 1.0, \"page_size\": 4096}\n");
     for (t, files) in samples.iter().enumerate() {
-        let files: serde_json::Map<String, serde_json::Value> = files
-            .iter()
-            .map(|(path, text)| ((*path).to_owned(), text.clone().into()))
-            .collect();
+        let files: serde_json::Map<String, serde_json::Value> =
+            files.iter().map(|(path, text)| ((*path).to_owned(), text.clone().into())).collect();
         text.push_str(&serde_json::json!({"t": t, "files": files}).to_string());
         text.push('\n');
     }
@@ -136,12 +125,7 @@ pub(crate) fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     (output.status.success(), stdout(&output) + &stderr(&output))
 }

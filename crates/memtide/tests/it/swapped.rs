@@ -34,12 +34,7 @@ impl Scene {
         if is_root() {
             std::os::unix::fs::chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        Self {
-            recording: home.join("recording"),
-            away: home.join("away"),
-            beside,
-            _place: place,
-        }
+        Self { recording: home.join("recording"), away: home.join("away"), beside, _place: place }
     }
 
     /// Makes another recording of this host beside it.
@@ -60,11 +55,7 @@ fn all(directory: &Path) -> BTreeMap<PathBuf, (u64, i64, i64, Vec<u8>)> {
             let entries = fs::read_dir(&path).unwrap();
             waiting.extend(entries.map(|entry| entry.unwrap().path()));
         }
-        let content = if meta.is_file() {
-            fs::read(&path).unwrap()
-        } else {
-            Vec::new()
-        };
+        let content = if meta.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
         let about = (meta.size(), meta.mtime(), meta.mtime_nsec(), content);
         found.insert(path, about);
     }
@@ -111,17 +102,11 @@ fn a_directory_that_another_takes_the_place_of_is_recorded_into_further_and_noth
         assert_eq!(output.status.code(), Some(0), "{what}");
         let says = stderr(&output);
         let place = scene.away.to_str().unwrap();
-        assert!(
-            says.contains(&format!("recording goes on in {place}")),
-            "{says}"
-        );
+        assert!(says.contains(&format!("recording goes on in {place}")), "{says}");
         assert_eq!(all(&scene.beside), before, "{what}");
         assert_eq!(status(&scene.away)["state"], "stopped", "{what}");
         let says = events(&scene.away);
-        assert!(
-            says.contains("the recording's directory changed from"),
-            "{says}"
-        );
+        assert!(says.contains("the recording's directory changed from"), "{says}");
         if what == "directory" {
             assert_eq!(fs::read_dir(&scene.recording).unwrap().count(), 0);
         }
@@ -151,10 +136,7 @@ fn a_directory_that_was_removed_is_recorded_into_again_when_it_is_made_again() {
     goes_on(&running, &scene.recording);
     assert_eq!(running.end().status.code(), Some(0));
     let says = events(&scene.recording);
-    assert!(
-        says.contains("the recording's directory was removed"),
-        "{says}"
-    );
+    assert!(says.contains("the recording's directory was removed"), "{says}");
     assert_eq!(all(&scene.beside), before);
 }
 

@@ -56,9 +56,7 @@ fn number(text: &str) -> u64 {
         "G" => 1 << 30,
         other => panic!("`{other}` in `{text}`: expected K, M or G"),
     };
-    let n: u64 = digits
-        .parse()
-        .unwrap_or_else(|error| panic!("`{text}`: {error}"));
+    let n: u64 = digits.parse().unwrap_or_else(|error| panic!("`{text}`: {error}"));
     n * times
 }
 
@@ -71,18 +69,9 @@ fn reading(line: &str) -> Reading<'_> {
     };
     let known = signals::by_name(name);
     let (signal, def) = known.unwrap_or_else(|| panic!("no signal or setting is called `{name}`"));
-    assert_eq!(
-        def.is_counter,
-        value.starts_with('+'),
-        "`{line}`: + is for counters"
-    );
+    assert_eq!(def.is_counter, value.starts_with('+'), "`{line}`: + is for counters");
     let (key, label) = of.split_once('=').unwrap_or((of, ""));
-    Reading {
-        signal,
-        key,
-        label,
-        value: Value::read(value),
-    }
+    Reading { signal, key, label, value: Value::read(value) }
 }
 
 /// The host that these lines describe.

@@ -55,9 +55,7 @@ fn of_every_source_that_was_handed_in() {
     let Ok(folders) = std::fs::read_dir(root().join("corpus-incoming/opened")) else {
         return;
     };
-    let pastes: Vec<_> = folders
-        .map(|folder| folder.unwrap().path().join("paste.txt"))
-        .collect();
+    let pastes: Vec<_> = folders.map(|folder| folder.unwrap().path().join("paste.txt")).collect();
     on_each(&pastes, |path| {
         if let Ok(source) = import::open(path, &mut |_| ()) {
             assert_source(&source, &path.display().to_string());
@@ -78,17 +76,12 @@ fn of_this_host_live_captured_and_recorded() {
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (capture, recording) = (place("host.jsonl"), place("recording"));
-    let taken = memtide(&[
-        "capture", "--for", "400ms", "--every", "200ms", "-o", &capture,
-    ]);
+    let taken = memtide(&["capture", "--for", "400ms", "--every", "200ms", "-o", &capture]);
     assert!(taken.status.success(), "{taken:?}");
     let kept = memtide(&["record", "--from", &capture, "--to", &recording]);
     assert!(kept.status.success(), "{kept:?}");
     for source in [&capture, &recording] {
         assert_adds_up(&tree(&[source]), source);
-        assert_source(
-            &import::open(Path::new(source), &mut |_| ()).unwrap(),
-            source,
-        );
+        assert_source(&import::open(Path::new(source), &mut |_| ()).unwrap(), source);
     }
 }

@@ -23,10 +23,7 @@ fn assert_adds_up(report: &Value, place: &str) {
         rows.map(|row| row["bytes"].as_u64().unwrap()).sum()
     };
     let bytes = |name: &str| report[name].as_u64().unwrap();
-    let (whole, all) = (
-        bytes("total_bytes") + bytes("exceeds_bytes"),
-        sum("rows") + sum("rest"),
-    );
+    let (whole, all) = (bytes("total_bytes") + bytes("exceeds_bytes"), sum("rows") + sum("rest"));
     assert_eq!(all, whole, "{place}: {report:#}");
 }
 
@@ -49,11 +46,7 @@ fn a_table_of_this_host_adds_up_and_fits_the_screen() {
         if answer.status.success() {
             assert_adds_up(&json(&answer), by);
         } else {
-            assert!(
-                stderr(&answer).contains("this source has no"),
-                "{by}: {}",
-                stderr(&answer)
-            );
+            assert!(stderr(&answer).contains("this source has no"), "{by}: {}", stderr(&answer));
         }
         let text = stdout(&memtide(&["where", "--by", by]));
         let wide = text.lines().find(|line| line.chars().count() > 80);
@@ -68,10 +61,7 @@ fn a_containers_share_of_its_limit_and_its_growth_are_in_its_row() {
     let files = |mib: u64| {
         let at = |name: &str| format!("{group}/{name}");
         [
-            (
-                "/proc/meminfo".to_owned(),
-                "MemTotal: 1024000 kB\nMemFree: 512000 kB\n".to_owned(),
-            ),
+            ("/proc/meminfo".to_owned(), "MemTotal: 1024000 kB\nMemFree: 512000 kB\n".to_owned()),
             (at("memory.current"), format!("{}\n", mib << 20)),
             (at("memory.max"), format!("{}\n", 200_u64 << 20)),
         ]
@@ -79,20 +69,12 @@ fn a_containers_share_of_its_limit_and_its_growth_are_in_its_row() {
     let samples = [files(100), files(150)];
     let samples: Vec<Vec<(&str, String)>> = samples
         .iter()
-        .map(|sample| {
-            sample
-                .iter()
-                .map(|(path, text)| (&**path, text.clone()))
-                .collect()
-        })
+        .map(|sample| sample.iter().map(|(path, text)| (&**path, text.clone())).collect())
         .collect();
     let directory = tempfile::tempdir().unwrap();
     let path = file(&directory, "pods.jsonl", capture(&samples));
     let text = folded(&memtide(&["where", "--by", "container", &path]));
-    assert!(
-        text.contains("150 MiB 15 % 75 % +50 MiB docker a59e4e7d3090"),
-        "{text}"
-    );
+    assert!(text.contains("150 MiB 15 % 75 % +50 MiB docker a59e4e7d3090"), "{text}");
     let pods = folded(&memtide(&["where", "--by", "pod", &path]));
     assert!(pods.contains("No cgroup is a pod."), "{pods}");
 }
@@ -102,15 +84,7 @@ fn a_source_without_what_it_takes_is_an_error_that_names_the_way_out() {
     let case = cases::path("healthy--idle");
     let answer = memtide(&["where", "--by", "container", &case]);
     assert_eq!(answer.status.code(), Some(3));
-    assert!(
-        stderr(&answer).contains("`--by process` needs none"),
-        "{}",
-        stderr(&answer)
-    );
+    assert!(stderr(&answer).contains("`--by process` needs none"), "{}", stderr(&answer));
     let mounts = memtide(&["where", "--by", "mount", &case]);
-    assert!(
-        stderr(&mounts).contains("on a live host only"),
-        "{}",
-        stderr(&mounts)
-    );
+    assert!(stderr(&mounts).contains("on a live host only"), "{}", stderr(&mounts));
 }

@@ -16,24 +16,17 @@ const MIB: u64 = 1 << 20;
 
 /// Files of the page cache, as `where` prints them.
 fn files(arguments: &[&str]) -> Vec<Value> {
-    let report = json(&memtide(
-        &[&["where", "--format", "json"], arguments].concat(),
-    ));
+    let report = json(&memtide(&[&["where", "--format", "json"], arguments].concat()));
     let branches = report["tree"]["children"].as_array().unwrap();
     let cache = branches.iter().find(|node| node["label"] == "page cache");
     let files = cache.unwrap()["children"].as_array().unwrap();
-    let sum: u64 = files
-        .iter()
-        .map(|file| file["bytes"].as_u64().unwrap())
-        .sum();
+    let sum: u64 = files.iter().map(|file| file["bytes"].as_u64().unwrap()).sum();
     assert_eq!(sum, cache.unwrap()["bytes"].as_u64().unwrap());
     files.clone()
 }
 
 fn named<'a>(files: &'a [Value], path: &Path) -> Option<&'a Value> {
-    files
-        .iter()
-        .find(|file| file["label"] == path.to_str().unwrap())
+    files.iter().find(|file| file["label"] == path.to_str().unwrap())
 }
 
 /// A directory on the disk of the build: a tmpfs has no page cache.
@@ -44,12 +37,7 @@ fn on_disk() -> tempfile::TempDir {
 /// A file of some MiB, which are in the page cache.
 fn written(directory: &Path, name: &str, mib: u64) -> (PathBuf, File) {
     let path = directory.join(name);
-    let mut file = File::options()
-        .create_new(true)
-        .read(true)
-        .write(true)
-        .open(&path)
-        .unwrap();
+    let mut file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
     for _ in 0..mib {
         file.write_all(&[7; 1 << 20]).unwrap();
     }
@@ -78,10 +66,7 @@ fn open_files_are_named_with_their_pages_and_who_has_them() {
     // What nobody has open is the remainder, which says how to see it.
     let rest = found.last().unwrap();
     assert_eq!(rest["kind"], "remainder");
-    assert!(
-        rest["note"].as_str().unwrap().contains("--files-in DIR"),
-        "{rest}"
-    );
+    assert!(rest["note"].as_str().unwrap().contains("--files-in DIR"), "{rest}");
 }
 
 #[test]
@@ -97,26 +82,17 @@ fn files_below_a_directory_are_named_although_nobody_has_them_open() {
     let ask = || files(&["--files-in", top]);
     let found = asked_until(ask, |files| named(files, directory.path()).is_some());
     let node = named(&found, directory.path()).unwrap_or_else(|| panic!("{found:#?}"));
-    assert!(
-        node["bytes"].as_u64().unwrap().abs_diff(140 * MIB) <= 7 * MIB,
-        "{node}"
-    );
+    assert!(node["bytes"].as_u64().unwrap().abs_diff(140 * MIB) <= 7 * MIB, "{node}");
     // Two names of one file, and a link that leads out.
     assert_eq!(node["note"], "1 file, not open");
     let entries = node["children"].as_array().unwrap();
     assert_eq!(entries.len(), 1, "{node}");
-    assert_eq!(
-        (&entries[0]["label"], &entries[0]["bytes"]),
-        (&"a".into(), &node["bytes"])
-    );
+    assert_eq!((&entries[0]["label"], &entries[0]["bytes"]), (&"a".into(), &node["bytes"]));
 }
 
 #[test]
 fn a_directory_that_is_none_is_an_error_and_a_recording_has_no_files() {
-    for (directory, why) in [
-        ("/nowhere", "No such file"),
-        ("/proc/self", "no files on a disk"),
-    ] {
+    for (directory, why) in [("/nowhere", "No such file"), ("/proc/self", "no files on a disk")] {
         let answer = memtide(&["where", "--files-in", directory]);
         assert_eq!(answer.status.code(), Some(3));
         let error = String::from_utf8_lossy(&answer.stderr);
@@ -132,19 +108,15 @@ fn a_directory_that_is_none_is_an_error_and_a_recording_has_no_files() {
         let answer = memtide(&[&["where"], typed].concat());
         assert_eq!(answer.status.code(), Some(3));
         let error = String::from_utf8_lossy(&answer.stderr);
-        assert!(
-            error.contains("only known of this host") && error.contains(instead),
-            "{error}"
-        );
+        assert!(error.contains("only known of this host") && error.contains(instead), "{error}");
     }
 }
 
 #[test]
 fn as_many_files_are_named_as_were_asked_for() {
     let directory = on_disk();
-    let opened: Vec<_> = (0..4)
-        .map(|i| written(directory.path(), &format!("file-{i}"), 1))
-        .collect();
+    let opened: Vec<_> =
+        (0..4).map(|i| written(directory.path(), &format!("file-{i}"), 1)).collect();
     let paths = |files: &[Value]| {
         let labels = files.iter().filter_map(|file| file["label"].as_str());
         labels.filter(|label| label.starts_with('/')).count()
@@ -185,10 +157,7 @@ fn files_with_pages_that_the_kernel_hides_are_not_called_closed() {
     };
     let report: Value = serde_json::from_slice(&answer.stdout).unwrap();
     let text = report["tree"].to_string();
-    assert!(
-        text.contains("that are not this user's: the kernel hides"),
-        "{text}"
-    );
+    assert!(text.contains("that are not this user's: the kernel hides"), "{text}");
 }
 
 #[test]
@@ -197,10 +166,8 @@ fn what_check_answers_for_one_cgroup_is_pointed_to() {
         let answer = memtide(&["where", &format!("--{kind}"), "web"]);
         assert_eq!(answer.status.code(), Some(3));
         let error = String::from_utf8_lossy(&answer.stderr);
-        for command in [
-            format!("`memtide check --{kind} "),
-            format!("`memtide where --by {kind}`"),
-        ] {
+        for command in [format!("`memtide check --{kind} "), format!("`memtide where --by {kind}`")]
+        {
             assert!(error.contains(&command), "{error}");
         }
     }

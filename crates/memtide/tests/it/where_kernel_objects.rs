@@ -49,11 +49,7 @@ impl Drop for Taker {
 /// The child of a node.
 fn child<'a>(node: &'a Value, label: &str) -> Option<&'a Value> {
     let mut children = node["children"].as_array()?.iter();
-    children.find(|child| {
-        child["label"]
-            .as_str()
-            .is_some_and(|found| found.contains(label))
-    })
+    children.find(|child| child["label"].as_str().is_some_and(|found| found.contains(label)))
 }
 
 /// `64.2 MiB` at the start of a text, in bytes.
@@ -66,11 +62,7 @@ fn size(text: &str) -> Option<u64> {
         "GiB" => 1 << 30,
         _ => return None,
     };
-    #[allow(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss
-    )]
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     Some((number * unit as f64) as u64)
 }
 
@@ -79,15 +71,12 @@ fn named(report: &Value, taker: &Taker, place: &Place) -> Option<u64> {
     let this = taker.in_parentheses();
     match place {
         Place::Branch(labels) => {
-            let branch = labels
-                .iter()
-                .try_fold(&report["tree"], |node, label| child(node, label))?;
+            let branch =
+                labels.iter().try_fold(&report["tree"], |node, label| child(node, label))?;
             child(branch, &this)?["bytes"].as_u64()
         }
         Place::Node(labels) => {
-            let node = labels
-                .iter()
-                .try_fold(&report["tree"], |node, label| child(node, label))?;
+            let node = labels.iter().try_fold(&report["tree"], |node, label| child(node, label))?;
             node["bytes"].as_u64()
         }
         Place::Uncounted(label) => {
@@ -96,10 +85,7 @@ fn named(report: &Value, taker: &Taker, place: &Place) -> Option<u64> {
             size(note.split_once(&this)?.1)
         }
         Place::Sentence(start) => {
-            let mut texts = report["explanations"]
-                .as_array()?
-                .iter()
-                .filter_map(Value::as_str);
+            let mut texts = report["explanations"].as_array()?.iter().filter_map(Value::as_str);
             let text = texts.find(|text| text.starts_with(start))?;
             size(text.split_once(&this)?.1)
         }
@@ -124,11 +110,7 @@ fn each_kind_of_memory_is_named_with_its_owner_and_size() {
     let kinds = [
         ("tmpfs", Node(&["shared memory", "memtide-take-"]), 1.05),
         ("memfd", Node(&["shared memory", "memfd:take-"]), 1.05),
-        (
-            "system_v",
-            Node(&["shared memory", "System V segment"]),
-            1.05,
-        ),
+        ("system_v", Node(&["shared memory", "System V segment"]), 1.05),
         ("huge_2m", Node(&["huge pages"]), 1.05),
         ("huge_1g", Node(&["huge pages"]), 1.05),
         ("bpf_map", Sentence("BPF maps and programs"), 1.05),
@@ -167,20 +149,9 @@ fn each_kind_of_memory_is_named_with_its_owner_and_size() {
 fn removed_cgroups_that_hold_memory_are_counted() {
     let count = || {
         let report = json(&memtide(&["where", "--format", "json"]));
-        let mut texts = report["explanations"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(Value::as_str);
+        let mut texts = report["explanations"].as_array().unwrap().iter().filter_map(Value::as_str);
         let text = texts.find(|text| text.contains("removed cgroups are still in the kernel"));
-        text.map_or(0, |text| {
-            text.split_once(' ')
-                .unwrap()
-                .0
-                .replace(',', "")
-                .parse()
-                .unwrap()
-        })
+        text.map_or(0, |text| text.split_once(' ').unwrap().0.replace(',', "").parse().unwrap())
     };
     let Some(taker) = Taker::takes("removed_cgroups") else {
         println!("skipped: no memory cgroup (v1) can be made; run as root");

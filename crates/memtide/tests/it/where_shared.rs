@@ -17,12 +17,8 @@ const MIB: u64 = 1 << 20;
 fn shared_parts() -> Vec<Value> {
     let report = json(&memtide(&["where", "--format", "json"]));
     let branches = report["tree"]["children"].as_array().unwrap();
-    let shared = branches
-        .iter()
-        .find(|node| node["label"] == "shared memory");
-    shared.map_or_else(Vec::new, |node| {
-        node["children"].as_array().unwrap().clone()
-    })
+    let shared = branches.iter().find(|node| node["label"] == "shared memory");
+    shared.map_or_else(Vec::new, |node| node["children"].as_array().unwrap().clone())
 }
 
 fn part<'a>(parts: &'a [Value], label: &str) -> Option<&'a Value> {
@@ -80,11 +76,7 @@ impl DetachedSegment {
         // SAFETY: the kernel chooses the address of a new mapping of `size` bytes; nothing keeps it after shmdt.
         unsafe {
             let start = libc::shmat(id, std::ptr::null(), 0);
-            assert!(
-                start.addr() != usize::MAX,
-                "{}",
-                std::io::Error::last_os_error()
-            );
+            assert!(start.addr() != usize::MAX, "{}", std::io::Error::last_os_error());
             start.cast::<u8>().write_bytes(7, size);
             assert_eq!(libc::shmdt(start), 0);
         }
@@ -114,20 +106,16 @@ fn a_tmpfs_a_memfd_and_a_detached_segment_are_named_with_their_sizes() {
     fill(&memfd, 64);
     let segment = DetachedSegment::of(40);
 
-    let labels = [
-        "/dev/shm".to_owned(),
-        format!("memfd:{name}"),
-        format!("System V segment {}", segment.0),
-    ];
+    let labels =
+        ["/dev/shm".to_owned(), format!("memfd:{name}"), format!("System V segment {}", segment.0)];
     let parts = parts_that(|parts| {
         let [tmpfs, memfd, segment] = labels.each_ref().map(|label| bytes(part(parts, label)));
         is_near(tmpfs.saturating_sub(before), 60 * MIB)
             && is_near(memfd, 64 * MIB)
             && is_near(segment, 40 * MIB)
     });
-    let [tmpfs, memfd_note, segment_note] = labels
-        .each_ref()
-        .map(|label| part(&parts, label).unwrap()["note"].as_str().unwrap());
+    let [tmpfs, memfd_note, segment_note] =
+        labels.each_ref().map(|label| part(&parts, label).unwrap()["note"].as_str().unwrap());
     let this = format!("({})", std::process::id());
     assert!(tmpfs.starts_with("tmpfs, at most "), "{tmpfs}");
     assert!(memfd_note.contains(&this), "{memfd_note}");
@@ -143,7 +131,8 @@ impl OtherNamespace {
     /// `None` if this user may not make one.
     fn with_tmpfs_of(point: &std::path::Path, mib: u64) -> Option<Self> {
         let script = format!(
-            "mount -t tmpfs -o size=100m memtide \"$0\" && head -c {}M /dev/zero > \"$0/file\" && echo ready && read line",
+            "mount -t tmpfs -o size=100m memtide \"$0\" && head -c {}M /dev/zero > \"$0/file\" && \
+             echo ready && read line",
             mib
         );
         let child = Command::new("unshare")
@@ -182,9 +171,6 @@ fn a_tmpfs_of_another_mount_namespace_is_named_with_its_process() {
     let point = directory.path().to_str().unwrap();
     let parts = parts_that(|parts| is_near(bytes(part(parts, point)), 50 * MIB));
     let note = part(&parts, point).unwrap()["note"].as_str().unwrap();
-    let expected = format!(
-        "tmpfs, at most 100 MiB, mounted for sh ({})",
-        namespace.0.id()
-    );
+    let expected = format!("tmpfs, at most 100 MiB, mounted for sh ({})", namespace.0.id());
     assert_eq!(note, expected);
 }

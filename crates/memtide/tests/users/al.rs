@@ -33,11 +33,7 @@ fn swap(one: &str, other: &str) {
 /// Lives in a cgroup of its own making.
 fn stay(group: &str) {
     std::fs::create_dir_all(group).unwrap();
-    std::fs::write(
-        format!("{group}/cgroup.procs"),
-        std::process::id().to_string(),
-    )
-    .unwrap();
+    std::fs::write(format!("{group}/cgroup.procs"), std::process::id().to_string()).unwrap();
     // Some memory to be seen.
     let memory = std::hint::black_box(vec![1_u8; 1 << 20]);
     std::thread::sleep(std::time::Duration::from_secs(3600));

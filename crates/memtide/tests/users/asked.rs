@@ -21,19 +21,12 @@ pub(crate) struct OwnerRow {
 
 /// The rows of `where --by`, of the recording or of this moment. Without an answer one row says so, in the place of its key.
 pub(crate) fn rows(by: &str, source: Option<&str>) -> Vec<OwnerRow> {
-    let words: Vec<&str> = ["where"]
-        .into_iter()
-        .chain(source)
-        .chain(["--by", by, "--json"])
-        .collect();
+    let words: Vec<&str> =
+        ["where"].into_iter().chain(source).chain(["--by", by, "--json"]).collect();
     let answer = memtide(&words);
     let Ok(table) = serde_json::from_str::<Value>(&answer.out) else {
         let key = format!("no answer: {}", answer.short());
-        return vec![OwnerRow {
-            key,
-            name: String::new(),
-            bytes: 0,
-        }];
+        return vec![OwnerRow { key, name: String::new(), bytes: 0 }];
     };
     let rows = table["rows"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -72,18 +65,8 @@ pub(crate) fn lines_with(answer: &Answer, words: &[&str]) -> String {
 pub(crate) fn shown(rows: &[OwnerRow]) -> String {
     let rows = rows.iter().take(8).map(|row| {
         // The end of an id is as good as the whole of it.
-        let at = row
-            .key
-            .char_indices()
-            .rev()
-            .nth(119)
-            .map_or(0, |(at, _)| at);
-        format!(
-            "{} = {} ({} KiB)",
-            &row.key[at..],
-            row.name,
-            row.bytes >> 10
-        )
+        let at = row.key.char_indices().rev().nth(119).map_or(0, |(at, _)| at);
+        format!("{} = {} ({} KiB)", &row.key[at..], row.name, row.bytes >> 10)
     });
     rows.collect::<Vec<_>>().join("; ")
 }
@@ -101,9 +84,7 @@ pub(crate) fn kept_names() -> String {
 pub(crate) fn naming_max() -> Duration {
     let status = memtide(&["record", "--status", "--json"]);
     let status: Value = serde_json::from_str(&status.out).unwrap_or_default();
-    let every = status["recorder"]["seen"]["cgroups_every_s"]
-        .as_f64()
-        .unwrap_or_default();
+    let every = status["recorder"]["seen"]["cgroups_every_s"].as_f64().unwrap_or_default();
     Duration::from_secs_f64(every) + Duration::from_secs(25)
 }
 

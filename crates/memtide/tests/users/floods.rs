@@ -17,9 +17,7 @@ const BESIDE_A_FLOOD_MAX: Duration = Duration::from_secs(120);
 pub(crate) fn tried(score: &mut Score) {
     let running = GroupOfRoot::make(&id('1'), "running");
     let took = until_kept("running", NEVER);
-    score.note(&format!(
-        "before any flood root's container is named after {took:?}"
-    ));
+    score.note(&format!("before any flood root's container is named after {took:?}"));
     a_thousand(score);
     five_thousand_live(score);
     named_and_gone(score);
@@ -39,9 +37,7 @@ fn flood(directory: &str, count: u32) {
 }
 
 fn end_of_flood(directory: &str) {
-    al(&format!(
-        "cd {OF_AL}/{directory}; ls -d docker-* | xargs rmdir"
-    ));
+    al(&format!("cd {OF_AL}/{directory}; ls -d docker-* | xargs rmdir"));
 }
 
 /// Row 7: root's new container after a thousand of al's.
@@ -111,12 +107,7 @@ fn named_and_gone(score: &mut Score) {
         is_kept("running"),
         shown(&table)
     );
-    score.check(
-        "row 7",
-        "short-lived containers of al push out no name of root",
-        is_named,
-        &seen,
-    );
+    score.check("row 7", "short-lived containers of al push out no name of root", is_named, &seen);
 }
 
 /// More than the recorder knows at a time.
@@ -139,12 +130,7 @@ fn beyond_all_bounds(score: &mut Score) {
     let is_there = table.iter().any(|row| row.name.contains("beyond-bounds"));
     score.check("row 7", "and `where` names it", is_there, &shown(&table));
     let is_well = until(Duration::from_secs(40), || recorder_state().0).is_some();
-    score.check(
-        "row 7",
-        "the recorder says that it is well",
-        is_well,
-        &recorder_state().1,
-    );
+    score.check("row 7", "the recorder says that it is well", is_well, &recorder_state().1);
     drop(of_root);
     for part in 0..ALL / 1000 {
         end_of_flood(&format!("bare/{part}"));

@@ -51,19 +51,13 @@ pub(crate) fn tried(score: &mut Score) {
     let mode = Mode::from_raw_mode(0o666);
     mknodat(CWD, DEVICE, FileType::CharacterDevice, mode, makedev(1, 3)).unwrap();
     let device = Opens::of(DEVICE);
-    assert!(
-        fs::File::open(DEVICE).is_ok() && device.count() > 0,
-        "opens of the device are seen"
-    );
+    assert!(fs::File::open(DEVICE).is_ok() && device.count() > 0, "opens of the device are seen");
     let b = id('b');
     fs::create_dir_all("/root/trap/storage/overlay-containers").unwrap();
     let list = format!(r#"[{{"id":"{b}","names":["{SECRET}"]}}]"#);
     fs::write("/root/secret.json", &list).unwrap();
-    std::os::unix::fs::symlink(
-        DEVICE,
-        "/root/trap/storage/overlay-containers/containers.json",
-    )
-    .unwrap();
+    std::os::unix::fs::symlink(DEVICE, "/root/trap/storage/overlay-containers/containers.json")
+        .unwrap();
     let of_al = group_of_al(&format!("docker-{b}.scope"));
     let homes = Homes { score, device, b };
     homes.all();
@@ -73,9 +67,7 @@ pub(crate) fn tried(score: &mut Score) {
 /// Homes of users who run no containers are not looked into.
 pub(crate) fn untouched(score: &mut Score) {
     let of_bo = LISTS.replace("/al/", "/bo/");
-    al(&format!(
-        "rm -rf /home/al/.local; mkdir -p {LISTS}; echo '[]' > {LISTS}/containers.json"
-    ));
+    al(&format!("rm -rf /home/al/.local; mkdir -p {LISTS}; echo '[]' > {LISTS}/containers.json"));
     fs::create_dir_all(&of_bo).unwrap();
     fs::write(format!("{of_bo}/containers.json"), "[]").unwrap();
     let opens = [Opens::of(LISTS), Opens::of(&of_bo)];
@@ -84,21 +76,12 @@ pub(crate) fn untouched(score: &mut Score) {
         &["where", "--by", "container"][..],
         &["where"],
         &["check", "--for", "1s"],
-        &[
-            "capture",
-            "--for",
-            "1s",
-            "--force",
-            "-o",
-            "/tmp/capture.jsonl",
-        ],
+        &["capture", "--for", "1s", "--force", "-o", "/tmp/capture.jsonl"],
     ] {
         let answer = memtide(words);
         let counts = opens.each_ref().map(Opens::count);
-        let must = format!(
-            "`memtide {}` opens no list of a user without containers",
-            words.join(" ")
-        );
+        let must =
+            format!("`memtide {}` opens no list of a user without containers", words.join(" "));
         score.check(
             "row 1",
             &must,
@@ -146,19 +129,11 @@ impl Homes<'_> {
             made.concat()
         };
         self.clear();
-        al(&format!(
-            "echo '[{{\"id\":\"{b}\",\"names\":[\"own\"]}}]' > {}",
-            files[0]
-        ));
+        al(&format!("echo '[{{\"id\":\"{b}\",\"names\":[\"own\"]}}]' > {}", files[0]));
         let is_own = |rows: &[OwnerRow]| rows.iter().any(|row| row.name.contains("own"));
         let rows = rows_once("container", None, is_own);
         let is_named = is_own(&rows);
-        self.score.check(
-            "row 1",
-            "al's own list names his container",
-            is_named,
-            &shown(&rows),
-        );
+        self.score.check("row 1", "al's own list names his container", is_named, &shown(&rows));
 
         let traps: [(&str, String, Asked); 8] = [
             ("links to a device", each(&format!("ln -s {DEVICE}")), Asked::Recorder),
@@ -166,16 +141,24 @@ impl Homes<'_> {
             ("links to a file of root", each("ln -s /root/secret.json"), Asked::Commands),
             (
                 "a link midway to a directory of root",
-                "rm -r /home/al/.local/share/containers; ln -s /root/trap /home/al/.local/share/containers".to_owned(),
+                "rm -r /home/al/.local/share/containers; ln -s /root/trap \
+                 /home/al/.local/share/containers"
+                    .to_owned(),
                 Asked::Commands,
             ),
             (
                 "a link midway through /proc",
-                "rm -r /home/al/.local/share/containers; ln -s /proc/1/root/root/trap /home/al/.local/share/containers".to_owned(),
+                "rm -r /home/al/.local/share/containers; ln -s /proc/1/root/root/trap \
+                 /home/al/.local/share/containers"
+                    .to_owned(),
                 Asked::Commands,
             ),
             ("links to themselves", each("ln -s containers.json"), Asked::Commands),
-            ("a list of 10 GiB", format!("cp {0} {0}.kept 2>/dev/null || true; truncate -s 10G {0}", files[0]), Asked::Commands),
+            (
+                "a list of 10 GiB",
+                format!("cp {0} {0}.kept 2>/dev/null || true; truncate -s 10G {0}", files[0]),
+                Asked::Commands,
+            ),
             ("directories instead of files", each("mkdir"), Asked::Commands),
         ];
         for (number, (what, script, asked)) in (1..).zip(traps) {
@@ -188,14 +171,7 @@ impl Homes<'_> {
             &["where"][..],
             &["check", "--for", "1s"],
             &["check", "--for", "1s", "--container", "none-of-this"],
-            &[
-                "capture",
-                "--for",
-                "1s",
-                "--force",
-                "-o",
-                "/tmp/capture.jsonl",
-            ],
+            &["capture", "--for", "1s", "--force", "-o", "/tmp/capture.jsonl"],
             &["headroom"],
             &["record", "--status"],
         ] {
@@ -217,10 +193,7 @@ impl Homes<'_> {
 
     /// Al's home as it was at first.
     fn clear(&self) {
-        al(&format!(
-            "rm -rf /home/al/.local; mkdir -p {LISTS} {DOCKER}/{}",
-            self.b
-        ));
+        al(&format!("rm -rf /home/al/.local; mkdir -p {LISTS} {DOCKER}/{}", self.b));
     }
 
     /// Asks who runs containers, and lets the recorder find a new one of al and of root.
@@ -251,8 +224,7 @@ impl Homes<'_> {
         let opens = self.device.count();
         let seen = format!("named after {took:?}, {opens} opens of the device");
         let must = format!("{what}: the recorder goes on to name root's new container");
-        self.score
-            .check("row 1", &must, took.is_some() && opens == 0, &seen);
+        self.score.check("row 1", &must, took.is_some() && opens == 0, &seen);
         drop((of_root, of_al));
     }
 
@@ -269,11 +241,7 @@ impl Homes<'_> {
                 Asked::Commands,
             );
         }
-        self.ask(
-            "a directory that is swapped all the time",
-            31,
-            Asked::Recorder,
-        );
+        self.ask("a directory that is swapped all the time", 31, Asked::Recorder);
         drop(swap);
         al(&format!("rm -rf {there} {here}"));
     }
@@ -283,11 +251,8 @@ impl Homes<'_> {
         self.clear();
         al(&format!("echo '[]' > {list}"));
         let lease = AlService::start("lease", &["lease", list]);
-        let has = until(Duration::from_secs(20), || {
-            Path::new("/tmp/al-has-a-lease").exists()
-        });
-        self.score
-            .note(&format!("al has a lease on his list: {}", has.is_some()));
+        let has = until(Duration::from_secs(20), || Path::new("/tmp/al-has-a-lease").exists());
+        self.score.note(&format!("al has a lease on his list: {}", has.is_some()));
         let before = memtide(&["where", "--by", "container"]).took;
         let seen = format!("took {:.1} s", before.as_secs_f64());
         self.score.check(
@@ -304,11 +269,7 @@ impl Homes<'_> {
     fn silent(&mut self) {
         let point = LISTS;
         let cases = [
-            (
-                "a silent FUSE for al alone",
-                point,
-                "rw,nosuid,nodev,fsname=x,subtype=x",
-            ),
+            ("a silent FUSE for al alone", point, "rw,nosuid,nodev,fsname=x,subtype=x"),
             (
                 "a silent FUSE that root may enter",
                 point,
@@ -329,30 +290,21 @@ impl Homes<'_> {
             let of_al = group_of_al(&format!("docker-{}.scope", ids.replacen('0', "d", 1)));
             let count = format!("/tmp/unanswered-{number}");
             let options = options.replace("nonempty,", "");
-            let fuse = AlService::start(
-                &format!("fuse-{number}"),
-                &["fuse", point, &options, &count],
-            );
+            let fuse =
+                AlService::start(&format!("fuse-{number}"), &["fuse", point, &options, &count]);
             let is_mounted = || {
-                fs::read_to_string("/proc/self/mounts")
-                    .unwrap()
-                    .contains(&format!(" {point} fuse"))
+                fs::read_to_string("/proc/self/mounts").unwrap().contains(&format!(" {point} fuse"))
             };
             let came = until(Duration::from_secs(20), is_mounted);
             if came.is_none() {
                 let log = root(&["journalctl", "--no-pager", "-n", "5", "_UID=1000"]);
-                self.score
-                    .check("row 1", &format!("{what} is mounted"), false, &log.short());
+                self.score.check("row 1", &format!("{what} is mounted"), false, &log.short());
                 continue;
             }
             let asked = || fs::read(&count).map_or(0, |letters| letters.len());
             let before = asked();
             let answer = memtide(&["where", "--by", "container"]);
-            let seen = format!(
-                "{} requests reached al; {}",
-                asked() - before,
-                answer.short()
-            );
+            let seen = format!("{} requests reached al; {}", asked() - before, answer.short());
             let is_ok = answer.code == Some(0) && asked() == before;
             self.score.check(
                 "row 1",
@@ -374,7 +326,6 @@ impl Homes<'_> {
             root(&["umount", "-l", point]);
         }
         let recorded = memtide(&["check", RECORDING, "--recent", "1m"]);
-        self.score
-            .note(&format!("check of the recording: {}", recorded.short()));
+        self.score.note(&format!("check of the recording: {}", recorded.short()));
     }
 }

@@ -27,11 +27,7 @@ impl Answer {
         let text: String = format!("{} {}", self.out, self.err);
         let text: Vec<&str> = text.split_whitespace().collect();
         let text: String = text.join(" ").chars().take(200).collect();
-        format!(
-            "code {:?} after {:.1} s: {text}",
-            self.code,
-            self.took.as_secs_f64()
-        )
+        format!("code {:?} after {:.1} s: {text}", self.code, self.took.as_secs_f64())
     }
 }
 
@@ -39,12 +35,8 @@ impl Answer {
 pub(crate) fn run(command: &mut Command) -> Answer {
     let place = tempfile::tempdir().unwrap();
     let file = |name: &str| fs::File::create(place.path().join(name)).unwrap();
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(file("out"))
-        .stderr(file("err"))
-        .spawn()
-        .unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).spawn().unwrap();
     let began = Instant::now();
     let code = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -61,12 +53,7 @@ pub(crate) fn run(command: &mut Command) -> Answer {
         let text = fs::read(place.path().join(name)).unwrap_or_default();
         String::from_utf8_lossy(&text).into_owned()
     };
-    Answer {
-        code,
-        out: text("out"),
-        err: text("err"),
-        took: began.elapsed(),
-    }
+    Answer { code, out: text("out"), err: text("err"), took: began.elapsed() }
 }
 
 /// A command of root.
@@ -78,14 +65,7 @@ pub(crate) fn root(words: &[&str]) -> Answer {
 pub(crate) fn of_al(words: &[&str]) -> Command {
     let mut command = Command::new("runuser");
     command
-        .args([
-            "-u",
-            "al",
-            "--",
-            "env",
-            "HOME=/home/al",
-            "XDG_RUNTIME_DIR=/run/user/1000",
-        ])
+        .args(["-u", "al", "--", "env", "HOME=/home/al", "XDG_RUNTIME_DIR=/run/user/1000"])
         .args(words)
         .current_dir("/");
     command
@@ -94,24 +74,10 @@ pub(crate) fn of_al(words: &[&str]) -> Command {
 /// A script that al runs as a service of his systemd. It must succeed.
 #[track_caller]
 pub(crate) fn al(script: &str) -> Answer {
-    let words = [
-        "systemd-run",
-        "--user",
-        "--pipe",
-        "--wait",
-        "--collect",
-        "--quiet",
-        "sh",
-        "-euc",
-        script,
-    ];
+    let words =
+        ["systemd-run", "--user", "--pipe", "--wait", "--collect", "--quiet", "sh", "-euc", script];
     let answer = run(&mut of_al(&words));
-    assert_eq!(
-        answer.code,
-        Some(0),
-        "al cannot {script}: {}",
-        answer.short()
-    );
+    assert_eq!(answer.code, Some(0), "al cannot {script}: {}", answer.short());
     answer
 }
 
@@ -141,10 +107,7 @@ impl AlService {
         ];
         let answer = run(&mut of_al(&[&words[..], part].concat()));
         assert_eq!(answer.code, Some(0), "{name}: {}", answer.short());
-        Self {
-            unit: name.to_owned(),
-            group: None,
-        }
+        Self { unit: name.to_owned(), group: None }
     }
 }
 
@@ -157,23 +120,13 @@ pub(crate) fn group_of_al(path: &str) -> AlService {
     service.group = Some(PathBuf::from(&group));
     let is_there =
         || fs::read_to_string(format!("{group}/cgroup.procs")).is_ok_and(|pids| !pids.is_empty());
-    assert!(
-        until(Duration::from_secs(30), is_there).is_some(),
-        "al has no {group}"
-    );
+    assert!(until(Duration::from_secs(30), is_there).is_some(), "al has no {group}");
     service
 }
 
 impl Drop for AlService {
     fn drop(&mut self) {
-        run(&mut of_al(&[
-            "systemctl",
-            "--user",
-            "kill",
-            "-s",
-            "KILL",
-            &self.unit,
-        ]));
+        run(&mut of_al(&["systemctl", "--user", "kill", "-s", "KILL", &self.unit]));
         // An empty cgroup is a container, too, and so are those around it.
         for group in self.group.iter().flat_map(|group| group.ancestors()) {
             let is_within = group != Path::new(OF_AL) && group.starts_with(OF_AL);
@@ -191,10 +144,7 @@ pub(crate) struct Started(Child);
 
 impl Started {
     pub(crate) fn by(command: &mut Command) -> Self {
-        let quiet = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Self(quiet.spawn().unwrap())
     }
 }
@@ -223,23 +173,11 @@ pub(crate) fn docker_names(id: &str, name: &str) {
 pub(crate) fn container_of_root(id: &str, name: &str, size: &str) -> Started {
     docker_names(id, name);
     let unit = format!("--unit=docker-{id}.scope");
-    let words = [
-        "--scope",
-        "--quiet",
-        &unit,
-        "-p",
-        "MemoryMax=200M",
-        "memtide",
-        "lab",
-        "hog",
-        size,
-    ];
+    let words =
+        ["--scope", "--quiet", &unit, "-p", "MemoryMax=200M", "memtide", "lab", "hog", size];
     let started = Started::by(Command::new("systemd-run").args(words));
     let group = format!("/sys/fs/cgroup/system.slice/docker-{id}.scope");
-    assert!(
-        until(Duration::from_secs(60), || Path::new(&group).exists()).is_some(),
-        "{group}"
-    );
+    assert!(until(Duration::from_secs(60), || Path::new(&group).exists()).is_some(), "{group}");
     started
 }
 
@@ -256,10 +194,7 @@ impl GroupOfRoot {
         fs::create_dir(&group).unwrap();
         let sleep = Started::by(Command::new("sleep").arg("3600"));
         fs::write(group.join("cgroup.procs"), sleep.0.id().to_string()).unwrap();
-        Self {
-            group,
-            _sleep: sleep,
-        }
+        Self { group, _sleep: sleep }
     }
 }
 
@@ -267,9 +202,7 @@ impl Drop for GroupOfRoot {
     fn drop(&mut self) {
         let _ = self._sleep.0.kill();
         let _ = self._sleep.0.wait();
-        until(Duration::from_secs(5), || {
-            fs::remove_dir(&self.group).is_ok()
-        });
+        until(Duration::from_secs(5), || fs::remove_dir(&self.group).is_ok());
     }
 }
 

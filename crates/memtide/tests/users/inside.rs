@@ -35,16 +35,10 @@ pub(crate) fn play() {
 
 fn set_up(score: &mut Score) {
     let uptime = fs::read_to_string("/proc/uptime").unwrap();
-    score.note(&format!(
-        "the machine is up for {} s",
-        uptime.split('.').next().unwrap()
-    ));
+    score.note(&format!("the machine is up for {} s", uptime.split('.').next().unwrap()));
     fs::copy("/job/memtide", "/usr/local/bin/memtide").unwrap();
     for user in ["al", "bo"] {
-        assert_eq!(
-            root(&["useradd", "-m", "-s", "/bin/sh", user]).code,
-            Some(0)
-        );
+        assert_eq!(root(&["useradd", "-m", "-s", "/bin/sh", user]).code, Some(0));
     }
     assert_eq!(root(&["loginctl", "enable-linger", "al"]).code, Some(0));
     let manager = "/run/user/1000/systemd/private";
@@ -64,17 +58,10 @@ fn set_up(score: &mut Score) {
         installed.code == Some(0),
         &installed.short(),
     );
-    let security = root(&[
-        "systemd-analyze",
-        "security",
-        "--no-pager",
-        "memtide.service",
-    ]);
+    let security = root(&["systemd-analyze", "security", "--no-pager", "memtide.service"]);
     let level = security.out.lines().last().unwrap_or_default().to_owned();
-    let exposure = level
-        .split(": ")
-        .nth(1)
-        .and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+    let exposure =
+        level.split(": ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
     score.check(
         "",
         "systemd-analyze security says 2.5 or less",
@@ -84,29 +71,16 @@ fn set_up(score: &mut Score) {
 }
 
 fn recorder_is_well(score: &mut Score) {
-    let unit = root(&[
-        "systemctl",
-        "show",
-        "memtide.service",
-        "-p",
-        "ActiveState,NRestarts",
-    ]);
+    let unit = root(&["systemctl", "show", "memtide.service", "-p", "ActiveState,NRestarts"]);
     let is_well = unit.out.contains("ActiveState=active") && unit.out.contains("NRestarts=0");
-    score.check(
-        "",
-        "the recorder was never started again",
-        is_well,
-        &unit.out,
-    );
+    score.check("", "the recorder was never started again", is_well, &unit.out);
     let (is_well, seen) = recorder_state();
     score.check("", "the recorder says that it is well", is_well, &seen);
     // The unit of the recorder has a limit of its own.
     for command in ["check", "headroom"] {
         let answer = root(&["memtide", command, RECORDING]);
         let is_of_host = !answer.out.contains("this container")
-            && !answer
-                .out
-                .contains("binds:       cgroup: /system.slice/memtide.service");
+            && !answer.out.contains("binds:       cgroup: /system.slice/memtide.service");
         score.check(
             "",
             &format!("`memtide {command} {RECORDING}` is about the host"),

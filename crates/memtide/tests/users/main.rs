@@ -6,12 +6,7 @@
 //! the parts of al that no shell can play.
 //!
 //! `MEMTIDE_USERS_ONLY=homes` runs one chapter, `MEMTIDE_USERS_PROGRAM=FILE` tries another memtide.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::string_slice,
-    clippy::exit
-)] // helpers fail as the test does, and print what was seen
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::string_slice, clippy::exit)] // helpers fail as the test does, and print what was seen
 
 mod al;
 mod asked;

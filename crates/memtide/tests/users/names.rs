@@ -18,13 +18,10 @@ pub(crate) const LISTS: &str = "/home/al/.local/share/containers/storage/overlay
 
 /// Al's list of containers, each id with its name.
 pub(crate) fn al_lists(containers: &[(&str, &str)]) {
-    let entries = containers
-        .iter()
-        .map(|(id, name)| format!(r#"{{"id":"{id}","names":["{name}"]}}"#));
+    let entries =
+        containers.iter().map(|(id, name)| format!(r#"{{"id":"{id}","names":["{name}"]}}"#));
     let list = entries.collect::<Vec<_>>().join(",");
-    al(&format!(
-        "mkdir -p {LISTS}; printf %s '[{list}]' > {LISTS}/containers.json"
-    ));
+    al(&format!("mkdir -p {LISTS}; printf %s '[{list}]' > {LISTS}/containers.json"));
 }
 
 /// A container of al's, as his systemd makes it.
@@ -52,12 +49,7 @@ fn scope_of_al(id: &str, limit: &str, size: &str) -> Started {
 }
 
 fn end_scope_of_al(id: &str) {
-    run(&mut of_al(&[
-        "systemctl",
-        "--user",
-        "stop",
-        &format!("docker-{id}.scope"),
-    ]));
+    run(&mut of_al(&["systemctl", "--user", "stop", &format!("docker-{id}.scope")]));
 }
 
 /// The rows of which the name has a word.
@@ -128,47 +120,22 @@ fn a_kill(score: &mut Score, id: &str) {
         events.out.contains("oom") && events.out.contains("hog")
     };
     let came = until(Duration::from_secs(90), has_kill);
-    score.check(
-        "row 3",
-        "the kill is recorded",
-        came.is_some(),
-        &format!("after {came:?}"),
-    );
+    score.check("row 3", "the kill is recorded", came.is_some(), &format!("after {came:?}"));
     for words in [&["events", RECORDING][..], &["check", RECORDING]] {
         let answer = memtide(words);
         // Its start is an event, too.
         let wrong = lines_with(&answer, &["payments", "imit"])
             + &lines_with(&answer, &["payments", "kill"]);
-        let must = format!(
-            "`memtide {}` names no kill after root's container",
-            words.join(" ")
-        );
-        let seen = if wrong.is_empty() {
-            answer.short()
-        } else {
-            wrong.clone()
-        };
-        score.check(
-            "row 3",
-            &must,
-            wrong.is_empty() && answer.code.is_some(),
-            &seen,
-        );
+        let must = format!("`memtide {}` names no kill after root's container", words.join(" "));
+        let seen = if wrong.is_empty() { answer.short() } else { wrong.clone() };
+        score.check("row 3", &must, wrong.is_empty() && answer.code.is_some(), &seen);
     }
     let events = lines_with(&memtide(&["events", RECORDING]), &["hog"]);
-    score.check(
-        "row 3",
-        "the kill is said to be of user al",
-        events.contains("user al"),
-        &events,
-    );
+    score.check("row 3", "the kill is said to be of user al", events.contains("user al"), &events);
     let report = memtide(&["check", RECORDING, "--json"]);
     let report: serde_json::Value = serde_json::from_str(&report.out).unwrap_or_default();
     let findings = report["findings"].as_array().cloned().unwrap_or_default();
-    let titles: Vec<String> = findings
-        .iter()
-        .map(|finding| finding["title"].to_string())
-        .collect();
+    let titles: Vec<String> = findings.iter().map(|finding| finding["title"].to_string()).collect();
     let titles = titles.join("; ");
     let is_right = !titles.contains("payments") && titles.contains("user al");
     score.check(
@@ -192,21 +159,10 @@ fn memory(score: &mut Score, id: &str) {
         let rows = rows("container", source);
         let of_root = rows.iter().find(|row| row.name.contains("payments"));
         let is_own = of_root.is_some_and(|row| (25 << 20..45 << 20).contains(&row.bytes));
-        score.check(
-            "row 3",
-            "root's row has root's 30 MiB only",
-            is_own,
-            &shown(&rows),
-        );
-        let evil = rows
-            .iter()
-            .filter(|row| row.name.contains("evil") && !row.name.contains("of user al"));
-        score.check(
-            "row 2",
-            "no row has al's name without al",
-            evil.count() == 0,
-            &shown(&rows),
-        );
+        score.check("row 3", "root's row has root's 30 MiB only", is_own, &shown(&rows));
+        let evil =
+            rows.iter().filter(|row| row.name.contains("evil") && !row.name.contains("of user al"));
+        score.check("row 2", "no row has al's name without al", evil.count() == 0, &shown(&rows));
     }
     let answer = memtide(&["check", RECORDING, "--container", "payments"]);
     // A finding of the host may name al's container, as al's.
@@ -242,11 +198,9 @@ fn by_hand(score: &mut Score, id: &str) {
         let is_read = |rows: &[OwnerRow]| called(rows, "payments").len() > 1;
         let rows = rows_once("container", source, is_read);
         let named = called(&rows, "payments");
-        let without_al = named
-            .iter()
-            .filter(|row| !row.name.contains("of user al"))
-            .count();
-        let must = "al's cgroups that look like root's, and his own container of that name, are said to be his";
+        let without_al = named.iter().filter(|row| !row.name.contains("of user al")).count();
+        let must = "al's cgroups that look like root's, and his own container of that name, are \
+                    said to be his";
         score.check("row 3", must, without_al == 1, &shown(&rows));
     }
     let answer = memtide(&["check", "--for", "1s", "--container", "payments"]);
@@ -265,16 +219,7 @@ fn pods(score: &mut Score) {
     fs::create_dir_all(format!("/var/log/pods/shop_cart-0_{POD}/app")).unwrap();
     let slice = format!("kubepods-burstable-pod{}.slice", POD.replace('-', "_"));
     let part = format!("--slice={slice}");
-    let words = [
-        "--scope",
-        "--quiet",
-        "--unit=in-pod.scope",
-        &part,
-        "memtide",
-        "lab",
-        "hog",
-        "8M",
-    ];
+    let words = ["--scope", "--quiet", "--unit=in-pod.scope", &part, "memtide", "lab", "hog", "8M"];
     let of_root = Started::by(std::process::Command::new("systemd-run").args(words));
     let part = [
         "systemd-run",
@@ -294,12 +239,7 @@ fn pods(score: &mut Score) {
     for source in [None, Some(RECORDING)] {
         let rows = rows_once("pod", source, |rows| rows.len() > 1);
         let named = called(&rows, "cart-0");
-        score.check(
-            "row 3",
-            "one row has the name of root's pod",
-            named.len() == 1,
-            &shown(&rows),
-        );
+        score.check("row 3", "one row has the name of root's pod", named.len() == 1, &shown(&rows));
     }
     run(&mut of_al(&["systemctl", "--user", "stop", "in-pod.scope"]));
     drop((of_root, his));
@@ -314,12 +254,7 @@ fn as_text(score: &mut Score) {
     let answer = memtide(&["where", "--by", "container"]);
     let is_plain =
         answer.out.contains("owned") && !answer.out.contains(['\u{1b}', '\u{202e}', '\u{7}']);
-    score.check(
-        "",
-        "a name of al's moves no cursor",
-        is_plain,
-        &answer.short(),
-    );
+    score.check("", "a name of al's moves no cursor", is_plain, &answer.short());
     end_scope_of_al(&id);
     drop(of_al);
 }

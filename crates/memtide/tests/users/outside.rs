@@ -16,10 +16,7 @@ pub(crate) fn play() {
     let began = Instant::now();
     let made = Command::new(root.join("scripts/systemd-vm.sh")).status();
     assert!(made.unwrap().success(), "there is no system to boot");
-    println!(
-        "the system is there after {:.0} s",
-        began.elapsed().as_secs_f64()
-    );
+    println!("the system is there after {:.0} s", began.elapsed().as_secs_f64());
     let job = job();
     let mut machine = Command::new(root.join("scripts/systemd-vm.sh"))
         .arg(job.path())
@@ -56,11 +53,7 @@ pub(crate) fn play() {
     if failed > 0 || !is_whole {
         println!(
             "{failed} failed{}",
-            if is_whole {
-                ""
-            } else {
-                ", and it did not come to its end"
-            }
+            if is_whole { "" } else { ", and it did not come to its end" }
         );
         exit(1);
     }

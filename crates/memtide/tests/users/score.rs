@@ -16,11 +16,7 @@ pub(crate) struct Score {
 
 impl Score {
     pub(crate) fn new() -> Self {
-        Self {
-            began: Instant::now(),
-            ok: 0,
-            failed: 0,
-        }
+        Self { began: Instant::now(), ok: 0, failed: 0 }
     }
 
     /// Prints a check: what must be so, whether it is, and what was seen.

@@ -49,32 +49,20 @@ impl IteratorProgram {
     fn load_and_attach(&self, (name, value): (&str, u32)) -> Result<OwnedFd, String> {
         let _memlock = RaisedMemlock::raise();
         let types = Btf::from_sys_fs().map_err(|error| {
-            format!(
-                "the kernel's types ({TYPES}) cannot be read: {}",
-                one_line(&error)
-            )
+            format!("the kernel's types ({TYPES}) cannot be read: {}", one_line(&error))
         })?;
         let refused = |error: &dyn Error| {
-            format!(
-                "the kernel takes no program that reads {}: {}",
-                self.name,
-                one_line(error)
-            )
+            format!("the kernel takes no program that reads {}: {}", self.name, one_line(error))
         };
         let mut object = EbpfLoader::new()
             .btf(Some(&types))
             .override_global(name, &value, true)
             .load(self.object)
             .map_err(|error| refused(&error))?;
-        let program = object
-            .program_mut(self.name)
-            .ok_or("the program is not in its object")?;
-        let program: &mut Iter = program
-            .try_into()
-            .map_err(|error: ProgramError| refused(&error))?;
-        program
-            .load(self.target, &types)
-            .map_err(|error| refused(&error))?;
+        let program = object.program_mut(self.name).ok_or("the program is not in its object")?;
+        let program: &mut Iter =
+            program.try_into().map_err(|error: ProgramError| refused(&error))?;
+        program.load(self.target, &types).map_err(|error| refused(&error))?;
         let program = program.fd().map_err(|error| refused(&error))?;
         attach(program.as_fd().as_raw_fd()).map_err(|errno| refused(&errno))
     }
@@ -102,7 +90,8 @@ fn fits(types: u64, least: Option<&MemoryLeft>) -> Result<(), String> {
     let needed = Bytes::new(types.saturating_mul(TIMES));
     match least {
         Some(MemoryLeft { left, place }) if *left < needed => Err(format!(
-            "too little memory to load it: that takes {needed} for a moment, and {place} has {left} left"
+            "too little memory to load it: that takes {needed} for a moment, and {place} has \
+             {left} left"
         )),
         _ => Ok(()),
     }
@@ -123,12 +112,7 @@ fn trim_heap() {}
 /// Formats an error and its causes in one line. Of a verifier's log, which is pages long, it takes only the line with
 /// the error: the last one that is not statistics.
 fn one_line(error: &dyn Error) -> String {
-    const STATISTICS: [&str; 4] = [
-        "processed ",
-        "verification time",
-        "stack depth",
-        "max_states",
-    ];
+    const STATISTICS: [&str; 4] = ["processed ", "verification time", "stack depth", "max_states"];
     let is_message = |line: &&str| !STATISTICS.iter().any(|start| line.starts_with(start));
     let mut all = String::new();
     let mut next = Some(error);
@@ -157,10 +141,7 @@ struct RaisedMemlock(Rlimit);
 impl RaisedMemlock {
     fn raise() -> Self {
         let before = getrlimit(Resource::Memlock);
-        let unlimited = Rlimit {
-            current: None,
-            maximum: None,
-        };
+        let unlimited = Rlimit { current: None, maximum: None };
         // If this is not permitted, the kernel may still not need it.
         let _ = setrlimit(Resource::Memlock, unlimited);
         Self(before)
@@ -196,21 +177,14 @@ struct IterCreate {
 fn attach(program: i32) -> Result<OwnedFd, Errno> {
     const BPF_LINK_CREATE: i32 = 28;
     const BPF_TRACE_ITER: u32 = 28;
-    let arguments = LinkCreate {
-        program,
-        attach_type: BPF_TRACE_ITER,
-        ..LinkCreate::default()
-    };
+    let arguments = LinkCreate { program, attach_type: BPF_TRACE_ITER, ..LinkCreate::default() };
     bpf(BPF_LINK_CREATE, &arguments)
 }
 
 /// Starts a pass of an iterator; its records are read from the returned descriptor.
 pub(crate) fn iterate(link: &OwnedFd) -> Result<OwnedFd, Errno> {
     const BPF_ITER_CREATE: i32 = 33;
-    let arguments = IterCreate {
-        link: link.as_raw_fd(),
-        flags: 0,
-    };
+    let arguments = IterCreate { link: link.as_raw_fd(), flags: 0 };
     bpf(BPF_ITER_CREATE, &arguments)
 }
 
@@ -221,12 +195,7 @@ fn bpf<T>(command: i32, arguments: &T) -> Result<OwnedFd, Errno> {
     // SAFETY: the kernel reads `size_of::<T>()` bytes of arguments, which are there and have no padding, and writes
     // none for these commands.
     let result = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            command,
-            std::ptr::from_ref(arguments),
-            size_of::<T>(),
-        )
+        libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(arguments), size_of::<T>())
     };
     match i32::try_from(result) {
         // SAFETY: a result that is not negative is a new file descriptor with no other owner.
@@ -252,7 +221,8 @@ mod tests {
         let error = fits(types, Some(&left(20))).unwrap_err();
         assert_eq!(
             error,
-            "too little memory to load it: that takes 40 MiB for a moment, and cgroup /a of 24 MiB has 20 MiB left"
+            "too little memory to load it: that takes 40 MiB for a moment, and cgroup /a of 24 MiB \
+             has 20 MiB left"
         );
         assert_eq!(fits(types, Some(&left(40))), Ok(()));
         assert_eq!(fits(types, None), Ok(()), "no limit is known");

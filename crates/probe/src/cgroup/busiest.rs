@@ -37,8 +37,7 @@ impl BusiestCgroups {
             }
         }
         if self.ranked.len() > Self::BUSIEST_MAX {
-            self.ranked
-                .select_nth_unstable_by_key(Self::BUSIEST_MAX, |one| Reverse(*one));
+            self.ranked.select_nth_unstable_by_key(Self::BUSIEST_MAX, |one| Reverse(*one));
             self.ranked.truncate(Self::BUSIEST_MAX);
         }
         self.ranked.sort_unstable_by_key(|one| Reverse(*one));

@@ -40,13 +40,9 @@ impl DyingCgroups {
             return;
         };
         let directories = directories as u64;
-        sample
-            .host
-            .set(CGROUPS, Count::new(directories.saturating_sub(1)));
+        sample.host.set(CGROUPS, Count::new(directories.saturating_sub(1)));
         // One that came in between is not in both counts.
-        sample
-            .host
-            .set(CGROUPS_DYING, Count::new(all.saturating_sub(directories)));
+        sample.host.set(CGROUPS_DYING, Count::new(all.saturating_sub(directories)));
     }
 }
 
@@ -87,13 +83,9 @@ mod tests {
 
     #[test]
     fn only_a_hierarchy_of_v1_counts() {
-        for text in [
-            &b""[..],
-            b"memory\t0\t99\t1\n",
-            b"memory\t4\n",
-            b"memory\n",
-            b"memory\t4\t-1\t1\n",
-        ] {
+        for text in
+            [&b""[..], b"memory\t0\t99\t1\n", b"memory\t4\n", b"memory\n", b"memory\t4\t-1\t1\n"]
+        {
             assert_eq!(of_memory(text), None);
         }
     }

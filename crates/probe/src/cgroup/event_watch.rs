@@ -82,10 +82,7 @@ mod tests {
         rustix::io::pread(&file, &mut buffer, 0).unwrap();
         assert!(changes(&watch).is_empty());
         fs::create_dir(group.join("below")).unwrap();
-        let mut sleep = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .unwrap();
+        let mut sleep = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         fs::write(group.join("cgroup.procs"), sleep.id().to_string()).unwrap();
         assert_eq!(changes(&watch), [7], "it is populated");
         assert_eq!(changes(&watch), [7], "until it is read");

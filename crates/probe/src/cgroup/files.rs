@@ -62,10 +62,7 @@ pub struct CgroupFiles {
 
 impl Default for CgroupFiles {
     fn default() -> Self {
-        Self {
-            stat: Fields::for_file(CGROUP_STAT),
-            events: Fields::for_file(CGROUP_EVENTS),
-        }
+        Self { stat: Fields::for_file(CGROUP_STAT), events: Fields::for_file(CGROUP_EVENTS) }
     }
 }
 
@@ -176,9 +173,7 @@ impl<'a> CgroupFile<'a> {
     pub(crate) fn from_path(path: &'a str, known: Option<CgroupMode>) -> Option<Self> {
         let below = path.strip_prefix("/sys/fs/cgroup")?;
         let (_, name) = below.rsplit_once('/')?;
-        let below_v1 = below
-            .strip_prefix("/memory")
-            .filter(|rest| rest.starts_with('/'));
+        let below_v1 = below.strip_prefix("/memory").filter(|rest| rest.starts_with('/'));
         let is_v1 =
             v1::NAMES.contains(&name) && (name != "memory.stat" || known != Some(CgroupMode::V2));
         let (mode, below) = match below_v1 {
@@ -192,11 +187,7 @@ impl<'a> CgroupFile<'a> {
             _ => below,
         };
         let group = below.strip_suffix(name)?.trim_end_matches('/');
-        Some(Self {
-            mode,
-            group: if group.is_empty() { "/" } else { group },
-            name,
-        })
+        Some(Self { mode, group: if group.is_empty() { "/" } else { group }, name })
     }
 
     /// Stores which version manages memory. A pressure file does not show that: on a host that runs both versions it is
@@ -273,10 +264,7 @@ mod tests {
         assert_eq!(row.get(CGROUP_EVENTS_OOM_KILL), Some(Count::new(3)));
         let text = b"some avg10=74.14 avg60=24.66 avg300=6.03 total=21104711\nfull avg10=74.14 avg60=24.66 avg300=6.03 total=21101001\n";
         let (row, _) = parse("memory.pressure", text);
-        assert_eq!(
-            row.get(CGROUP_PSI_MEMORY_SOME),
-            Some(Micros::new(21_104_711))
-        );
+        assert_eq!(row.get(CGROUP_PSI_MEMORY_SOME), Some(Micros::new(21_104_711)));
         let (row, _) = parse("io.pressure", text);
         assert_eq!(row.get(CGROUP_PSI_IO_FULL), Some(Micros::new(21_101_001)));
     }
@@ -292,7 +280,8 @@ mod tests {
             (
                 "memory.max",
                 b"1180591620717411303424",
-                "memory.max, line 1: expected a size in bytes or `max`, found `1180591620717411303424`",
+                "memory.max, line 1: expected a size in bytes or `max`, found \
+                 `1180591620717411303424`",
             ),
             ("memory.high", b"", "found ``"),
         ] {
@@ -325,41 +314,21 @@ mod tests {
     fn the_path_tells_version_group_and_file() {
         use CgroupMode::{V1, V2};
         for (path, known, expected) in [
-            (
-                "/sys/fs/cgroup/app/memory.current",
-                None,
-                Some((V2, "/app", "memory.current")),
-            ),
-            (
-                "/sys/fs/cgroup/memory.stat",
-                Some(V1),
-                Some((V2, "/", "memory.stat")),
-            ),
+            ("/sys/fs/cgroup/app/memory.current", None, Some((V2, "/app", "memory.current"))),
+            ("/sys/fs/cgroup/memory.stat", Some(V1), Some((V2, "/", "memory.stat"))),
             (
                 "/sys/fs/cgroup/system.slice/a.service/io.pressure",
                 None,
                 Some((V2, "/system.slice/a.service", "io.pressure")),
             ),
-            (
-                "/sys/fs/cgroup/memory/memory.stat",
-                None,
-                Some((V1, "/", "memory.stat")),
-            ),
+            ("/sys/fs/cgroup/memory/memory.stat", None, Some((V1, "/", "memory.stat"))),
             (
                 "/sys/fs/cgroup/memory/a/b/memory.failcnt",
                 Some(V2),
                 Some((V1, "/a/b", "memory.failcnt")),
             ),
-            (
-                "/sys/fs/cgroup/memory/memory.stat",
-                Some(V2),
-                Some((V2, "/memory", "memory.stat")),
-            ),
-            (
-                "/sys/fs/cgroup/unified/a/memory.pressure",
-                None,
-                Some((V2, "/a", "memory.pressure")),
-            ),
+            ("/sys/fs/cgroup/memory/memory.stat", Some(V2), Some((V2, "/memory", "memory.stat"))),
+            ("/sys/fs/cgroup/unified/a/memory.pressure", None, Some((V2, "/a", "memory.pressure"))),
             ("/sys/fs/cgroup/app/cgroup.procs", None, None),
             ("/sys/fs/cgroup/cpu/a/memory.failcnt", None, None),
             ("/proc/meminfo", None, None),

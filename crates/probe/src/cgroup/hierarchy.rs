@@ -42,11 +42,7 @@ impl Hierarchy {
         };
         // Without a mount table, as in a directory of saved files, the usual places are tried.
         let usual = |mode, point: &str, has: &dyn Fn(&str) -> bool| {
-            has(point).then(|| Self {
-                mode,
-                point: point.to_owned(),
-                inside: b"/".to_vec(),
-            })
+            has(point).then(|| Self { mode, point: point.to_owned(), inside: b"/".to_vec() })
         };
         mounted(CgroupMode::V1, &has_stat)
             .or_else(|| mounted(CgroupMode::V2, &has_memory))
@@ -90,11 +86,7 @@ mod tests {
     use std::fs;
 
     fn hierarchy(mode: CgroupMode, inside: &str) -> Hierarchy {
-        Hierarchy {
-            mode,
-            point: "/sys/fs/cgroup".to_owned(),
-            inside: inside.as_bytes().to_vec(),
-        }
+        Hierarchy { mode, point: "/sys/fs/cgroup".to_owned(), inside: inside.as_bytes().to_vec() }
     }
 
     #[test]
@@ -124,10 +116,7 @@ mod tests {
         fs::create_dir_all(directory.path().join("proc/self")).unwrap();
         fs::write(group.join("cgroup.controllers"), "cpu io memory pids\n").unwrap();
         let found = Hierarchy::find(&root).unwrap();
-        assert_eq!(
-            (found.mode, &*found.point),
-            (CgroupMode::V2, "/sys/fs/cgroup")
-        );
+        assert_eq!((found.mode, &*found.point), (CgroupMode::V2, "/sys/fs/cgroup"));
 
         // A hybrid host: memory is on v1, the unified hierarchy has none.
         fs::write(group.join("cgroup.controllers"), "hugetlb\n").unwrap();

@@ -80,9 +80,6 @@ mod tests {
             ]
         );
         let few = host_cgroup_keys(&Root::at(directory.path()), 2);
-        assert!(
-            few.iter().all(|key| key.matches('/').count() == 1),
-            "{few:?}"
-        );
+        assert!(few.iter().all(|key| key.matches('/').count() == 1), "{few:?}");
     }
 }

@@ -32,12 +32,7 @@ pub(super) struct FileTiers {
 
 impl FileTiers {
     const V1: Self = Self {
-        often: &[
-            "memory.usage_in_bytes",
-            "memory.stat",
-            "memory.failcnt",
-            "memory.oom_control",
-        ],
+        often: &["memory.usage_in_bytes", "memory.stat", "memory.failcnt", "memory.oom_control"],
         rarely: &[
             "memory.limit_in_bytes",
             "memory.max_usage_in_bytes",
@@ -101,13 +96,10 @@ impl KeptFiles {
         let limit = getrlimit(Resource::Nofile).current;
         let allowed = limit.map_or(u64::MAX, |limit| limit.saturating_sub(Self::RESERVE));
         let memory = memory_left::least(root);
-        let fit = memory.map_or(u64::MAX, |memory| {
-            memory.left.get() / Self::OF_MEMORY_LEFT / Self::FILE_BYTES
-        });
+        let fit = memory
+            .map_or(u64::MAX, |memory| memory.left.get() / Self::OF_MEMORY_LEFT / Self::FILE_BYTES);
         Self {
-            left: usize::try_from(allowed.min(fit))
-                .unwrap_or(usize::MAX)
-                .min(Self::FILES_MAX),
+            left: usize::try_from(allowed.min(fit)).unwrap_or(usize::MAX).min(Self::FILES_MAX),
             path: Vec::new(),
         }
     }

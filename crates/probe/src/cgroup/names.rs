@@ -80,10 +80,7 @@ mod tests {
     }
 
     fn passwd() -> String {
-        format!(
-            "root:x:7:0::/:/bin/sh\nal:x:{}:1000:Al:/home/al:/bin/bash\n",
-            own_uid()
-        )
+        format!("root:x:7:0::/:/bin/sh\nal:x:{}:1000:Al:/home/al:/bin/bash\n", own_uid())
     }
 
     /// A cgroup that al's systemd made.
@@ -105,11 +102,7 @@ mod tests {
             r#"{{"StreamConfig":{{}},"State":{{"Running":true,"Pid":4711}},"ID":"{A}","Config":{{"Hostname":"a59e4e7d3090","Image":"redis:7","Labels":{{"com.docker.compose.service":"cache"}}}},"Name":"/shop-cache-1"}}"#
         );
         let path = format!("/var/lib/docker/containers/{A}/config.v2.json");
-        check(
-            &[(&path, &config)],
-            &group,
-            "shop-cache-1 (docker a59e4e7d3090)",
-        );
+        check(&[(&path, &config)], &group, "shop-cache-1 (docker a59e4e7d3090)");
         check(&[(&path, "{\"Name\":")], &group, "docker a59e4e7d3090");
         check(&[], &group, "docker a59e4e7d3090");
         let passwd = ("/etc/passwd", &*passwd());
@@ -142,18 +135,10 @@ mod tests {
         let group = format!("/kubepods/burstable/pod{UID}/{A}");
         check(&[(&place("k8s.io", A), config)], &group, "shop/cart-0: app");
         let sandbox = r#"{"annotations":{"io.kubernetes.cri.container-type":"sandbox","io.kubernetes.cri.sandbox-name":"cart-0","io.kubernetes.cri.sandbox-namespace":"shop"}}"#;
-        check(
-            &[(&place("k8s.io", A), sandbox)],
-            &group,
-            "shop/cart-0: pause",
-        );
+        check(&[(&place("k8s.io", A), sandbox)], &group, "shop/cart-0: pause");
         let nerdctl = r#"{"annotations":{"nerdctl/name":"web","nerdctl/namespace":"default"}}"#;
         let group = format!("/system.slice/nerdctl-{B}.scope");
-        check(
-            &[(&place("default", B), nerdctl)],
-            &group,
-            "web (containerd b6e375cfe46e)",
-        );
+        check(&[(&place("default", B), nerdctl)], &group, "web (containerd b6e375cfe46e)");
     }
 
     #[test]
@@ -208,16 +193,10 @@ mod tests {
         fs::write(hierarchy.join("memory.usage_in_bytes"), "0\n").unwrap();
         let groups = forged.iter().chain([&own]).map(String::as_str);
         let found = read(&root, groups);
-        assert_eq!(
-            found.innermost(&own).unwrap(),
-            "payments (docker a59e4e7d3090)"
-        );
+        assert_eq!(found.innermost(&own).unwrap(), "payments (docker a59e4e7d3090)");
         for group in &forged {
             let called = found.innermost(group).unwrap();
-            assert!(
-                !called.contains("payments") && !called.contains("shop"),
-                "{called}"
-            );
+            assert!(!called.contains("payments") && !called.contains("shop"), "{called}");
         }
         // A cgroup that was made in a directory of another user.
         let delegated = format!("/batch/docker-{B}.scope");
@@ -260,10 +239,7 @@ mod tests {
             "elsewhere/home/al/.local/share/containers/storage/overlay-containers/containers.json";
         assert_eq!(named(&link(file, elsewhere)), unnamed);
         assert_eq!(named(&link(file, "/dev/null")), unnamed);
-        assert_eq!(
-            named(&link("home/al/.local", "elsewhere/home/al/.local")),
-            unnamed
-        );
+        assert_eq!(named(&link("home/al/.local", "elsewhere/home/al/.local")), unnamed);
         let pipe = |root: &Path| {
             let at = root.join(file);
             fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -273,10 +249,7 @@ mod tests {
         assert_eq!(named(&pipe), unnamed);
         let long = |root: &Path| {
             plain(root);
-            let file = fs::File::options()
-                .write(true)
-                .open(root.join(file))
-                .unwrap();
+            let file = fs::File::options().write(true).open(root.join(file)).unwrap();
             file.set_len(10 << 30).unwrap();
         };
         assert_eq!(named(&long), unnamed);
@@ -297,10 +270,8 @@ mod tests {
         let place = "/var/lib/containers/storage/overlay-containers/containers.json";
         let group = format!("/machine.slice/libpod-{B}.scope/container");
         check(&[(place, &list)], &group, "web (podman b6e375cfe46e)");
-        let group = format!(
-            "/kubepods.slice/kubepods-pod{}.slice/crio-{A}.scope",
-            UID.replace('-', "_")
-        );
+        let group =
+            format!("/kubepods.slice/kubepods-pod{}.slice/crio-{A}.scope", UID.replace('-', "_"));
         check(&[(place, &list)], &group, "shop/cart-0: app");
         // Containers that go with the next boot are in a list of their own.
         let place = "/var/lib/containers/storage/overlay-containers/volatile-containers.json";
@@ -309,11 +280,7 @@ mod tests {
         let rootless = of_al(&format!("user.slice/libpod-{B}.scope/container"));
         let place = "/home/al/.local/share/containers/storage/overlay-containers/containers.json";
         let passwd = ("/etc/passwd", &*passwd());
-        check(
-            &[passwd, (place, &list)],
-            &rootless,
-            "web (podman b6e375cfe46e) of user al",
-        );
+        check(&[passwd, (place, &list)], &rootless, "web (podman b6e375cfe46e) of user al");
     }
 
     #[test]
@@ -322,11 +289,7 @@ mod tests {
         let pod = format!("/kubepods/burstable/pod{UID}");
         check(&[(&log, "")], &pod, "shop/cart-0");
         let container = format!("{pod}/{A}");
-        check(
-            &[(&log, "")],
-            &container,
-            "shop/cart-0: container a59e4e7d3090",
-        );
+        check(&[(&log, "")], &container, "shop/cart-0: container a59e4e7d3090");
         let link = format!("/var/log/containers/cart-0_shop_app-{A}.log");
         check(&[(&log, ""), (&link, "")], &container, "shop/cart-0: app");
     }
@@ -348,16 +311,10 @@ mod tests {
         let container = format!("/kubepods/burstable/pod{UID}/{A}");
         let groups = [&*container, "/user.slice/user-1000.slice"];
         let all = read(&root, groups.into_iter());
-        assert_eq!(
-            (all.containers.len(), all.pods.len(), all.users.len()),
-            (1, 1, 2)
-        );
+        assert_eq!((all.containers.len(), all.pods.len(), all.users.len()), (1, 1, 2));
         let kept = read_of(&root, groups.into_iter());
         assert_eq!(kept.count(), 3);
-        assert!(
-            groups.iter().all(|group| kept.has_all_of(group)),
-            "{kept:?}"
-        );
+        assert!(groups.iter().all(|group| kept.has_all_of(group)), "{kept:?}");
     }
 
     #[test]

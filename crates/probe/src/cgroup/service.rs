@@ -41,10 +41,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut parts = line.splitn(3, |b| *b == b':');
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         // The suffix of a cgroup that was removed while its last process ends.
-        Some((
-            controllers,
-            path.strip_suffix(b" (deleted)").unwrap_or(path),
-        ))
+        Some((controllers, path.strip_suffix(b" (deleted)").unwrap_or(path)))
     })
 }
 
@@ -70,9 +67,7 @@ fn unique(path: &[u8]) -> &[u8] {
 }
 
 fn is_service(part: &[u8], outer: &[u8]) -> bool {
-    let texts = std::str::from_utf8(part)
-        .ok()
-        .zip(std::str::from_utf8(outer).ok());
+    let texts = std::str::from_utf8(part).ok().zip(std::str::from_utf8(outer).ok());
     texts.map_or_else(
         || part.ends_with(b".service") || part.ends_with(b".scope"),
         |(part, outer)| PathPart::of(part, outer).is_service(),
@@ -99,30 +94,18 @@ mod tests {
         let docker_in_docker = format!("/system.slice/docker-{ID}.scope/docker/{ID}");
         for (path, expected) in [
             ("/system.slice/ssh.service", "ssh.service"),
-            (
-                "/user.slice/user-1000.slice/session-3.scope",
-                "session-3.scope",
-            ),
+            ("/user.slice/user-1000.slice/session-3.scope", "session-3.scope"),
             (of_al, of_al),
             (&docker_in_docker, &docker_in_docker),
-            (
-                "/user.slice/user-1000.slice/user@1000.service/init.scope",
-                "user@1000.service",
-            ),
+            ("/user.slice/user-1000.slice/user@1000.service/init.scope", "user@1000.service"),
             ("/init.scope", "init.scope"),
-            (
-                &format!("/system.slice/docker-{ID}.scope"),
-                &format!("docker-{ID}.scope"),
-            ),
+            (&format!("/system.slice/docker-{ID}.scope"), &format!("docker-{ID}.scope")),
             (&format!("/docker/{ID}"), &format!("/docker/{ID}")),
             (
                 &format!("/kubepods/burstable/pod{uid}/{ID}"),
                 &format!("/kubepods/burstable/pod{uid}/{ID}"),
             ),
-            (
-                &format!("/kubepods/burstable/pod{uid}"),
-                &format!("/kubepods/burstable/pod{uid}"),
-            ),
+            (&format!("/kubepods/burstable/pod{uid}"), &format!("/kubepods/burstable/pod{uid}")),
             (
                 "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podb7e34a5c_0f5e_4c9a_9a2e_2d1f0e3c4b5a.slice",
                 "kubepods-burstable-podb7e34a5c_0f5e_4c9a_9a2e_2d1f0e3c4b5a.slice",

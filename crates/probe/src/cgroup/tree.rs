@@ -269,9 +269,7 @@ impl CgroupTree {
             self.nodes[parent].must_list = true;
         }
         while let Some(index) = gone.pop() {
-            let children = self
-                .indexes()
-                .filter(|at| self.nodes[*at].parent == Some(index));
+            let children = self.indexes().filter(|at| self.nodes[*at].parent == Some(index));
             gone.extend(children);
             let mut node = std::mem::take(&mut self.nodes[index]);
             self.by_path.remove(&node.path);

@@ -80,11 +80,7 @@ const SINGLES: [(&str, &str, SignalId); 5] = [
         "/sys/fs/cgroup/memory/**/memory.kmem.usage_in_bytes",
         CGROUP_KERNEL.id(),
     ),
-    (
-        "memory.failcnt",
-        "/sys/fs/cgroup/memory/**/memory.failcnt",
-        CGROUP_EVENTS_MAX.id(),
-    ),
+    ("memory.failcnt", "/sys/fs/cgroup/memory/**/memory.failcnt", CGROUP_EVENTS_MAX.id()),
     ("memory.limit_in_bytes", LIMIT, CGROUP_MAX.id()),
 ];
 
@@ -132,11 +128,7 @@ fn limit(text: &[u8], row: &mut Row) -> Result<(), ParseError> {
         text::number(word).ok_or_else(|| ParseError::new(LIMIT, 1, "a size in bytes", word))?;
     row.set(
         CGROUP_MAX,
-        if bytes >= UNLIMITED {
-            Limit::Unlimited
-        } else {
-            Limit::Bytes(Bytes::new(bytes))
-        },
+        if bytes >= UNLIMITED { Limit::Unlimited } else { Limit::Bytes(Bytes::new(bytes)) },
     );
     Ok(())
 }

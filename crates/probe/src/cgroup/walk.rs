@@ -192,14 +192,7 @@ impl Cgroups {
     /// asked. A limit hit is one of those around the cgroup, too, which are read after it; and with few readings each has
     /// its turn.
     fn note_hits(&mut self, probes: usize, pass: &CgroupPass<'_>) {
-        let Self {
-            tree,
-            busiest,
-            reader,
-            events,
-            order,
-            ..
-        } = self;
+        let Self { tree, busiest, reader, events, order, .. } = self;
         self.rounds += 1;
         let round = self.rounds;
         order.clear();
@@ -248,8 +241,7 @@ impl Cgroups {
         self.passes += 1;
         // Twice, as a cgroup that was removed may have been made anew.
         for _ in 0..2 {
-            self.tree
-                .refresh(&pass.mount, &mut self.reader.kept, &mut pass.walk);
+            self.tree.refresh(&pass.mount, &mut self.reader.kept, &mut pass.walk);
             if !self.read_usages(&mut pass) {
                 break;
             }
@@ -277,13 +269,7 @@ impl Cgroups {
         let at = sample.stamp.boot;
         let (mode, point) = self.mounted().ok_or(Errno::NOENT)?;
         let mount = Directory::open(point)?;
-        Ok(CgroupPass {
-            mount,
-            mode,
-            at,
-            sink,
-            walk: Walk::default(),
-        })
+        Ok(CgroupPass { mount, mode, at, sink, walk: Walk::default() })
     }
 
     fn mounted(&mut self) -> Option<(CgroupMode, &Path)> {
@@ -306,12 +292,7 @@ impl Cgroups {
 
     /// Reads the usage of each cgroup that this pass has not read. Returns whether one was found to be removed.
     fn read_usages(&mut self, pass: &mut CgroupPass<'_>) -> bool {
-        let Self {
-            tree,
-            reader,
-            events,
-            ..
-        } = self;
+        let Self { tree, reader, events, .. } = self;
         let mut has_removed = false;
         for index in 0..tree.end() {
             if !tree.has(index) || tree.node(index).pass == self.passes {
@@ -348,13 +329,7 @@ impl Cgroups {
 
     /// Chooses the cgroups that become rows: the busiest and the largest, by falling usage.
     fn choose_rows(&mut self, walk: &mut Walk) {
-        let Self {
-            tree,
-            busiest,
-            order,
-            followed,
-            ..
-        } = self;
+        let Self { tree, busiest, order, followed, .. } = self;
         let is_followed = |index: &usize| {
             let path = &tree.node(*index).path[..];
             let followed = followed.as_deref();
@@ -368,21 +343,9 @@ impl Cgroups {
         walk.left_out += tree.left_out();
         let size = |index: &usize| {
             let node = tree.node(*index);
-            (
-                Reverse(if node.depth == 0 {
-                    u64::MAX
-                } else {
-                    node.now.usage
-                }),
-                node.depth,
-                *index,
-            )
+            (Reverse(if node.depth == 0 { u64::MAX } else { node.now.usage }), node.depth, *index)
         };
-        if let Some(beyond) = order
-            .len()
-            .checked_sub(Self::REQUESTED_MAX)
-            .filter(|n| *n > 0)
-        {
+        if let Some(beyond) = order.len().checked_sub(Self::REQUESTED_MAX).filter(|n| *n > 0) {
             order.select_nth_unstable_by_key(Self::REQUESTED_MAX, |index| {
                 let comes_first = busiest.has(*index) || is_followed(index);
                 (Reverse(comes_first), size(index))
@@ -471,13 +434,8 @@ impl CgroupReader {
         pass: &CgroupPass<'_>,
     ) -> Result<(), Errno> {
         let node = tree.node_mut(index);
-        let at = (
-            &pass.mount,
-            &node.path[..],
-            FileTiers::of(pass.mode).often[file],
-        );
-        self.kept
-            .read(&mut node.files[file], true, at, &mut self.text)
+        let at = (&pass.mount, &node.path[..], FileTiers::of(pass.mode).often[file]);
+        self.kept.read(&mut node.files[file], true, at, &mut self.text)
     }
 
     /// Reads the files that are read rarely.
@@ -527,8 +485,7 @@ impl CgroupReader {
             self.shown.push_str(name);
             sink(&self.shown, &self.text);
         }
-        pass.walk
-            .note_parse(self.files.parse(pass.mode, name, &self.text, row));
+        pass.walk.note_parse(self.files.parse(pass.mode, name, &self.text, row));
     }
 
     /// Has the kernel report limit hits and kills of a cgroup, where it can: the file is opened before those that are only
@@ -635,13 +592,7 @@ mod tests {
         let (sample, walk) = read(directory.path());
         assert_eq!(
             keys(&sample),
-            [
-                "/",
-                "/system.slice",
-                "/system.slice/a.service",
-                "/small",
-                "/system.slice/b.service"
-            ]
+            ["/", "/system.slice", "/system.slice/a.service", "/small", "/system.slice/b.service"]
         );
         assert_eq!((walk.read, walk.left_out, walk.denied), (5, 0, 0));
         let rows = sample.table(Entity::Cgroup).rows();
@@ -662,17 +613,11 @@ mod tests {
         let mut busiest = |cgroups: &mut Cgroups| {
             sample.clear();
             cgroups.sample_busiest(&mut sample, 0, 0);
-            keys(&sample)
-                .into_iter()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
+            keys(&sample).into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(busiest(&mut cgroups), [""; 0], "none is known yet");
         cgroups.sample(&mut Sample::default());
-        assert_eq!(
-            busiest(&mut cgroups),
-            ["/pod", "/pod/web", "/pod/web/worker"]
-        );
+        assert_eq!(busiest(&mut cgroups), ["/pod", "/pod/web", "/pod/web/worker"]);
         fs::remove_dir_all(mount.join("pod/web")).unwrap();
         cgroups.sample(&mut Sample::default());
         assert_eq!(busiest(&mut cgroups), ["/pod"]);
@@ -687,11 +632,8 @@ mod tests {
             fs::create_dir_all(&at).unwrap();
             fs::write(at.join("memory.usage_in_bytes"), format!("{usage}\n")).unwrap();
             fs::write(at.join("memory.limit_in_bytes"), "9223372036854771712\n").unwrap();
-            fs::write(
-                at.join("memory.stat"),
-                "cache 1\nrss 2\ntotal_cache 3\ntotal_rss 4\n",
-            )
-            .unwrap();
+            fs::write(at.join("memory.stat"), "cache 1\nrss 2\ntotal_cache 3\ntotal_rss 4\n")
+                .unwrap();
         }
         let (sample, _) = read(directory.path());
         assert_eq!(keys(&sample), ["/", "/docker"]);
@@ -710,10 +652,7 @@ mod tests {
             group(&at, 100 - depth);
         }
         let (sample, walk) = read(directory.path());
-        assert_eq!(
-            sample.table(Entity::Cgroup).rows().len(),
-            1 + CgroupTree::DEPTH_MAX
-        );
+        assert_eq!(sample.table(Entity::Cgroup).rows().len(), 1 + CgroupTree::DEPTH_MAX);
         assert_eq!(walk.left_out, 1);
     }
 

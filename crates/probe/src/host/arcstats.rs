@@ -21,11 +21,7 @@ pub(crate) struct Arcstats {
 impl Default for Arcstats {
     fn default() -> Self {
         let fields = signals::field_of(ARCSTATS);
-        Self {
-            fields: fields
-                .map(|(name, signal, _)| (name.as_bytes(), signal))
-                .collect(),
-        }
+        Self { fields: fields.map(|(name, signal, _)| (name.as_bytes(), signal)).collect() }
     }
 }
 
@@ -96,9 +92,7 @@ abd_chunk_waste_size            4    3857920\n";
     #[test]
     fn a_line_without_a_number_is_named_and_the_others_are_read() {
         let mut row = Row::default();
-        let error = Arcstats::default()
-            .parse(b"size 4 -1\nc_min 4 7\n", &mut row)
-            .unwrap_err();
+        let error = Arcstats::default().parse(b"size 4 -1\nc_min 4 7\n", &mut row).unwrap_err();
         assert!(error.to_string().contains("line 1"), "{error}");
         assert_eq!(row.get(ZFS_ARC), None);
         assert_eq!(row.get(ZFS_ARC_MIN), Some(Bytes::new(7)));

@@ -98,16 +98,9 @@ mod tests {
         let row = &sample.table(Entity::Zone).rows()[0].row;
         assert_eq!(row.get(ZONE_BLOCKS_10), Some(Count::new(11)));
         assert_eq!(row.iter().count(), 11);
-        let unknown: Vec<_> = sample
-            .unknown
-            .iter()
-            .map(|u| (u.field.as_str(), u.value))
-            .collect();
-        let expected = [
-            ("0/Normal order 11", 12),
-            ("0/Normal order 12", 13),
-            ("0/Normal order 13", 14),
-        ];
+        let unknown: Vec<_> = sample.unknown.iter().map(|u| (u.field.as_str(), u.value)).collect();
+        let expected =
+            [("0/Normal order 11", 12), ("0/Normal order 12", 13), ("0/Normal order 13", 14)];
         assert_eq!(unknown, expected);
     }
 
@@ -120,10 +113,7 @@ mod tests {
         );
         let row = &sample.table(Entity::Zone).rows()[0].row;
         let numbers: Vec<_> = ZONE_BLOCKS.iter().map(|s| row.get(*s)).take(4).collect();
-        assert_eq!(
-            numbers,
-            [Some(Count::new(1)), None, Some(Count::new(3)), None]
-        );
+        assert_eq!(numbers, [Some(Count::new(1)), None, Some(Count::new(3)), None]);
     }
 
     #[test]

@@ -93,9 +93,7 @@ fn namespace_is_private(root: &Root, name: &str) -> Option<bool> {
 /// `/proc/1/sched`, and under a `/proc` mounted outside our process has one number for each level.
 fn init_has_another_pid(root: &Root) -> bool {
     let sched = read(root, "/proc/1/sched");
-    let head = text::lines(&sched)
-        .next()
-        .map_or(&b""[..], |(_, line)| line);
+    let head = text::lines(&sched).next().map_or(&b""[..], |(_, line)| line);
     let outer = memchr::memrchr(b'(', head)
         .and_then(|at| head[at + 1..].split(|b| *b == b',').next())
         .and_then(text::number);
@@ -125,9 +123,8 @@ fn runtime_in_cgroup(cgroup: &[u8]) -> Option<&'static str> {
 
 /// Returns the value of `container=`, which systemd's container interface asks managers to set for PID 1.
 fn container_variable(environ: &[u8]) -> Option<String> {
-    let value = environ
-        .split(|b| *b == 0)
-        .find_map(|variable| variable.strip_prefix(b"container="))?;
+    let value =
+        environ.split(|b| *b == 0).find_map(|variable| variable.strip_prefix(b"container="))?;
     let is_plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
     let is_name = !value.is_empty() && value.len() <= 32 && value.iter().all(is_plain);
     is_name.then(|| text::lossy(value).into_owned())
@@ -152,11 +149,7 @@ mod tests {
             let at = directory.path().join("proc/self/ns");
             fs::create_dir_all(&at).unwrap();
             for (name, initial) in INITIAL {
-                let inode = if private.contains(&name) {
-                    4_026_532_456
-                } else {
-                    initial
-                };
+                let inode = if private.contains(&name) { 4_026_532_456 } else { initial };
                 symlink(format!("{name}:[{inode}]"), at.join(name)).unwrap();
             }
         }
@@ -187,17 +180,9 @@ mod tests {
     #[test]
     fn an_images_file_alone_is_no_container() {
         let file = [(".dockerenv", "")];
-        assert_eq!(
-            words(&file, Some(&[])),
-            Vec::<String>::new(),
-            "a machine made from an image"
-        );
+        assert_eq!(words(&file, Some(&[])), Vec::<String>::new(), "a machine made from an image");
         assert_eq!(words(&file, Some(&["uts"])), ["docker (/.dockerenv)"]);
-        assert_eq!(
-            words(&file, None),
-            ["docker (/.dockerenv)"],
-            "the kernel lacks it"
-        );
+        assert_eq!(words(&file, None), ["docker (/.dockerenv)"], "the kernel lacks it");
     }
 
     #[test]
@@ -249,10 +234,7 @@ mod tests {
             assert_eq!(gvisor.signs, ["gVisor (/proc/version)"]);
             assert!(gvisor.meminfo_is_own);
         }
-        let wsl = [(
-            "proc/version",
-            "Linux version 5.15.153.1-microsoft-standard-WSL2 (root@x)\n",
-        )];
+        let wsl = [("proc/version", "Linux version 5.15.153.1-microsoft-standard-WSL2 (root@x)\n")];
         let wsl = signs(&wsl, Some(&["pid"])).unwrap();
         assert!(wsl.signs.contains(&"WSL (/proc/version)".to_owned()));
         assert!(!wsl.meminfo_is_own);

@@ -64,10 +64,7 @@ pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> 
             continue;
         }
         disk = name;
-        if [&b"ram"[..], b"loop", b"zram"]
-            .iter()
-            .any(|kind| is_numbered(name, kind))
-        {
+        if [&b"ram"[..], b"loop", b"zram"].iter().any(|kind| is_numbered(name, kind)) {
             continue;
         }
         let row = sample.table_mut(Entity::Disk).add();
@@ -99,8 +96,7 @@ fn record(signal: SignalId, scale: u64, word: &[u8], row: &mut Row) -> Result<()
 /// Whether `name` is a partition of the disk that was listed last.
 fn is_partition(name: &[u8], disk: &[u8]) -> bool {
     if disk.last().is_some_and(u8::is_ascii_digit) {
-        name.strip_prefix(disk)
-            .is_some_and(|rest| is_numbered(rest, b"p"))
+        name.strip_prefix(disk).is_some_and(|rest| is_numbered(rest, b"p"))
     } else {
         !disk.is_empty() && is_numbered(name, disk)
     }
@@ -222,10 +218,7 @@ mod tests {
 
     #[test]
     fn old_kernels_have_no_flushes() {
-        for numbers in [
-            "1 2 3 4 5 6 7 8 9 10 11",
-            "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
-        ] {
+        for numbers in ["1 2 3 4 5 6 7 8 9 10 11", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"] {
             let (sample, result) = read(format!("   8  0 sda {numbers}\n").as_bytes());
             result.unwrap();
             let row = &sample.table(Entity::Disk).rows()[0].row;
@@ -242,10 +235,7 @@ mod tests {
         let message = "/proc/diskstats, line 1: expected a number, found `-1`";
         assert_eq!(result.unwrap_err().to_string(), message);
         let row = &sample.table(Entity::Disk).rows()[0].row;
-        let read: Vec<_> = row
-            .iter()
-            .map(|(signal, value)| (signal.def().name, value))
-            .collect();
+        let read: Vec<_> = row.iter().map(|(signal, value)| (signal.def().name, value)).collect();
         let expected = [
             ("disk.read_time", 4),
             ("disk.writes", 5),

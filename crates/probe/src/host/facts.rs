@@ -60,11 +60,7 @@ pub fn file_text(root: &Root, path: &str) -> Result<Vec<u8>, ReadError> {
 /// Returns the part of one of these files that may be stored: only the lines about memory of a mount table, all of
 /// other files.
 pub fn without_private<'a>(path: &str, text: &'a [u8]) -> Cow<'a, [u8]> {
-    if MOUNTS.contains(&path) {
-        mounts::about_memory(text).into()
-    } else {
-        text.into()
-    }
+    if MOUNTS.contains(&path) { mounts::about_memory(text).into() } else { text.into() }
 }
 
 /// Returns the host's name, read only on request.
@@ -243,15 +239,11 @@ mod tests {
             let path = format!("/sys/devices/system/node/node{node}/distance");
             assert!(from_saved(&path, text.as_bytes(), &mut facts));
         }
-        let node = |id, distances: [u32; 2]| Node {
-            id,
-            distances: distances.to_vec(),
-        };
+        let node = |id, distances: [u32; 2]| Node { id, distances: distances.to_vec() };
         assert_eq!(facts.nodes, [node(0, [10, 21]), node(1, [20, 10])]);
-        for path in [
-            "/sys/devices/system/node/possible/distance",
-            "/sys/devices/system/node/node0/cpumap",
-        ] {
+        for path in
+            ["/sys/devices/system/node/possible/distance", "/sys/devices/system/node/node0/cpumap"]
+        {
             assert!(!from(path, "10").1, "{path}");
         }
     }
@@ -292,10 +284,7 @@ mod tests {
         ] {
             assert_eq!(from(CPUS_ONLINE, list).0.cpus, expected, "{list}");
         }
-        assert_eq!(
-            cpus_in_stat(b"cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n"),
-            Some(2)
-        );
+        assert_eq!(cpus_in_stat(b"cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n"), Some(2));
         assert_eq!(cpus_in_stat(b"intr 5\n"), None);
     }
 
@@ -305,11 +294,8 @@ mod tests {
         let vm = directory.path().join("proc/sys/vm");
         std::fs::create_dir_all(&vm).unwrap();
         std::fs::write(vm.join("swappiness"), "60\n").unwrap();
-        std::fs::write(
-            directory.path().join("proc/mounts"),
-            "t /t tmpfs rw,size=4k 0 0\n",
-        )
-        .unwrap();
+        std::fs::write(directory.path().join("proc/mounts"), "t /t tmpfs rw,size=4k 0 0\n")
+            .unwrap();
         std::fs::write(directory.path().join("proc/stat"), "cpu 1\ncpu0 1\n").unwrap();
         let mut facts = Facts::default();
         read(&Root::at(directory.path()), Span::ZERO, &mut facts);

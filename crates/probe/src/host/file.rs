@@ -211,8 +211,7 @@ impl HostFile {
         });
         static SEVERAL: LazyLock<Vec<(HostFile, InstancePattern)>> = LazyLock::new(|| {
             let all = HostFile::ALL.iter();
-            all.filter_map(|kind| Some((*kind, kind.pattern()?)))
-                .collect()
+            all.filter_map(|kind| Some((*kind, kind.pattern()?))).collect()
         });
         if let Some(kind) = SINGLE.get(path) {
             return Some((*kind, ""));
@@ -225,11 +224,7 @@ impl HostFile {
     fn pattern(self) -> Option<InstancePattern> {
         let (before, file) = self.path().split_once('*')?;
         let (_, device) = before.rsplit_once('/')?;
-        Some(InstancePattern {
-            directory: before.strip_suffix(device)?,
-            device,
-            file,
-        })
+        Some(InstancePattern { directory: before.strip_suffix(device)?, device, file })
     }
 
     /// Returns path and instance of all files of this kind below `root`. A file that exists once is included even if it
@@ -238,9 +233,7 @@ impl HostFile {
         let Some(pattern) = self.pattern() else {
             return vec![(self.path().to_owned(), String::new())];
         };
-        let InstancePattern {
-            directory, file, ..
-        } = pattern;
+        let InstancePattern { directory, file, .. } = pattern;
         let paths = root.names(directory).into_iter();
         paths
             .map(|name| format!("{directory}{name}{file}"))
@@ -383,22 +376,10 @@ mod tests {
         for (path, expected) in [
             ("/proc/vmstat", Some((HostFile::Vmstat, ""))),
             ("/proc/pressure/io", Some((HostFile::PressureIo, ""))),
-            (
-                "/sys/devices/system/node/node12/meminfo",
-                Some((HostFile::NodeMeminfo, "12")),
-            ),
-            (
-                "/sys/devices/system/node/node0/numastat",
-                Some((HostFile::NodeNumastat, "0")),
-            ),
-            (
-                "/sys/block/zram1/mm_stat",
-                Some((HostFile::ZramMmStat, "zram1")),
-            ),
-            (
-                "/sys/block/zram1/disksize",
-                Some((HostFile::ZramDiskSize, "zram1")),
-            ),
+            ("/sys/devices/system/node/node12/meminfo", Some((HostFile::NodeMeminfo, "12"))),
+            ("/sys/devices/system/node/node0/numastat", Some((HostFile::NodeNumastat, "0"))),
+            ("/sys/block/zram1/mm_stat", Some((HostFile::ZramMmStat, "zram1"))),
+            ("/sys/block/zram1/disksize", Some((HostFile::ZramDiskSize, "zram1"))),
             ("/sys/block/zram/mm_stat", None),
             ("/sys/block/zramx/mm_stat", None),
             ("/sys/block/sda/mm_stat", None),
@@ -424,12 +405,7 @@ mod tests {
 
     #[test]
     fn every_host_signal_of_the_catalogue_has_a_file_here() {
-        let elsewhere = [
-            "/sys/fs/cgroup/**/",
-            "/proc/PID/",
-            signals::HEAP,
-            signals::DERIVED,
-        ];
+        let elsewhere = ["/sys/fs/cgroup/**/", "/proc/PID/", signals::HEAP, signals::DERIVED];
         for def in signals::ALL {
             let is_here = HostFile::ALL.iter().any(|file| file.path() == def.file);
             let is_elsewhere = elsewhere.iter().any(|start| def.file.starts_with(start));

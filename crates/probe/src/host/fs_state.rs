@@ -57,12 +57,7 @@ mod tests {
             (INODES_FREE, 0),
             (FILES_OPEN, 317),
         ] {
-            assert_eq!(
-                row.get(signal),
-                Some(Count::new(count)),
-                "{}",
-                signal.def().name
-            );
+            assert_eq!(row.get(signal), Some(Count::new(count)), "{}", signal.def().name);
         }
     }
 

@@ -36,11 +36,7 @@ mod tests {
         assert_eq!(row.get(KSM_SHARED), Some(Pages::new(152)));
         assert_eq!(row.get(KSM_SHARING), Some(Pages::new(2_033)));
         let error = pages_shared().parse(b"many\n", &mut row).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .ends_with("expected a number, found `many`")
-        );
+        assert!(error.to_string().ends_with("expected a number, found `many`"));
     }
 
     #[test]

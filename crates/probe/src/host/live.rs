@@ -37,9 +37,7 @@ pub fn now() -> Stamp {
     Stamp {
         boot,
         awake: Some(awake),
-        wall: Some(WallClock::from_unix_nanos(
-            wall_nanos.saturating_add(wall.tv_nsec),
-        )),
+        wall: Some(WallClock::from_unix_nanos(wall_nanos.saturating_add(wall.tv_nsec))),
         boot_id: *THIS_BOOT.get_or_init(|| boot_id(&Root::default())),
     }
 }
@@ -87,10 +85,7 @@ struct ReadTurn {
 
 impl ReadTurn {
     fn every(samples: u32) -> Self {
-        Self {
-            every: samples.max(1),
-            left: 0,
-        }
+        Self { every: samples.max(1), left: 0 }
     }
 
     fn takes(&mut self) -> bool {
@@ -198,9 +193,7 @@ impl HostProbe {
                 continue;
             };
             sink(&source.path, text);
-            let parsed = self
-                .parsers
-                .parse(source.kind, &source.instance, text, sample);
+            let parsed = self.parsers.parse(source.kind, &source.instance, text, sample);
             if let Err(problem) = parsed {
                 // Files and expectations are few and fixed, so this list stays short without a limit.
                 let is_known = |known: &ParseError| {
@@ -230,10 +223,7 @@ impl HostProbe {
 
     /// Returns the files that are open: what a sample reads, slabinfo included.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        let files = self
-            .sources
-            .iter()
-            .filter_map(|source| source.file.as_ref());
+        let files = self.sources.iter().filter_map(|source| source.file.as_ref());
         files.map(KernelFile::path)
     }
 
@@ -247,14 +237,7 @@ impl HostSource {
     fn open(root: &Root, kind: HostFile, path: &str, instance: String) -> Self {
         let opened = KernelFile::open(root, path).map(|file| file.shaped(kind.shape()));
         let absence = opened.as_ref().err().map(ReadError::absence);
-        Self {
-            kind,
-            path: path.to_owned(),
-            instance,
-            file: opened.ok(),
-            absence,
-            text: None,
-        }
+        Self { kind, path: path.to_owned(), instance, file: opened.ok(), absence, text: None }
     }
 
     /// Appends the file's text to the buffer and returns where it is, or notes why that failed. The next attempt may
@@ -325,11 +308,7 @@ mod tests {
         let zones = sample.table(Entity::Zone).rows();
         assert!(!zones.is_empty());
         for zone in zones {
-            assert!(
-                zone.row.get(ZONE_MANAGED) > Some(Pages::ZERO),
-                "{}",
-                zone.key
-            );
+            assert!(zone.row.get(ZONE_MANAGED) > Some(Pages::ZERO), "{}", zone.key);
             assert!(zone.row.get(ZONE_PCP).is_some(), "{}", zone.key);
         }
         assert_eq!(probe.problems(), []);
@@ -352,11 +331,7 @@ mod tests {
         probe.sample(&mut sample);
         assert_eq!(sample.host.get(MEM_TOTAL), Some(Bytes::from_kib(8)));
         assert_eq!(absent(&probe, "/proc/meminfo"), None);
-        for file in [
-            "/proc/vmstat",
-            "/proc/pressure/io",
-            "/sys/block/zram*/mm_stat",
-        ] {
+        for file in ["/proc/vmstat", "/proc/pressure/io", "/sys/block/zram*/mm_stat"] {
             assert_eq!(absent(&probe, file), Some(Absence::NotFound), "{file}");
         }
         assert_eq!(probe.absent().count(), HostFile::ALL.len() - 1);
@@ -364,10 +339,8 @@ mod tests {
 
     #[test]
     fn a_file_that_fails_does_not_end_sampling_and_may_recover() {
-        let (directory, root) = host(&[
-            ("proc/meminfo", "MemTotal: 8 kB\n"),
-            ("proc/vmstat", "nr_free_pages 5\n"),
-        ]);
+        let (directory, root) =
+            host(&[("proc/meminfo", "MemTotal: 8 kB\n"), ("proc/vmstat", "nr_free_pages 5\n")]);
         let mut probe = HostProbe::open(&root);
         // Reading a directory fails with EISDIR, as reading a kernel file may fail with ENOMEM.
         let directory_file = KernelFile::open_path(directory.path()).unwrap();
@@ -377,10 +350,7 @@ mod tests {
         probe.sample(&mut sample);
         assert_eq!(sample.host.get(MEM_TOTAL), None);
         assert_eq!(sample.host.get(NR_FREE_PAGES), Some(Pages::new(5)));
-        assert!(matches!(
-            absent(&probe, "/proc/meminfo"),
-            Some(Absence::Failed(_))
-        ));
+        assert!(matches!(absent(&probe, "/proc/meminfo"), Some(Absence::Failed(_))));
         probe.sources[0].file = good;
         sample.clear();
         probe.sample(&mut sample);
@@ -391,18 +361,15 @@ mod tests {
     #[test]
     fn devices_that_come_and_go_are_seen_after_a_refresh() {
         let mm_stat = |used: u64| format!("5 4 {used} 0 0 0 0 0 0\n");
-        let (directory, root) = host(&[
-            ("sys/block/zram0/mm_stat", &mm_stat(3)),
-            ("sys/block/sda/size", "1\n"),
-        ]);
+        let (directory, root) =
+            host(&[("sys/block/zram0/mm_stat", &mm_stat(3)), ("sys/block/sda/size", "1\n")]);
         let mut probe = HostProbe::open(&root);
         let mut sample = Sample::default();
         let mut used = |probe: &mut HostProbe| -> Vec<(String, Option<Bytes>)> {
             sample.clear();
             probe.sample(&mut sample);
             let rows = sample.table(Entity::Zram).rows().iter();
-            rows.map(|row| (row.key.clone(), row.row.get(ZRAM_USED)))
-                .collect()
+            rows.map(|row| (row.key.clone(), row.row.get(ZRAM_USED))).collect()
         };
         let device = |name: &str, used| (name.to_owned(), Some(Bytes::new(used)));
         assert_eq!(used(&mut probe), [device("zram0", 3)]);
@@ -436,10 +403,7 @@ mod tests {
     #[test]
     fn what_moves_slowly_is_read_in_the_first_sample_and_every_nth() {
         let (_directory, root) = host(&[
-            (
-                "proc/slabinfo",
-                "dentry 1 2 3 4 5 : tunables 0 0 0 : slabdata 6 7 0\n",
-            ),
+            ("proc/slabinfo", "dentry 1 2 3 4 5 : tunables 0 0 0 : slabdata 6 7 0\n"),
             ("proc/sys/fs/dentry-state", "7 5 45 0 2 0\n"),
             ("proc/meminfo", "MemTotal: 8 kB\n"),
         ]);
@@ -451,11 +415,7 @@ mod tests {
                 probe.sample(&mut sample);
                 let host = &sample.host;
                 let slabs = sample.table(Entity::Slab).rows();
-                [
-                    host.get(MEM_TOTAL).is_some(),
-                    host.get(DENTRIES).is_some(),
-                    !slabs.is_empty(),
-                ]
+                [host.get(MEM_TOTAL).is_some(), host.get(DENTRIES).is_some(), !slabs.is_empty()]
             })
             .collect();
         let times = |file: usize| -> Vec<usize> { (0..7).filter(|at| seen[*at][file]).collect() };

@@ -32,9 +32,7 @@ impl Meminfo {
     /// The first line without a number; the other lines are read.
     pub fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let Sample { host, unknown, .. } = sample;
-        let parsed = self.0.parse(text, host, |field, value| {
-            unknown.keep(MEMINFO, field, value)
-        });
+        let parsed = self.0.parse(text, host, |field, value| unknown.keep(MEMINFO, field, value));
         if is_of_container(host) {
             host.forget(&KERNEL_TERMS.map(|term| term.id()));
         }
@@ -101,11 +99,7 @@ mod tests {
     fn unknown_fields_are_kept() {
         let (sample, result) = parse("MemFree: 1 kB\nFuture: 7 kB\n");
         result.unwrap();
-        let unknown: Vec<_> = sample
-            .unknown
-            .iter()
-            .map(|u| (u.field.as_str(), u.value))
-            .collect();
+        let unknown: Vec<_> = sample.unknown.iter().map(|u| (u.field.as_str(), u.value)).collect();
         assert_eq!(unknown, [("Future", 7)]);
     }
 
@@ -120,11 +114,6 @@ mod tests {
         let (_, result) = parse("MemTotal: 1180591620717411303424 kB\n");
         assert!(result.is_err());
         let (_, result) = parse("MemTotal: 18446744073709551615 kB\n");
-        assert!(
-            result
-                .unwrap_err()
-                .to_string()
-                .contains("a size below 2^64 bytes")
-        );
+        assert!(result.unwrap_err().to_string().contains("a size below 2^64 bytes"));
     }
 }

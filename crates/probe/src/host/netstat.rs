@@ -14,10 +14,8 @@ use crate::error::{First, ParseError};
 use crate::text;
 
 /// The signals of the file, each with its name after that of the protocol.
-const READ: [(&[u8], Signal<Counter<Count>>); 2] = [
-    (b"TCPAbortOnMemory", TCP_MEMORY_ABORTS),
-    (b"TCPMemoryPressures", TCP_MEMORY_PRESSURES),
-];
+const READ: [(&[u8], Signal<Counter<Count>>); 2] =
+    [(b"TCPAbortOnMemory", TCP_MEMORY_ABORTS), (b"TCPMemoryPressures", TCP_MEMORY_PRESSURES)];
 const PROTOCOL: &[u8] = b"TcpExt:";
 
 /// The parser.

@@ -60,16 +60,10 @@ impl Numa {
             keep_of(key, field.as_bytes(), value, NODE_MEMINFO, unknown);
         };
         let prefix = prefix.as_bytes();
-        self.meminfo
-            .parse_after(prefix, text, &mut row.row, &mut keep)?;
+        self.meminfo.parse_after(prefix, text, &mut row.row, &mut keep)?;
         if memchr::memmem::find(text, prefix).is_none() {
             let line = text::lines(text).next().map_or(&b""[..], |(_, line)| line);
-            return Err(ParseError::new(
-                NODE_MEMINFO,
-                1,
-                "`Node` and its number",
-                line,
-            ));
+            return Err(ParseError::new(NODE_MEMINFO, 1, "`Node` and its number", line));
         }
         Ok(())
     }
@@ -120,9 +114,7 @@ mod tests {
         let mut numa = Numa::default();
         numa.parse_meminfo("1", NODE_1, &mut sample).unwrap();
         numa.parse_numastat("1", NODE_1_STAT, &mut sample).unwrap();
-        let [node] = sample.table(Entity::Node).rows() else {
-            panic!("one node")
-        };
+        let [node] = sample.table(Entity::Node).rows() else { panic!("one node") };
         assert_eq!(node.key, "1");
         for (signal, kib) in [
             (NODE_TOTAL, 483_088),
@@ -131,31 +123,14 @@ mod tests {
             (NODE_ANON, 4_916),
             (NODE_ACTIVE_FILE, 3_388),
         ] {
-            assert_eq!(
-                node.row.get(signal),
-                Some(Bytes::from_kib(kib)),
-                "{}",
-                signal.def().name
-            );
+            assert_eq!(node.row.get(signal), Some(Bytes::from_kib(kib)), "{}", signal.def().name);
         }
-        for (signal, pages) in [
-            (NODE_HIT, 4_816),
-            (NODE_MISS, 889),
-            (NODE_LOCAL, 3_667),
-            (NODE_OTHER, 2_038),
-        ] {
-            assert_eq!(
-                node.row.get(signal),
-                Some(Pages::new(pages)),
-                "{}",
-                signal.def().name
-            );
+        for (signal, pages) in
+            [(NODE_HIT, 4_816), (NODE_MISS, 889), (NODE_LOCAL, 3_667), (NODE_OTHER, 2_038)]
+        {
+            assert_eq!(node.row.get(signal), Some(Pages::new(pages)), "{}", signal.def().name);
         }
-        assert_eq!(
-            node.row.iter().count(),
-            14,
-            "nine of meminfo, five of numastat"
-        );
+        assert_eq!(node.row.iter().count(), 14, "nine of meminfo, five of numastat");
     }
 
     #[test]
@@ -163,10 +138,7 @@ mod tests {
         let (sample, result) = meminfo("0", V6_18);
         result.unwrap();
         let unknown: Vec<_> = sample.unknown.iter().map(|u| u.field.as_str()).collect();
-        assert_eq!(
-            unknown,
-            ["0 MemUsed", "0 ShmemPmdMapped", "0 FilePmdMapped"]
-        );
+        assert_eq!(unknown, ["0 MemUsed", "0 ShmemPmdMapped", "0 FilePmdMapped"]);
     }
 
     #[test]
@@ -178,22 +150,14 @@ mod tests {
         assert_eq!(row.get(NODE_TOTAL), Some(Bytes::from_kib(8)));
         assert_eq!(row.get(NODE_FREE), None);
         let (_, result) = meminfo("2", text);
-        assert!(
-            result
-                .unwrap_err()
-                .to_string()
-                .contains("expected `Node` and its number")
-        );
+        assert!(result.unwrap_err().to_string().contains("expected `Node` and its number"));
     }
 
     #[test]
     fn a_bad_number_costs_its_line_only() {
         let (sample, result) = meminfo("0", b"Node 0 MemTotal: x kB\nNode 0 MemFree: 4 kB\n");
         let error = result.unwrap_err().to_string();
-        assert!(
-            error.ends_with("meminfo, line 1: expected a number, found `x kB`"),
-            "{error}"
-        );
+        assert!(error.ends_with("meminfo, line 1: expected a number, found `x kB`"), "{error}");
         let row = &sample.table(Entity::Node).rows()[0].row;
         assert_eq!(row.get(NODE_FREE), Some(Bytes::from_kib(4)));
     }

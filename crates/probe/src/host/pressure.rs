@@ -17,16 +17,8 @@ pub const PRESSURE: [Pressure; 3] = [
         some: PSI_MEMORY_SOME,
         full: PSI_MEMORY_FULL,
         averages: Some(Averages {
-            some: [
-                PSI_MEMORY_SOME_AVG10,
-                PSI_MEMORY_SOME_AVG60,
-                PSI_MEMORY_SOME_AVG300,
-            ],
-            full: [
-                PSI_MEMORY_FULL_AVG10,
-                PSI_MEMORY_FULL_AVG60,
-                PSI_MEMORY_FULL_AVG300,
-            ],
+            some: [PSI_MEMORY_SOME_AVG10, PSI_MEMORY_SOME_AVG60, PSI_MEMORY_SOME_AVG300],
+            full: [PSI_MEMORY_FULL_AVG10, PSI_MEMORY_FULL_AVG60, PSI_MEMORY_FULL_AVG300],
         }),
     },
     Pressure {
@@ -38,10 +30,5 @@ pub const PRESSURE: [Pressure; 3] = [
             full: [PSI_IO_FULL_AVG10, PSI_IO_FULL_AVG60, PSI_IO_FULL_AVG300],
         }),
     },
-    Pressure {
-        file: CPU_PRESSURE,
-        some: PSI_CPU_SOME,
-        full: PSI_CPU_FULL,
-        averages: None,
-    },
+    Pressure { file: CPU_PRESSURE, some: PSI_CPU_SOME, full: PSI_CPU_FULL, averages: None },
 ];

@@ -60,8 +60,7 @@ impl Slabinfo {
         }
         if self.caches.len() > Self::ROWS_MAX {
             let largest_first = |cache: &SlabinfoRow| (std::cmp::Reverse(cache.pages), cache.line);
-            self.caches
-                .select_nth_unstable_by_key(Self::ROWS_MAX, largest_first);
+            self.caches.select_nth_unstable_by_key(Self::ROWS_MAX, largest_first);
             self.caches.truncate(Self::ROWS_MAX);
             self.caches.sort_unstable_by_key(|cache| cache.line);
         }
@@ -156,11 +155,7 @@ mod tests {
         assert_eq!(pages(&sample, "cache-299"), Some(598));
         assert_eq!(pages(&sample, "cache-235"), None);
         let (sample, _) = read(caches(10).as_bytes());
-        assert_eq!(
-            sample.table(Entity::Slab).rows().len(),
-            9,
-            "the first has no slabs"
-        );
+        assert_eq!(sample.table(Entity::Slab).rows().len(), 9, "the first has no slabs");
     }
 
     #[test]
@@ -185,10 +180,7 @@ mod tests {
         );
         let (sample, result) = read(text.as_bytes());
         let error = result.unwrap_err().to_string();
-        assert!(
-            error.starts_with("/proc/slabinfo, line 3: expected a cache's numbers"),
-            "{error}"
-        );
+        assert!(error.starts_with("/proc/slabinfo, line 3: expected a cache's numbers"), "{error}");
         assert_eq!(pages(&sample, "c"), Some(35));
         assert_eq!(sample.table(Entity::Slab).rows().len(), 1);
     }

@@ -81,11 +81,7 @@ mod tests {
         result.unwrap();
         assert_eq!(sample.host.get(TCP_MEM), Some(Pages::new(22)));
         assert_eq!(sample.host.get(UDP_MEM), Some(Pages::new(62)));
-        let unknown: Vec<_> = sample
-            .unknown
-            .iter()
-            .map(|u| (u.field.as_str(), u.value))
-            .collect();
+        let unknown: Vec<_> = sample.unknown.iter().map(|u| (u.field.as_str(), u.value)).collect();
         assert_eq!(unknown, [("FRAG memory", 9)]);
         read(V6_18).1.unwrap();
     }

@@ -100,12 +100,9 @@ softirq 5057579 250191
     fn the_line_of_all_cpus_counts_and_lists_are_passed_over() {
         let (sample, result) = read(V6_1);
         result.unwrap();
-        for (signal, ticks) in [
-            (CPU_USER, 64),
-            (CPU_SYSTEM, 1_604),
-            (CPU_SOFTIRQ, 36),
-            (CPU_GUEST_NICE, 0),
-        ] {
+        for (signal, ticks) in
+            [(CPU_USER, 64), (CPU_SYSTEM, 1_604), (CPU_SOFTIRQ, 36), (CPU_GUEST_NICE, 0)]
+        {
             assert_eq!(sample.host.get(signal), Some(Ticks::new(ticks)));
         }
         assert_eq!(sample.host.get(FORKS), Some(Count::new(157)));

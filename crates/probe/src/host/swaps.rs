@@ -27,13 +27,7 @@ pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> 
             continue;
         }
         let mut words = text::words(line);
-        let area = (
-            words.next(),
-            words.next(),
-            words.next(),
-            words.next(),
-            words.next(),
-        );
+        let area = (words.next(), words.next(), words.next(), words.next(), words.next());
         let (Some(path), Some(_kind), Some(size), Some(used), Some(priority)) = area else {
             first.note(|| ParseError::new(SWAPS, count, "a path, a type and three numbers", line));
             continue;
@@ -60,9 +54,7 @@ fn rank(priority: &[u8]) -> Option<Count> {
     const MIDDLE: u64 = 32_768;
     match priority.strip_prefix(b"-") {
         Some(below) => MIDDLE.checked_sub(text::number(below)?),
-        None => text::number(priority)
-            .filter(|p| *p < MIDDLE)
-            .map(|p| MIDDLE + p),
+        None => text::number(priority).filter(|p| *p < MIDDLE).map(|p| MIDDLE + p),
     }
     .map(Count::new)
 }
@@ -115,12 +107,7 @@ mod tests {
         read(V6_1).1.unwrap();
         read(V6_12).1.unwrap();
         let kib = |n| Some(Bytes::from_kib(n));
-        let expected = (
-            "/dev/vda".to_owned(),
-            kib(524_284),
-            kib(6_196),
-            Some(Count::new(32_766)),
-        );
+        let expected = ("/dev/vda".to_owned(), kib(524_284), kib(6_196), Some(Count::new(32_766)));
         assert_eq!(areas(std::str::from_utf8(V6_1).unwrap()), [expected]);
         let old = format!(
             "{HEADING}/dev/dm-2                               partition\t131068\t176\t-2\n\
@@ -129,18 +116,8 @@ mod tests {
         assert_eq!(
             areas(&old),
             [
-                (
-                    "/dev/dm-2".to_owned(),
-                    kib(131_068),
-                    kib(176),
-                    Some(Count::new(32_766))
-                ),
-                (
-                    "/swap.img".to_owned(),
-                    kib(2_097_148),
-                    kib(0),
-                    Some(Count::new(65_535))
-                ),
+                ("/dev/dm-2".to_owned(), kib(131_068), kib(176), Some(Count::new(32_766))),
+                ("/swap.img".to_owned(), kib(2_097_148), kib(0), Some(Count::new(65_535))),
             ]
         );
         assert!(areas(HEADING).is_empty());
@@ -162,10 +139,7 @@ mod tests {
             assert_eq!(areas(&text)[0].0, read);
         }
         let (sample, _) = read(b"/\xff\xfe file 1 2 3\n");
-        assert_eq!(
-            sample.table(Entity::SwapArea).rows()[0].key,
-            "/\u{fffd}\u{fffd}"
-        );
+        assert_eq!(sample.table(Entity::SwapArea).rows()[0].key, "/\u{fffd}\u{fffd}");
     }
 
     #[test]

@@ -28,9 +28,7 @@ impl Vmstat {
     /// The first line without a number; the other lines are read.
     pub(crate) fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let Sample { host, unknown, .. } = sample;
-        self.0.parse(text, host, |field, value| {
-            unknown.keep(VMSTAT, field, value)
-        })
+        self.0.parse(text, host, |field, value| unknown.keep(VMSTAT, field, value))
     }
 }
 
@@ -167,11 +165,7 @@ allocstall 3
         {
             assert_eq!(sample.host.get(signal), pages, "{}", signal.def().name);
         }
-        assert_eq!(
-            sample.host.get(PGSCAN_DIRECT_THROTTLE),
-            Some(Count::new(7)),
-            "not a zone"
-        );
+        assert_eq!(sample.host.get(PGSCAN_DIRECT_THROTTLE), Some(Count::new(7)), "not a zone");
         assert_eq!(sample.host.get(ALLOCSTALL), Some(Count::new(9)));
         assert_eq!(sample.host.get(PGPGIN), Some(Bytes::from_kib(5)));
         assert_eq!(sample.unknown.iter().count(), 0);
@@ -191,10 +185,7 @@ allocstall 3
     #[test]
     fn a_sum_starts_anew_with_every_text() {
         let mut vmstat = Vmstat::default();
-        for text in [
-            "pgalloc_dma 1\npgalloc_normal 2\n",
-            "pgalloc_dma 3\npgalloc_normal 4\n",
-        ] {
+        for text in ["pgalloc_dma 1\npgalloc_normal 2\n", "pgalloc_dma 3\npgalloc_normal 4\n"] {
             let mut sample = Sample::default();
             vmstat.parse(text.as_bytes(), &mut sample).unwrap();
             assert_eq!(sample.host.iter().count(), 1);
@@ -209,20 +200,11 @@ allocstall 3
 
     #[test]
     fn a_bad_number_costs_its_line_only() {
-        for bad in [
-            "-1",
-            "18446744073709551616",
-            "18446744073709551615",
-            "x",
-            "1.5",
-        ] {
+        for bad in ["-1", "18446744073709551616", "18446744073709551615", "x", "1.5"] {
             let text = format!("pswpin {bad}\noom_kill 3\npgalloc_dma {bad}\npgalloc_normal 5\n");
             let (sample, result) = parse(text.as_bytes());
             let error = result.unwrap_err().to_string();
-            assert!(
-                error.starts_with("/proc/vmstat, line 1: expected a number"),
-                "{error}"
-            );
+            assert!(error.starts_with("/proc/vmstat, line 1: expected a number"), "{error}");
             assert_eq!(sample.host.get(PSWPIN), None);
             assert_eq!(sample.host.get(OOM_KILLS), Some(Count::new(3)));
             assert_eq!(sample.host.get(PGALLOC), None, "half a sum is no sum");

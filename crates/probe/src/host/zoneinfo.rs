@@ -126,11 +126,9 @@ impl Zoneinfo {
             let sum = per_cpu.unwrap_or(Ok(0));
             per_cpu = Some(sum.and_then(|sum: u64| Ok(sum.saturating_add(count?))));
         }
-        for (signal, reading) in [
-            (ZONE_PROTECTION, protection),
-            (ZONE_FREE_CMA, free_cma),
-            (ZONE_PCP, per_cpu),
-        ] {
+        for (signal, reading) in
+            [(ZONE_PROTECTION, protection), (ZONE_FREE_CMA, free_cma), (ZONE_PCP, per_cpu)]
+        {
             match reading {
                 Some(Ok(pages)) => row.set(signal, Pages::new(pages)),
                 Some(Err(found)) => wrong = wrong.or(Some(found)),
@@ -340,17 +338,9 @@ Node 0, zone   Normal
             (ZONE_PCP, 2_522 + 225),
             (ZONE_FREE_CMA, 0),
         ] {
-            assert_eq!(
-                row.get(signal),
-                Some(Pages::new(pages)),
-                "{}",
-                signal.def().name
-            );
+            assert_eq!(row.get(signal), Some(Pages::new(pages)), "{}", signal.def().name);
         }
-        assert_eq!(
-            zone(&sample, "0/DMA").get(ZONE_PROTECTION),
-            Some(Pages::new(487))
-        );
+        assert_eq!(zone(&sample, "0/DMA").get(ZONE_PROTECTION), Some(Pages::new(487)));
         assert_eq!(row.iter().count(), 11);
     }
 
@@ -359,10 +349,7 @@ Node 0, zone   Normal
         let (sample, result) = parse(V6_12);
         result.unwrap();
         assert_eq!(keys(&sample), ["0/DMA", "0/DMA32"]);
-        assert_eq!(
-            zone(&sample, "0/DMA32").get(ZONE_PCP),
-            Some(Pages::new(2_134 + 2_585))
-        );
+        assert_eq!(zone(&sample, "0/DMA32").get(ZONE_PCP), Some(Pages::new(2_134 + 2_585)));
         let (sample, result) = parse(V6_18);
         result.unwrap();
         assert_eq!(keys(&sample), ["0/DMA", "0/DMA32", "0/Normal"]);
@@ -384,11 +371,7 @@ Node 0, zone   Normal
         assert_eq!(row.get(ZONE_MANAGED), None, "missing is not zero");
         assert_eq!(row.get(ZONE_BOOST), None);
         assert_eq!(row.get(ZONE_FREE_CMA), None);
-        assert_eq!(
-            row.get(ZONE_HIGH),
-            Some(Pages::new(90)),
-            "not that of a CPU's list"
-        );
+        assert_eq!(row.get(ZONE_HIGH), Some(Pages::new(90)), "not that of a CPU's list");
         assert_eq!(row.get(ZONE_PROTECTION), Some(Pages::new(8_041)));
         assert_eq!(row.get(ZONE_PCP), Some(Pages::new(7)));
 
@@ -396,11 +379,7 @@ Node 0, zone   Normal
         result.unwrap();
         let row = zone(&sample, "0/Normal");
         assert_eq!(row.get(ZONE_FREE), Some(Pages::new(3_975)));
-        assert_eq!(
-            row.get(ZONE_FREE_CMA),
-            Some(Pages::new(12)),
-            "the zone's, not the node's"
-        );
+        assert_eq!(row.get(ZONE_FREE_CMA), Some(Pages::new(12)), "the zone's, not the node's");
         assert_eq!(row.get(ZONE_PROTECTION), Some(Pages::new(3_886)));
     }
 
@@ -412,11 +391,7 @@ Node 0, zone   Normal
                 "        min      60",
                 "line 3: expected a number of pages, found `-5`",
             ),
-            (
-                "        min      1180591620717411303424",
-                "        min      60",
-                "line 3",
-            ),
+            ("        min      1180591620717411303424", "        min      60", "line 3"),
             (
                 "        protection: (0, x)",
                 "        protection: (0, 2991, 8041, 8041)",
@@ -427,15 +402,9 @@ Node 0, zone   Normal
                 "        protection: (0, 2991, 8041, 8041)",
                 "found `(0, 29`",
             ),
-            (
-                "              count: -1",
-                "              count: 3",
-                "found `-1`",
-            ),
+            ("              count: -1", "              count: 3", "found `-1`"),
         ] {
-            let text = String::from_utf8(V2_6_32.to_vec())
-                .unwrap()
-                .replace(bad, line);
+            let text = String::from_utf8(V2_6_32.to_vec()).unwrap().replace(bad, line);
             let (sample, result) = parse(text.as_bytes());
             let error = result.unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
@@ -444,12 +413,7 @@ Node 0, zone   Normal
             assert_eq!(row.iter().count(), 7, "{line}");
         }
         let (sample, result) = parse(b"Node zero, zone DMA\n  pages free 5\nNode 1, zone Normal\n  pages free 7\n        managed 9");
-        assert!(
-            result
-                .unwrap_err()
-                .to_string()
-                .contains("line 1: expected `Node 0, zone NAME`")
-        );
+        assert!(result.unwrap_err().to_string().contains("line 1: expected `Node 0, zone NAME`"));
         assert_eq!(keys(&sample), ["1/Normal"]);
     }
 

@@ -47,9 +47,7 @@ mod tests {
     fn the_three_files_of_a_device_fill_one_row() {
         let mut row = Row::default();
         mm_stat().parse(V6_18, &mut row).unwrap();
-        io_stat()
-            .parse(b"       1        2        0        3\n", &mut row)
-            .unwrap();
+        io_stat().parse(b"       1        2        0        3\n", &mut row).unwrap();
         disk_size().parse(b"419430400\n", &mut row).unwrap();
         for (signal, bytes) in [
             (ZRAM_ORIG, 90_701_824),
@@ -58,12 +56,7 @@ mod tests {
             (ZRAM_USED_MAX, 95_023_104),
             (ZRAM_DISK_SIZE, 419_430_400),
         ] {
-            assert_eq!(
-                row.get(signal),
-                Some(Bytes::new(bytes)),
-                "{}",
-                signal.def().name
-            );
+            assert_eq!(row.get(signal), Some(Bytes::new(bytes)), "{}", signal.def().name);
         }
         assert_eq!(row.get(ZRAM_LIMIT), Some(Limit::Unlimited), "0 is no limit");
         assert_eq!(row.get(ZRAM_SAME), Some(Pages::new(12)));

@@ -117,11 +117,7 @@ fn line_of(line: &[u8]) -> Option<AllocinfoLine<'_>> {
 }
 
 fn is_counted(file: &[u8]) -> bool {
-    let begins = |places: &[&str]| {
-        places
-            .iter()
-            .any(|place| file.starts_with(place.as_bytes()))
-    };
+    let begins = |places: &[&str]| places.iter().any(|place| file.starts_with(place.as_bytes()));
     let is_of_an_architecture = || {
         let has = |part: &[u8]| memchr::memmem::find(file, part).is_some();
         file.starts_with(b"arch/") && (has(b"/mm/") || has(b"/kvm/"))
@@ -164,9 +160,7 @@ allocinfo - version: 2.0\n\
 
     fn listed(text: &[u8]) -> Vec<(String, String, u64, u64)> {
         let sites = parse(text).into_iter();
-        sites
-            .map(|s| (s.function, s.module, s.bytes.get(), s.calls.get()))
-            .collect()
+        sites.map(|s| (s.function, s.module, s.bytes.get(), s.calls.get())).collect()
     }
 
     fn site(function: &str, module: &str, bytes: u64, calls: u64) -> (String, String, u64, u64) {
@@ -193,14 +187,7 @@ allocinfo - version: 2.0\n\
     #[test]
     fn lines_of_a_function_are_one_and_the_largest_are_kept() {
         let lines: String = (0..40)
-            .map(|n| {
-                format!(
-                    "{} {} net/a.c:{n} func:f_{}\n",
-                    4096 * (n + 1),
-                    n + 1,
-                    n / 2
-                )
-            })
+            .map(|n| format!("{} {} net/a.c:{n} func:f_{}\n", 4096 * (n + 1), n + 1, n / 2))
             .collect();
         let sites = listed(lines.as_bytes());
         assert_eq!(sites.len(), SITES_MAX);

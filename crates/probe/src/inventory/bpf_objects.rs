@@ -43,9 +43,8 @@ impl BpfObjects {
 /// The id and the size of an object.
 fn parse(fdinfo: &[u8]) -> Option<(ObjectId, Bytes)> {
     let number = |name| field(fdinfo, name)?.parse().ok();
-    let id = number("map_id")
-        .map(ObjectId::Map)
-        .or_else(|| number("prog_id").map(ObjectId::Program))?;
+    let id =
+        number("map_id").map(ObjectId::Map).or_else(|| number("prog_id").map(ObjectId::Program))?;
     Some((id, Bytes::new(number("memlock")?)))
 }
 
@@ -60,12 +59,7 @@ mod tests {
         assert_eq!((id, bytes), (ObjectId::Map(31), Bytes::new(8192)));
         let program = b"prog_type:\t5\nprog_jited:\t1\nmemlock:\t4096\nprog_id:\t31\n";
         assert_eq!(parse(program).unwrap().0, ObjectId::Program(31));
-        for text in [
-            &b""[..],
-            b"memlock:\t4096\n",
-            b"map_id:\t1\nmemlock:\t-1\n",
-            b"\xff",
-        ] {
+        for text in [&b""[..], b"memlock:\t4096\n", b"map_id:\t1\nmemlock:\t-1\n", b"\xff"] {
             assert_eq!(parse(text), None);
         }
     }

@@ -129,11 +129,7 @@ impl CacheSearch<'_> {
         let opened = open_files::each(root, process.pid, time, &mut |file| {
             if file.target.first() == Some(&b'/') && !self.is_over() {
                 let found = file.followed(|fd, name| look_up(fd, name, LastLink::Followed));
-                self.file(
-                    found.unwrap_or(Err(Errno::TIMEDOUT)),
-                    file.target,
-                    Some(process),
-                );
+                self.file(found.unwrap_or(Err(Errno::TIMEDOUT)), file.target, Some(process));
             }
         });
         match opened {
@@ -186,9 +182,8 @@ impl CacheSearch<'_> {
         }
         let (own_root, one) = (self.root.clone(), mapping.clone());
         let pid = process.pid;
-        let by_link = read_within(SILENT_AFTER, move || {
-            mapped_file::find_by_link(&own_root, pid, &one)
-        });
+        let by_link =
+            read_within(SILENT_AFTER, move || mapped_file::find_by_link(&own_root, pid, &one));
         let by_link = by_link.map_err(|_| Errno::TIMEDOUT)?;
         let found = by_link.or_else(|refused| {
             if !matches!(refused, Errno::PERM | Errno::ACCESS) {
@@ -277,10 +272,8 @@ impl CacheSearch<'_> {
             self.remote.insert((stat.device, stat.inode));
         }
         // The kernel's own file systems, such as that of memfd, are mounted nowhere.
-        Ok((place == Some(FilePlace::Disk)).then_some(LookedUp {
-            file: found,
-            numbers: (stat.device, stat.inode),
-        }))
+        Ok((place == Some(FilePlace::Disk))
+            .then_some(LookedUp { file: found, numbers: (stat.device, stat.inode) }))
     }
 
     fn place(&self, stat: &FileStat) -> Option<FilePlace> {
@@ -359,10 +352,7 @@ impl CacheSearch<'_> {
             }
             let path = directory.path();
             let below = path.strip_prefix(top).ok();
-            self.entry = below
-                .and_then(|below| below.iter().next())
-                .unwrap_or_default()
-                .to_owned();
+            self.entry = below.and_then(|below| below.iter().next()).unwrap_or_default().to_owned();
             match self.entries(directory, &mut waiting) {
                 Err(Errno::ACCESS | Errno::PERM) => self.found.files_denied += 1,
                 Err(Errno::NAMETOOLONG) => self.found.is_cut = true,
@@ -372,10 +362,7 @@ impl CacheSearch<'_> {
         self.found.is_cut |= waiting.is_cut;
         let mut entries: Vec<CachedEntry> = self.entries.drain().map(named).collect();
         entries.sort_by(|a, b| b.cached.cmp(&a.cached).then_with(|| a.name.cmp(&b.name)));
-        self.found.unused.push(CachedDirectory {
-            path: top.display().to_string(),
-            entries,
-        });
+        self.found.unused.push(CachedDirectory { path: top.display().to_string(), entries });
     }
 
     /// Measures the files in a directory. One that is mounted meanwhile is not entered: it may never answer.
@@ -449,10 +436,7 @@ struct EnteredMount {
 impl BelowMount {
     fn top(directory: OwnedFd, path: &Path) -> Self {
         let path = path.to_owned();
-        Self {
-            mount: Rc::new(EnteredMount { directory, path }),
-            below: PathBuf::new(),
-        }
+        Self { mount: Rc::new(EnteredMount { directory, path }), below: PathBuf::new() }
     }
 
     fn path(&self) -> PathBuf {
@@ -460,10 +444,7 @@ impl BelowMount {
     }
 
     fn entry(&self, name: &OsStr) -> Self {
-        Self {
-            mount: Rc::clone(&self.mount),
-            below: self.below.join(name),
-        }
+        Self { mount: Rc::clone(&self.mount), below: self.below.join(name) }
     }
 
     /// Looks the directory up. Another mount that begins there is entered: that asks no file system.
@@ -531,10 +512,7 @@ impl WaitingDirectories {
 }
 
 fn named((name, entry): (OsString, CachedEntry)) -> CachedEntry {
-    CachedEntry {
-        name: name.to_string_lossy().into_owned(),
-        ..entry
-    }
+    CachedEntry { name: name.to_string_lossy().into_owned(), ..entry }
 }
 
 /// What the kernel knows of a file that was found.
@@ -571,11 +549,7 @@ mod tests {
         };
         let found = read(&[own.clone(), own]);
         drop(open);
-        let files: Vec<_> = found
-            .used
-            .iter()
-            .filter(|file| file.path.ends_with("/data"))
-            .collect();
+        let files: Vec<_> = found.used.iter().filter(|file| file.path.ends_with("/data")).collect();
         let [file] = files.as_slice() else {
             panic!("{found:?}");
         };

@@ -66,10 +66,7 @@ impl MountPlaces {
     pub(crate) fn own(root: &Root) -> Self {
         let table = root.read("/proc/self/mountinfo");
         let is_missing = |why: &ReadError| why.source.kind() == ErrorKind::NotFound;
-        let mut own = Self {
-            is_saved: table.as_ref().is_err_and(is_missing),
-            ..Self::default()
-        };
+        let mut own = Self { is_saved: table.as_ref().is_err_and(is_missing), ..Self::default() };
         for mount in mounts::mountinfo(&table.unwrap_or_default()) {
             let point = PathBuf::from(OsStr::from_bytes(&mount.point));
             let place = FilePlace::of(&mount);
@@ -81,8 +78,7 @@ impl MountPlaces {
 
     fn add(&mut self, mount: &Mount<'_>, place: FilePlace) {
         self.by_id.extend(mount.id.map(|id| (id, place)));
-        self.by_device
-            .extend(mount.device.map(|device| (device, place)));
+        self.by_device.extend(mount.device.map(|device| (device, place)));
     }
 
     /// Adds the mounts that another process sees, once for each namespace.
@@ -117,9 +113,7 @@ impl MountPlaces {
 
     /// Where a directory lies, by its path.
     pub(super) fn of_path(&self, path: &Path) -> FilePlace {
-        let mut points = path
-            .ancestors()
-            .filter_map(|point| self.by_point.get(point));
+        let mut points = path.ancestors().filter_map(|point| self.by_point.get(point));
         points.next().copied().unwrap_or(FilePlace::Disk)
     }
 }

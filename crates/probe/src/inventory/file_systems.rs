@@ -45,10 +45,7 @@ pub(super) struct FileSystems {
 impl FileSystems {
     /// Measures the file systems of this process's mount namespace, then of others.
     pub(super) fn read(root: &Root, processes: &[SearchedProcess], time: SearchTime) -> Self {
-        let mut found = Self {
-            mounts: MountPlaces::own(root),
-            ..Self::default()
-        };
+        let mut found = Self { mounts: MountPlaces::own(root), ..Self::default() };
         found.namespace(root, "self", None);
         let own = std::fs::read_link(root.path("/proc/self/ns/mnt"));
         let mut seen: HashSet<PathBuf> = own.into_iter().collect();
@@ -85,19 +82,12 @@ impl FileSystems {
         // A mount of a whole file system names it better than one of a directory in it.
         let (whole, parts): (Vec<_>, Vec<_>) = in_memory().partition(|m| &*m.inside == b"/");
         for mount in whole.into_iter().chain(parts) {
-            let Some(device) = mount
-                .device
-                .filter(|device| !self.measured.contains(device))
-            else {
+            let Some(device) = mount.device.filter(|device| !self.measured.contains(device)) else {
                 continue;
             };
             let point = text::lossy(&mount.point).into_owned();
             let find = |top| look_up(top, &mount.point, &self.mounts);
-            match top
-                .as_ref()
-                .and_then(find)
-                .and_then(|found| measure(&found, device))
-            {
+            match top.as_ref().and_then(find).and_then(|found| measure(&found, device)) {
                 Some((bytes, limit)) => {
                     self.measured.insert(device);
                     self.unknown.remove(&device);
@@ -121,12 +111,7 @@ fn object(
     seen_by: Option<UserProcess>,
 ) -> SharedObject {
     SharedObject {
-        kind: SharedKind::FileSystem {
-            point,
-            kind,
-            limit,
-            seen_by,
-        },
+        kind: SharedKind::FileSystem { point, kind, limit, seen_by },
         bytes,
         measure: SharedMeasure::InRamOrSwap,
         users: 0,
@@ -157,9 +142,7 @@ fn look_up(top: &OwnedFd, point: &[u8], mounts: &MountPlaces) -> Option<OwnedFd>
 
 /// Returns used bytes and the limit of a tmpfs that was looked up; `None` if it is another file system.
 fn measure(found: &OwnedFd, device: DeviceNumbers) -> Option<(Bytes, Bytes)> {
-    let number = file_stat::stat(found, c"", AtFlags::EMPTY_PATH)
-        .ok()?
-        .device;
+    let number = file_stat::stat(found, c"", AtFlags::EMPTY_PATH).ok()?.device;
     if number != device {
         return None;
     }
@@ -204,10 +187,7 @@ mod tests {
     #[test]
     fn this_hosts_file_systems_are_measured_once() {
         let time = SearchTime::starts(Duration::from_secs(9));
-        let processes = [SearchedProcess {
-            pid: std::process::id(),
-            ..SearchedProcess::default()
-        }];
+        let processes = [SearchedProcess { pid: std::process::id(), ..SearchedProcess::default() }];
         let found = FileSystems::read(&Root::default(), &processes, time);
         let mut points = HashSet::new();
         for object in &found.objects {

@@ -17,10 +17,7 @@ pub(super) struct FirstOwners<Id> {
 
 impl<Id> Default for FirstOwners<Id> {
     fn default() -> Self {
-        Self {
-            seen: HashSet::new(),
-            by_process: HashMap::new(),
-        }
+        Self { seen: HashSet::new(), by_process: HashMap::new() }
     }
 }
 

@@ -38,11 +38,8 @@ impl GpuBuffers {
             return;
         }
         if let Some(client) = file.info(root, pid).and_then(|text| parse(&text)) {
-            let found = if client.has_own_pages {
-                &mut self.own_pages
-            } else {
-                &mut self.shared_memory
-            };
+            let found =
+                if client.has_own_pages { &mut self.own_pages } else { &mut self.shared_memory };
             found.add(pid, client.id, client.buffers);
         }
     }
@@ -119,11 +116,7 @@ drm-total-vram:\t544428 KiB\ndrm-shared-vram:\t13584 KiB\ndrm-resident-vram:\t54
 drm-memory-vram:\t544428 KiB\ndrm-memory-gtt: \t22528 KiB\ndrm-memory-cpu: \t0 KiB\namd-requested-gtt:\t22528 KiB\n";
 
     fn client(device: &str, id: &str, has_own_pages: bool, buffers: Bytes) -> Option<GpuClient> {
-        Some(GpuClient {
-            id: (device.to_owned(), id.to_owned()),
-            has_own_pages,
-            buffers,
-        })
+        Some(GpuClient { id: (device.to_owned(), id.to_owned()), has_own_pages, buffers })
     }
 
     #[test]
@@ -140,10 +133,7 @@ drm-memory-vram:\t544428 KiB\ndrm-memory-gtt: \t22528 KiB\ndrm-memory-cpu: \t0 K
         let old = b"drm-driver:\tamdgpu\ndrm-client-id:\t14\ndrm-memory-vram:\t65536 KiB\ndrm-memory-gtt: \t2048 KiB\ndrm-memory-cpu: \t0 KiB\n";
         assert_eq!(parse(old), client("amdgpu", "14", true, Bytes::from_mib(2)));
         let shared = b"drm-driver: i915\ndrm-client-id: 1\ndrm-resident-system0: 5 MiB\ndrm-shared-system0: 1024 KiB\n";
-        assert_eq!(
-            parse(shared),
-            client("i915", "1", false, Bytes::from_mib(4))
-        );
+        assert_eq!(parse(shared), client("i915", "1", false, Bytes::from_mib(4)));
         for text in [
             &b"pos:\t0\n"[..],
             b"drm-driver: i915\n",

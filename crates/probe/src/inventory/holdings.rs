@@ -32,10 +32,7 @@ pub(super) struct OpenObjects {
 impl OpenObjects {
     /// Begins with the sockets of the host.
     pub(super) fn new(sockets: Sockets) -> Self {
-        Self {
-            sockets,
-            ..Self::default()
-        }
+        Self { sockets, ..Self::default() }
     }
 
     /// Takes an open file of a process; an object that several have open counts for the first.
@@ -76,17 +73,11 @@ pub(super) fn read(
             gpu_pages: objects.gpu_buffers.of_own_pages(process.pid),
             dma_heaps: objects.dma_heaps.of(process.pid),
         };
-        let none = ProcessHoldings {
-            process: holdings.process.clone(),
-            ..ProcessHoldings::default()
-        };
+        let none =
+            ProcessHoldings { process: holdings.process.clone(), ..ProcessHoldings::default() };
         (holdings != none).then_some(holdings)
     };
-    processes
-        .iter()
-        .take_while(|_| !time.is_over())
-        .filter_map(of_process)
-        .collect()
+    processes.iter().take_while(|_| !time.is_over()).filter_map(of_process).collect()
 }
 
 #[cfg(test)]

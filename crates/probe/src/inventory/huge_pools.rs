@@ -13,12 +13,7 @@ use crate::text;
 const DIRECTORY: &str = "/sys/kernel/mm/hugepages/";
 
 /// The files of a pool that are read.
-const FILES: [&str; 4] = [
-    "nr_hugepages",
-    "free_hugepages",
-    "resv_hugepages",
-    "surplus_hugepages",
-];
+const FILES: [&str; 4] = ["nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages"];
 
 /// Reads the pools of a host.
 pub(super) fn read(root: &Root, pools: &mut Vec<HugePool>) {
@@ -44,10 +39,7 @@ pub(super) fn parse(path: &str, text: &[u8], pools: &mut Vec<HugePool>) -> bool 
     let index = match pools.binary_search_by_key(&page, |pool| pool.page) {
         Ok(known) => known,
         Err(index) => {
-            let pool = HugePool {
-                page,
-                ..HugePool::default()
-            };
+            let pool = HugePool { page, ..HugePool::default() };
             pools.insert(index, pool);
             index
         }
@@ -67,9 +59,7 @@ fn place(path: &str) -> Option<(Bytes, &str)> {
     let (size, file) = path.strip_prefix(DIRECTORY)?.split_once('/')?;
     let kib = size.strip_prefix("hugepages-")?.strip_suffix("kB")?;
     let kib = text::number(kib.as_bytes())?;
-    FILES
-        .contains(&file)
-        .then_some((Bytes::from_kib(kib), file))
+    FILES.contains(&file).then_some((Bytes::from_kib(kib), file))
 }
 
 #[cfg(test)]
@@ -88,10 +78,7 @@ mod tests {
             ("hugepages-1048576kB/surplus_hugepages", "1\n"),
             ("hugepages-64/nr_hugepages", "7\n"),
         ] {
-            let path = directory
-                .path()
-                .join(DIRECTORY.trim_start_matches('/'))
-                .join(path);
+            let path = directory.path().join(DIRECTORY.trim_start_matches('/')).join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }

@@ -22,10 +22,7 @@ const RAM: &[u8] = b"System RAM";
 /// Reads both.
 pub(super) fn read(root: &Root) -> Option<PhysicalMemory> {
     let memory = parse(&root.read(PATH).ok()?)?;
-    Some(PhysicalMemory {
-        firmware: of_firmware(root),
-        ..memory
-    })
+    Some(PhysicalMemory { firmware: of_firmware(root), ..memory })
 }
 
 /// Returns the sizes in `/proc/iomem`; `None` without addresses. Lines of another form are skipped.
@@ -101,10 +98,7 @@ mod tests {
     #[test]
     fn ram_the_kernels_image_and_a_crash_kernel_are_summed() {
         let memory = parse(TEXT).unwrap();
-        assert_eq!(
-            memory.ram,
-            Bytes::new(0x9ec00 + 0xbff0_0000 + 0x5_4000_0000)
-        );
+        assert_eq!(memory.ram, Bytes::new(0x9ec00 + 0xbff0_0000 + 0x5_4000_0000));
         assert_eq!(memory.crash_kernel, Bytes::from_mib(256));
         let image = 0x120_9988 + 0xa0_a000 + 0x27_c100 + 0x12_4000;
         assert_eq!(memory.kernel_image, Bytes::new(image));
@@ -127,9 +121,7 @@ mod tests {
         };
         let mut sample = timeline::Sample::default();
         let text = Root::default().read("/proc/meminfo").unwrap();
-        crate::host::meminfo::Meminfo::default()
-            .parse(&text, &mut sample)
-            .unwrap();
+        crate::host::meminfo::Meminfo::default().parse(&text, &mut sample).unwrap();
         let total = sample.host.get(timeline::signals::MEM_TOTAL).unwrap();
         assert!(memory.ram >= total, "{memory:?} of {total}");
     }

@@ -142,9 +142,7 @@ impl NamelessFiles {
             if time.is_over() {
                 break;
             }
-            let is_here = search
-                .kernel_tmpfs
-                .is_none_or(|device| device == file.device);
+            let is_here = search.kernel_tmpfs.is_none_or(|device| device == file.device);
             // `/proc/sysvipc/shm` has the segments of this namespace.
             let is_listed = file.is_segment() && file.identity.ipc_namespace.is_none();
             if is_listed && !is_here {
@@ -184,10 +182,8 @@ impl NamelessFiles {
             return;
         }
         let (root, pid) = (search.root.clone(), process.pid);
-        let devices: HashMap<_, _> = files
-            .iter()
-            .map(|(inode, file)| (*inode, file.device))
-            .collect();
+        let devices: HashMap<_, _> =
+            files.iter().map(|(inode, file)| (*inode, file.device)).collect();
         let sizes = read_within(SILENT_AFTER, move || {
             let mut sizes: HashMap<u64, Bytes> = HashMap::new();
             // A process that ended or does not answer has no sizes; a malformed line is an absent one.
@@ -239,10 +235,7 @@ impl NamelessFiles {
             users: 1,
             first_user: Some(process.user()),
         };
-        let found = FoundFile {
-            object,
-            last_user: process.pid,
-        };
+        let found = FoundFile { object, last_user: process.pid };
         self.files.insert(file.identity, found);
         true
     }
@@ -252,15 +245,10 @@ impl NamelessSearch<'_> {
     /// Returns an open file if it lies in the kernel's own tmpfs.
     fn open_file(&self, file: &OpenFile<'_>) -> Option<ProcessFile> {
         let kind = kind_of(file.target)?;
-        let stat = file
-            .followed(|fd, name| stat(fd, name, AtFlags::empty()))?
-            .ok()?;
+        let stat = file.followed(|fd, name| stat(fd, name, AtFlags::empty()))?.ok()?;
         (Some(stat.device) == self.kernel_tmpfs).then_some(ProcessFile {
             device: stat.device,
-            identity: FileIdentity {
-                inode: stat.inode,
-                ipc_namespace: None,
-            },
+            identity: FileIdentity { inode: stat.inode, ipc_namespace: None },
             kind,
             size: FileSize::Known(stat.bytes),
         })
@@ -308,9 +296,7 @@ impl NamelessSearch<'_> {
     fn size_behind(&self, pid: u32, range: &Range<u64>) -> Result<Bytes, Errno> {
         let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
         let path = self.root.path(&link);
-        let size = read_within(SILENT_AFTER, move || {
-            stat(CWD, path.as_path(), AtFlags::empty())
-        });
+        let size = read_within(SILENT_AFTER, move || stat(CWD, path.as_path(), AtFlags::empty()));
         size.map_err(|_| Errno::TIMEDOUT)?.map(|stat| stat.bytes)
     }
 }
@@ -332,10 +318,9 @@ fn kind_of(name: &[u8]) -> Option<SharedKind> {
 /// Gives a segment its id: that is its inode.
 fn with_id(kind: SharedKind, inode: u64) -> SharedKind {
     match kind {
-        SharedKind::SystemV(segment) => SharedKind::SystemV(SystemVSegment {
-            id: inode,
-            ..segment
-        }),
+        SharedKind::SystemV(segment) => {
+            SharedKind::SystemV(SystemVSegment { id: inode, ..segment })
+        }
         other => other,
     }
 }
@@ -383,10 +368,7 @@ mod tests {
         let pages = 300_000_u64.next_multiple_of(4096);
         assert!(object.bytes >= Bytes::new(pages), "{object:?}");
         assert!(object.bytes <= Bytes::from_mib(2), "{object:?}");
-        assert_eq!(
-            (object.users, object.measure),
-            (1, SharedMeasure::InRamOrSwap)
-        );
+        assert_eq!((object.users, object.measure), (1, SharedMeasure::InRamOrSwap));
         assert_eq!(object.first_user.as_ref().unwrap().name, "test");
         drop(again);
     }
@@ -411,15 +393,10 @@ mod tests {
         unsafe {
             rustix::mm::munmap(start, length).unwrap();
         }
-        let sizes = objects
-            .iter()
-            .filter(|object| object.kind == SharedKind::Mapping);
+        let sizes = objects.iter().filter(|object| object.kind == SharedKind::Mapping);
         let sizes: Vec<Bytes> = sizes.map(|object| object.bytes).collect();
         let expected = Bytes::from_mib(5)..=Bytes::from_mib(7);
-        assert!(
-            sizes.iter().any(|size| expected.contains(size)),
-            "{sizes:?}"
-        );
+        assert!(sizes.iter().any(|size| expected.contains(size)), "{sizes:?}");
     }
 
     #[test]

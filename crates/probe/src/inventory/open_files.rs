@@ -87,11 +87,7 @@ pub(super) fn each(
     };
     let (targets, are_all) = read?;
     for (name, target) in &targets {
-        each(&OpenFile {
-            directory: &directory,
-            name,
-            target,
-        });
+        each(&OpenFile { directory: &directory, name, target });
     }
     Ok(are_all)
 }
@@ -128,22 +124,12 @@ mod tests {
         let directory = rustix::fs::open("/", OFlags::DIRECTORY, Mode::empty());
         let directory = Arc::new(directory.unwrap());
         let inode = |target: &str| {
-            let file = OpenFile {
-                directory: &directory,
-                name: c"7",
-                target: target.as_bytes(),
-            };
+            let file = OpenFile { directory: &directory, name: c"7", target: target.as_bytes() };
             assert_eq!(file.number(), Some(7));
             file.inode("socket")
         };
         assert_eq!(inode("socket:[1234]"), Some(1234));
-        for target in [
-            "socket:[]",
-            "socket:[12",
-            "pipe:[12]",
-            "/tmp/socket:[1]",
-            "",
-        ] {
+        for target in ["socket:[]", "socket:[12", "pipe:[12]", "/tmp/socket:[1]", ""] {
             assert_eq!(inode(target), None, "{target}");
         }
     }

@@ -48,10 +48,7 @@ impl Pipes {
     fn unread(&mut self, pid: u32, descriptor: i32) -> Option<Bytes> {
         if self.last.as_ref().is_none_or(|(last, _)| *last != pid) {
             let process = Pid::from_raw(i32::try_from(pid).ok()?)?;
-            self.last = Some((
-                pid,
-                pidfd_open(process, PidfdFlags::empty()).ok().map(Arc::new),
-            ));
+            self.last = Some((pid, pidfd_open(process, PidfdFlags::empty()).ok().map(Arc::new)));
         }
         let process = Arc::clone(self.last.as_ref()?.1.as_ref()?);
         let asked = read_within(SILENT_AFTER, move || {

@@ -24,11 +24,7 @@ pub struct SearchedProcess {
 
 impl SearchedProcess {
     pub(super) fn user(&self) -> UserProcess {
-        UserProcess {
-            pid: self.pid,
-            name: self.name.clone(),
-            service: self.service.clone(),
-        }
+        UserProcess { pid: self.pid, name: self.name.clone(), service: self.service.clone() }
     }
 
     /// Returns when it was started, on the boot clock.

@@ -109,11 +109,7 @@ impl Sockets {
             Some(netlink::SOCK_DIAG),
         )?;
         // The kernel answers at once; nothing else may make the answer late.
-        sockopt::set_socket_timeout(
-            &socket,
-            sockopt::Timeout::Recv,
-            Some(super::SEARCH_TIME_MAX),
-        )?;
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(super::SEARCH_TIME_MAX))?;
         for request in requests() {
             // A protocol that is not loaded is refused.
             let _ = self.list_of(&socket, &request, time);
@@ -266,9 +262,7 @@ fn messages(mut datagram: &[u8], each: &mut dyn FnMut(SocketMessage<'_>)) -> boo
             (SOCK_DIAG_BY_FAMILY, Some(body)) => each(SocketMessage(body)),
             _ => {}
         }
-        datagram = datagram
-            .get(length.next_multiple_of(4)..)
-            .unwrap_or_default();
+        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     true
 }

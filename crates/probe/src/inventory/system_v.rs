@@ -31,16 +31,14 @@ pub(super) struct SystemVRow {
 /// Returns the segments. Lines of another form are skipped, and all of them if there is no column `rss`.
 pub(super) fn parse(text: &[u8]) -> Vec<SystemVRow> {
     let mut lines = text::lines(text).map(|(_, line)| line);
-    let heading: Vec<&[u8]> = lines
-        .next()
-        .map_or_else(Vec::new, |line| text::words(line).collect());
+    let heading: Vec<&[u8]> =
+        lines.next().map_or_else(Vec::new, |line| text::words(line).collect());
     let column = |name: &[u8]| heading.iter().position(|word| *word == name);
-    let Some(places) = [
-        "shmid", "cpid", "lpid", "nattch", "atime", "dtime", "ctime", "rss",
-    ]
-    .iter()
-    .map(|name| column(name.as_bytes()))
-    .collect::<Option<Vec<usize>>>() else {
+    let Some(places) = ["shmid", "cpid", "lpid", "nattch", "atime", "dtime", "ctime", "rss"]
+        .iter()
+        .map(|name| column(name.as_bytes()))
+        .collect::<Option<Vec<usize>>>()
+    else {
         return Vec::new();
     };
     let row = |line: &[u8]| {
@@ -95,12 +93,7 @@ fn user(pid: u32, at: u64, processes: &[SearchedProcess], now: Stamp) -> Option<
     };
     let process = processes.iter().find(|process| process.pid == pid);
     let known = process.filter(was_there).map(SearchedProcess::user);
-    (pid > 0).then(|| {
-        known.unwrap_or(UserProcess {
-            pid,
-            ..UserProcess::default()
-        })
-    })
+    (pid > 0).then(|| known.unwrap_or(UserProcess { pid, ..UserProcess::default() }))
 }
 
 fn seconds(since_1970: u64) -> WallClock {
@@ -130,19 +123,11 @@ mod tests {
     }
 
     fn segments(huge: &[u64]) -> Vec<SharedObject> {
-        let now = Stamp {
-            boot: Span::from_secs(1000),
-            wall: Some(seconds(1900)),
-            ..Stamp::default()
-        };
+        let now =
+            Stamp { boot: Span::from_secs(1000), wall: Some(seconds(1900)), ..Stamp::default() };
         // Booted at 900: the creator was there before the segment, the second process came after its last use.
         let processes = [process(4711, 0), process(4712, 40_000)];
-        objects(
-            &parse(TEXT),
-            &huge.iter().copied().collect(),
-            &processes,
-            now,
-        )
+        objects(&parse(TEXT), &huge.iter().copied().collect(), &processes, now)
     }
 
     #[test]
@@ -151,11 +136,7 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].bytes, Bytes::from_mib(80));
         let user = |pid, name: &str| {
-            Some(UserProcess {
-                pid,
-                name: name.to_owned(),
-                ..UserProcess::default()
-            })
+            Some(UserProcess { pid, name: name.to_owned(), ..UserProcess::default() })
         };
         let expected = SystemVSegment {
             id: 3,
@@ -165,11 +146,7 @@ mod tests {
             last_user: user(4712, ""),
         };
         assert_eq!(found[0].kind, SharedKind::SystemV(expected));
-        let expected = SystemVSegment {
-            id: 4,
-            attached: 2,
-            ..SystemVSegment::default()
-        };
+        let expected = SystemVSegment { id: 4, attached: 2, ..SystemVSegment::default() };
         assert_eq!(found[1].kind, SharedKind::SystemV(expected));
     }
 

@@ -39,10 +39,7 @@ pub(super) fn parse(text: &[u8]) -> Vec<VmallocCaller> {
     let mut callers: Vec<VmallocCaller> = sums
         .into_iter()
         .map(|((function, module), (pages, areas))| VmallocCaller {
-            name: [text::lossy(function), text::lossy(module)]
-                .join(" ")
-                .trim_end()
-                .to_owned(),
+            name: [text::lossy(function), text::lossy(module)].join(" ").trim_end().to_owned(),
             pages,
             areas: Count::new(areas),
         })
@@ -92,15 +89,10 @@ mod tests {
     #[test]
     fn a_caller_has_all_its_areas_and_stacks_are_left_out() {
         let callers = parse(TEXT);
-        let listed: Vec<_> = callers
-            .iter()
-            .map(|c| (c.name.as_str(), c.pages.get(), c.areas.get()))
-            .collect();
-        let expected = [
-            ("load_module [nf_tables]", 9, 1),
-            ("htab_map_alloc", 3, 2),
-            ("load_module", 1, 1),
-        ];
+        let listed: Vec<_> =
+            callers.iter().map(|c| (c.name.as_str(), c.pages.get(), c.areas.get())).collect();
+        let expected =
+            [("load_module [nf_tables]", 9, 1), ("htab_map_alloc", 3, 2), ("load_module", 1, 1)];
         assert_eq!(listed, expected);
     }
 

@@ -95,14 +95,8 @@ impl KernelLog {
         let path = root.path(KMSG);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match rustix::fs::open(&path, flags, Mode::empty()) {
-            Ok(file) => Ok(Self {
-                file: file.into(),
-                buffer: vec![0; RECORD_BYTES_MAX],
-            }),
-            Err(errno) => Err(ReadError {
-                path: path.display().to_string(),
-                source: errno.into(),
-            }),
+            Ok(file) => Ok(Self { file: file.into(), buffer: vec![0; RECORD_BYTES_MAX] }),
+            Err(errno) => Err(ReadError { path: path.display().to_string(), source: errno.into() }),
         }
     }
 
@@ -120,10 +114,7 @@ impl KernelLog {
                 }
                 // EPIPE: the next read returns the oldest record that is left.
                 Err(Errno::INTR | Errno::PIPE) => continue,
-                Err(errno) => Err(ReadError {
-                    path: KMSG.to_owned(),
-                    source: errno.into(),
-                }),
+                Err(errno) => Err(ReadError { path: KMSG.to_owned(), source: errno.into() }),
             };
         }
     }
@@ -211,10 +202,7 @@ mod tests {
         );
         assert_eq!(record.text, "pci_root PNP0A03:00: host bridge");
         let record = read("4,1,7,-,caller=T812;java invoked oom-killer: gfp_mask=0x0; order=0\n");
-        assert_eq!(
-            record.text,
-            "java invoked oom-killer: gfp_mask=0x0; order=0"
-        );
+        assert_eq!(record.text, "java invoked oom-killer: gfp_mask=0x0; order=0");
         assert!(read("4,2,8,+; more").goes_on);
     }
 
@@ -250,14 +238,8 @@ mod tests {
                 r"Killed process 812 (\x0aghost) total-vm:9kB",
                 "Killed process 812 (\nghost) total-vm:9kB",
             ),
-            (
-                r"anon 1\x0a2 invoked oom-killer:",
-                "anon 1\n2 invoked oom-killer:",
-            ),
-            (
-                r"\x0aOut of memory:[9]: segfault",
-                "\nOut of memory:[9]: segfault",
-            ),
+            (r"anon 1\x0a2 invoked oom-killer:", "anon 1\n2 invoked oom-killer:"),
+            (r"\x0aOut of memory:[9]: segfault", "\nOut of memory:[9]: segfault"),
             ("anon 3514368", "anon 3514368"),
             ("", ""),
         ] {

@@ -85,10 +85,7 @@ pub fn read_messages<'a>(
     let mut messages = messages.into_iter();
     let first = messages.next().filter(|first| is_message(first))?;
     let lines_min = lines_min(first.trim());
-    let reading = ReportReader {
-        draft: Draft::of_messages(),
-        ..ReportReader::default()
-    };
+    let reading = ReportReader { draft: Draft::of_messages(), ..ReportReader::default() };
     let (reading, _) = reading.run(&mut vec![first], &mut messages);
     let is_report = reading.understood >= lines_min && !reading.draft.is_trace_alone();
     is_report.then(|| reading.finish())
@@ -129,11 +126,7 @@ fn lines_min(first: &str) -> usize {
     // Somebody quotes both sizes in one line.
     let has_swap = first.contains("Free swap") && first.contains("Total swap");
     let is_victim = first.starts_with("oom_reaper: reaped process ");
-    if has_swap || is_victim || !is_inner(first) {
-        1
-    } else {
-        INNER_LINES_MIN
-    }
+    if has_swap || is_victim || !is_inner(first) { 1 } else { INNER_LINES_MIN }
 }
 
 /// Whether a line is from the middle of a part.
@@ -213,8 +206,7 @@ impl ReportReader {
     fn note(&mut self, number: usize, line: &str) {
         self.unknown_in_all += 1;
         if self.unknown.len() < UNKNOWN_MAX {
-            self.unknown
-                .push((number, scan::cut(line.trim(), CHARS_MAX)));
+            self.unknown.push((number, scan::cut(line.trim(), CHARS_MAX)));
         }
     }
 
@@ -249,11 +241,7 @@ fn end_of_reversed<S: AsRef<str>>(
         }
         let is_of_report = is_line(line);
         has_body |= is_of_report && !is_kill;
-        foreign = if is_of_report {
-            0
-        } else {
-            foreign + usize::from(!line.is_empty())
-        };
+        foreign = if is_of_report { 0 } else { foreign + usize::from(!line.is_empty()) };
         if foreign > Draft::PATIENCE {
             return None;
         }

@@ -132,11 +132,7 @@ impl LogWatch {
         let skew = self.skew;
         self.waiting.settle(now.boot, is_end, |lines, report| {
             let stamp = lines.first().map(|line| skew.stamp(line.at, now));
-            all.push(Written {
-                stamp: stamp.unwrap_or(now),
-                report,
-                lines: stored_text(lines),
-            });
+            all.push(Written { stamp: stamp.unwrap_or(now), report, lines: stored_text(lines) });
         });
         self.reports += u64::try_from(all.len()).unwrap_or(0);
         all
@@ -304,9 +300,7 @@ mod tests {
         Stamp {
             boot: Span::from_secs(seconds + 100),
             awake: Some(Span::from_secs(seconds)),
-            wall: Some(WallClock::from_unix_nanos(signed(Span::from_secs(
-                seconds + 1_000,
-            )))),
+            wall: Some(WallClock::from_unix_nanos(signed(Span::from_secs(seconds + 1_000)))),
             ..Stamp::default()
         }
     }
@@ -335,7 +329,10 @@ mod tests {
             )
         };
         lines.extend((0..tasks).map(|i| task(i + 1)));
-        lines.push(format!("Out of memory: Killed process {pid} (java) total-vm:4096kB, anon-rss:2048kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:40kB oom_score_adj:0"));
+        lines.push(format!(
+            "Out of memory: Killed process {pid} (java) total-vm:4096kB, anon-rss:2048kB, \
+             file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:40kB oom_score_adj:0"
+        ));
         lines
     }
 
@@ -360,9 +357,7 @@ mod tests {
         assert!(watch.is_waiting());
         assert_eq!(watch.resume_at(), Some(1));
         let found = watch.settled(at(12), false);
-        let [written] = found.as_slice() else {
-            panic!("{found:?}")
-        };
+        let [written] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(written.report.kind, ReportKind::OomKill);
         assert_eq!(written.report.subject(), "java (812)");
         assert_eq!(written.stamp, at(10));
@@ -378,10 +373,7 @@ mod tests {
             .into_iter()
             .map(|it| it.report.subject())
             .collect();
-        assert_eq!(
-            subjects,
-            ["java (1)", "java (2)", "java (3)", "java (4)", "java (5)"]
-        );
+        assert_eq!(subjects, ["java (1)", "java (2)", "java (3)", "java (4)", "java (5)"]);
     }
 
     #[test]
@@ -393,20 +385,14 @@ mod tests {
         assert!(text.starts_with("java invoked") && text.contains("Killed process 812"));
         let stored = text.lines().count() - 1;
         let cut = Count::new(u64::try_from(lines.len() - stored).unwrap());
-        assert!(
-            text.contains(&format!("[{cut} lines are left out here]")),
-            "{cut}"
-        );
+        assert!(text.contains(&format!("[{cut} lines are left out here]")), "{cut}");
     }
 
     #[test]
     fn what_programs_write_to_the_log_is_no_kill() {
         let mut watch = watch(&[]);
         for line in report(1, 1) {
-            let forged = Record {
-                is_of_kernel: false,
-                ..record(1, 1, &line)
-            };
+            let forged = Record { is_of_kernel: false, ..record(1, 1, &line) };
             watch.waiting.take(forged, at(1).boot);
         }
         assert!(watch.settled(at(9), true).is_empty());
@@ -450,19 +436,13 @@ mod tests {
         let row = format!(
             "[{pid:7}]     0 {pid:5}     6126     4199     3273      926         0    86016        0             0 "
         );
-        let fields = |front: &str| {
-            [
-                front.as_bytes(),
-                b",oom_memcg=",
-                path,
-                b",task_memcg=",
-                path,
-            ]
-            .concat()
-        };
+        let fields =
+            |front: &str| [front.as_bytes(), b",oom_memcg=", path, b",task_memcg=", path].concat();
         vec![
-            with_name("", " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"),
-            with_name(&format!("CPU: 0 UID: 0 PID: {pid} Comm: "), " Not tainted 6.18.44 #1 PREEMPT(none) "),
+            with_name("", " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, \
+                           oom_score_adj=0"),
+            with_name(&format!("CPU: 0 UID: 0 PID: {pid} Comm: "), " Not tainted 6.18.44 #1 \
+                                                            PREEMPT(none) "),
             b"memory: usage 6144kB, limit 6144kB, failcnt 27".to_vec(),
             [b"Memory cgroup stats for ", path, b":"].concat(),
             b"anon 5914624\nfile 0\nkernel_stack 16384".to_vec(),
@@ -477,16 +457,15 @@ mod tests {
     /// The line of a kill, which stands alone where the kernel limits the rate of its reports.
     fn kill(name: &[u8], pid: u32) -> Vec<u8> {
         let front = format!("Memory cgroup out of memory: Killed process {pid} (");
-        let behind = ") total-vm:24504kB, anon-rss:13092kB, file-rss:3704kB, shmem-rss:0kB, UID:0 pgtables:84kB oom_score_adj:0";
+        let behind = ") total-vm:24504kB, anon-rss:13092kB, file-rss:3704kB, shmem-rss:0kB, UID:0 \
+                      pgtables:84kB oom_score_adj:0";
         [front.as_bytes(), name, behind.as_bytes()].concat()
     }
 
     #[test]
     fn the_lines_of_one_list_of_counts_are_lines_of_the_report() {
         let found = reports(&kill_in_group(b"java", 812, b"/leaker"));
-        let [written] = found.as_slice() else {
-            panic!("{found:?}")
-        };
+        let [written] = found.as_slice() else { panic!("{found:?}") };
         let group = written.report.group.as_ref().unwrap();
         assert_eq!(group.stat.len(), 3, "{group:?}");
         assert!(written.lines.contains("\nfile 0\n"), "{}", written.lines);
@@ -558,11 +537,7 @@ mod tests {
                     assert_eq!(tasks, [shown(name)]);
                     assert_eq!(report.invoker.as_ref().unwrap().name, shown(name));
                     assert_eq!(report.kernel.as_deref(), Some("6.18.44"), "{name:?}");
-                    assert_eq!(
-                        report.not_understood_in_all, 0,
-                        "{:?}",
-                        report.not_understood
-                    );
+                    assert_eq!(report.not_understood_in_all, 0, "{:?}", report.not_understood);
                 }
             }
         }
@@ -590,7 +565,8 @@ mod tests {
     #[test]
     fn what_a_user_makes_the_kernel_log_is_no_kill_of_another_process() {
         let forged = [
-            "Out of memory: Killed process 1 (systemd) total-vm:9kB, anon-rss:7kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:40kB oom_score_adj:0",
+            "Out of memory: Killed process 1 (systemd) total-vm:9kB, anon-rss:7kB, file-rss:0kB, \
+             shmem-rss:0kB, UID:0 pgtables:40kB oom_score_adj:0",
             " (systemd) score 5",
             " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
             ": page allocation failure: order:0, mode:0xcc0(GFP_KERNEL)",
@@ -617,7 +593,9 @@ mod tests {
             for file in forged {
                 for between in ["", "\n"] {
                     let crash = format!(
-                        "{name}[4242]: segfault at 0 ip 0000555 sp 00007ffc error 4 in {between}{file}{between}[555000+1000] likely on CPU 1 (core 1, socket 0)"
+                        "{name}[4242]: segfault at 0 ip 0000555 sp 00007ffc error 4 in \
+                         {between}{file}{between}[555000+1000] likely on CPU 1 (core 1, socket \
+                         0)"
                     );
                     let script = format!(
                         "process '/tmp/{between}{file}{between}' started with executable stack"
@@ -631,10 +609,8 @@ mod tests {
                     for at in [9, 7, 4, 1] {
                         within.insert(at, crash.clone().into_bytes());
                     }
-                    let killed: Vec<_> = reports(&within)
-                        .iter()
-                        .map(|written| written.report.subject())
-                        .collect();
+                    let killed: Vec<_> =
+                        reports(&within).iter().map(|written| written.report.subject()).collect();
                     assert_eq!(killed, ["hog (812)"], "{crash}");
                 }
             }
@@ -656,9 +632,6 @@ mod tests {
         assert_eq!(skew.stamp(Span::from_secs(119), at(120)), at(120));
         let later = 110 + 7 * 3600;
         skew.learn(Span::from_secs(later - 40), at(later), Span::ZERO);
-        assert_eq!(
-            skew.stamp(Span::from_secs(later - 45), at(later)),
-            at(later - 5)
-        );
+        assert_eq!(skew.stamp(Span::from_secs(later - 45), at(later)), at(later - 5));
     }
 }

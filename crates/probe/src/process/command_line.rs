@@ -18,9 +18,7 @@ impl CommandLine {
     /// Reads that of a process; `None` of a kernel thread, or if it ended, may not be read or does not answer.
     pub fn read(root: &Root, pid: u32) -> Option<Self> {
         let root = root.clone();
-        let text = read_within(SILENT_AFTER, move || {
-            root.read(&format!("/proc/{pid}/cmdline"))
-        });
+        let text = read_within(SILENT_AFTER, move || root.read(&format!("/proc/{pid}/cmdline")));
         let text = text.ok()?.ok()?;
         (!text.is_empty()).then_some(Self { pid, text })
     }
@@ -52,11 +50,8 @@ mod tests {
             .find(|process| process.pid == std::process::id())
             .unwrap();
         let arguments: Vec<String> = std::env::args().collect();
-        let words: Vec<&str> = ours
-            .words()
-            .into_iter()
-            .map(|word| std::str::from_utf8(word).unwrap())
-            .collect();
+        let words: Vec<&str> =
+            ours.words().into_iter().map(|word| std::str::from_utf8(word).unwrap()).collect();
         assert_eq!(words, arguments);
     }
 
@@ -70,19 +65,14 @@ mod tests {
         let silent = process(7).join("cmdline");
         rustix::fs::mknodat(rustix::fs::CWD, silent, fifo, mode, 0).unwrap();
         std::fs::write(process(8).join("cmdline"), b"a\0").unwrap();
-        let all: Vec<_> = command_lines(&Root::at(directory.path()))
-            .unwrap()
-            .collect();
+        let all: Vec<_> = command_lines(&Root::at(directory.path())).unwrap().collect();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].words(), [b"a"]);
     }
 
     #[test]
     fn an_empty_last_argument_is_kept() {
-        let process = CommandLine {
-            pid: 1,
-            text: b"init\0\0".to_vec(),
-        };
+        let process = CommandLine { pid: 1, text: b"init\0\0".to_vec() };
         assert_eq!(process.words(), [b"init".as_slice(), b""]);
     }
 }

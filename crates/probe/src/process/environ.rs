@@ -104,10 +104,7 @@ fn known_name(name: &[u8]) -> Option<&'static str> {
     let whole = NAMES.iter().find(|one| one.as_bytes() == name);
     whole.copied().or_else(|| {
         let beginning = |pair: &&(&str, &str)| name.starts_with(pair.0.as_bytes());
-        BEGINNINGS
-            .iter()
-            .find(beginning)
-            .map(|(_, starred)| *starred)
+        BEGINNINGS.iter().find(beginning).map(|(_, starred)| *starred)
     })
 }
 

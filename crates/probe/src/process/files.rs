@@ -114,9 +114,7 @@ impl ProcessFiles {
     /// fixed form.
     fn status(&mut self, text: &[u8], process: &mut EntityRow) -> Result<(), ParseError> {
         let is_memory = |line: &[u8]| {
-            [&b"Vm"[..], b"Rss", b"Hugetlb"]
-                .iter()
-                .any(|start| line.starts_with(start))
+            [&b"Vm"[..], b"Rss", b"Hugetlb"].iter().any(|start| line.starts_with(start))
         };
         let mut rest = text;
         let mut before = 0;
@@ -140,10 +138,7 @@ impl ProcessFiles {
         }
         self.status
             .parse(memory, &mut process.row, |_, _| {})
-            .map_err(|error| ParseError {
-                line: error.line + before,
-                ..error
-            })
+            .map_err(|error| ParseError { line: error.line + before, ..error })
     }
 }
 
@@ -201,8 +196,7 @@ impl RowsByPid {
         if found.is_none() && (remembered.is_some() || self.0.len() != table.rows().len()) {
             self.0.clear();
             let rows = table.rows().iter().enumerate();
-            self.0
-                .extend(rows.filter_map(|(i, row)| Some((pid_of(row)?, i))));
+            self.0.extend(rows.filter_map(|(i, row)| Some((pid_of(row)?, i))));
         }
         match found.or_else(|| self.0.get(&pid).copied()) {
             Some(index) => &mut table.rows_mut()[index],
@@ -297,11 +291,7 @@ mod tests {
             "/proc/PID/status, line 4: expected a number, found `-7 kB`"
         );
         assert_eq!(process.row.get(PROC_HUGETLB), Some(Bytes::from_kib(8)));
-        assert!(
-            read("status", b"VmSwap: 1180591620717411303424 kB")
-                .1
-                .is_err()
-        );
+        assert!(read("status", b"VmSwap: 1180591620717411303424 kB").1.is_err());
     }
 
     #[test]
@@ -323,12 +313,9 @@ mod tests {
 
     #[test]
     fn oom_score_adj_is_shifted_so_that_it_is_never_negative() {
-        for (text, expected) in [
-            (&b"-1000\n"[..], 0),
-            (b"-999\n", 1),
-            (b"0\n", 1000),
-            (b"1000", 2000),
-        ] {
+        for (text, expected) in
+            [(&b"-1000\n"[..], 0), (b"-999\n", 1), (b"0\n", 1000), (b"1000", 2000)]
+        {
             let (process, _) = read("oom_score_adj", text);
             assert_eq!(process.row.get(PROC_OOM_ADJ), Some(Count::new(expected)));
         }

@@ -64,11 +64,7 @@ impl FrozenProcess {
         };
         thread.spawn(trace).map_err(failed)?;
         match ready.recv_timeout(PATIENCE + 2 * PARTING) {
-            Ok(result) => result.map(|()| Self {
-                since,
-                hold: Some(hold),
-                gone,
-            }),
+            Ok(result) => result.map(|()| Self { since, hold: Some(hold), gone }),
             Err(_) => Err(failed(Error::other(
                 "it could not be traced within 2 s: it is starting another program",
             ))),
@@ -99,10 +95,7 @@ struct StoppedThreads {
 impl StoppedThreads {
     /// Stops all threads within the time from `since` on.
     fn stop(root: &Root, pid: u32, since: Instant) -> Result<Self, ReadError> {
-        let mut stopped = Self {
-            threads: BTreeMap::new(),
-            since,
-        };
+        let mut stopped = Self { threads: BTreeMap::new(), since };
         let tasks = format!("/proc/{pid}/task");
         let failed = |error| ReadError::new(&root.path(&tasks), error);
         // Threads that run make new ones; the list is complete when it has no new one.
@@ -185,8 +178,8 @@ impl Drop for StoppedThreads {
 /// The error of a process that is not stopped in time.
 fn late(tid: i32) -> Error {
     Error::other(format!(
-        "thread {tid} did not stop within 2 s: it is in an uninterruptible sleep (state D), or the process makes \
-         threads without end"
+        "thread {tid} did not stop within 2 s: it is in an uninterruptible sleep (state D), or the \
+         process makes threads without end"
     ))
 }
 
@@ -196,10 +189,7 @@ fn reason(root: &Root, pid: u32, tid: i32, error: Error) -> Error {
         return error;
     }
     let status = root.read(&format!("/proc/{pid}/task/{tid}/status"));
-    match status
-        .ok()
-        .and_then(|text| StatusFacts::parse(&text).tracer)
-    {
+    match status.ok().and_then(|text| StatusFacts::parse(&text).tracer) {
         Some(tracer) if tracer != 0 => Error::other(format!("it is traced by process {tracer}")),
         _ => error,
     }
@@ -245,25 +235,13 @@ mod tests {
 
     fn state(pid: u32) -> char {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("State:"))
-            .unwrap();
-        line.split_whitespace()
-            .nth(1)
-            .unwrap()
-            .chars()
-            .next()
-            .unwrap()
+        let line = status.lines().find(|line| line.starts_with("State:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().chars().next().unwrap()
     }
 
     fn cat() -> Child {
         let mut command = Command::new("cat");
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap()
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
     }
 
     #[test]
@@ -299,11 +277,7 @@ mod tests {
         let text = error.source.to_string();
         let tracer = text.strip_prefix("it is traced by process ").unwrap();
         let tracer = format!("/proc/self/task/{tracer}/comm");
-        assert_eq!(
-            std::fs::read(tracer).unwrap(),
-            b"memtide-freeze\n",
-            "{text}"
-        );
+        assert_eq!(std::fs::read(tracer).unwrap(), b"memtide-freeze\n", "{text}");
         drop(frozen);
         child.kill().unwrap();
         child.wait().unwrap();

@@ -64,12 +64,7 @@ impl ProcessIdentity {
     /// # Errors
     /// [`ReadError`] if there is no such process.
     pub fn read(root: &Root, pid: u32) -> Result<Self, ReadError> {
-        Self::read_in(
-            root,
-            pid,
-            Hierarchy::find(root).as_ref(),
-            &mut stat_of(root),
-        )
+        Self::read_in(root, pid, Hierarchy::find(root).as_ref(), &mut stat_of(root))
     }
 
     /// Reads it where the hierarchy of cgroups is already known: finding it parses all mounts.
@@ -104,11 +99,9 @@ impl ProcessIdentity {
         }
         let mut parser = ProcessFiles::default();
         let cgroup = text("cgroup");
-        for (name, text) in [
-            ("status", &status),
-            ("oom_score_adj", &text("oom_score_adj")),
-            ("cgroup", &cgroup),
-        ] {
+        for (name, text) in
+            [("status", &status), ("oom_score_adj", &text("oom_score_adj")), ("cgroup", &cgroup)]
+        {
             // A malformed text is an absent reading.
             let _ = parser.parse(pid, name, text, &mut row);
         }
@@ -207,14 +200,8 @@ mod tests {
     fn this_process_is_its_program() {
         let identity = ProcessIdentity::read(&Root::default(), std::process::id()).unwrap();
         let program = std::env::current_exe().unwrap();
-        assert_eq!(
-            identity.program.as_deref(),
-            Some(program.as_os_str().as_encoded_bytes())
-        );
-        assert_eq!(
-            identity.facts.namespace_pids.first(),
-            Some(&std::process::id())
-        );
+        assert_eq!(identity.program.as_deref(), Some(program.as_os_str().as_encoded_bytes()));
+        assert_eq!(identity.facts.namespace_pids.first(), Some(&std::process::id()));
         assert!(identity.facts.threads.is_some_and(|n| n >= 1));
         assert!(identity.oom_score.is_some_and(|score| score <= 2000));
         assert!(identity.oom_score_adj.is_some_and(|adj| adj.abs() <= 1000));

@@ -69,19 +69,15 @@ impl ProcessLimits {
             (b"Max resident set", &mut self.resident),
             (b"Max locked memory", &mut self.locked),
         ];
-        let mut found = names
-            .into_iter()
-            .filter_map(|(name, limit)| Some((limit, line.strip_prefix(name)?)));
+        let mut found =
+            names.into_iter().filter_map(|(name, limit)| Some((limit, line.strip_prefix(name)?)));
         found.next()
     }
 }
 
 fn soft_hard(values: &[u8]) -> Option<SoftHard> {
     let mut values = text::words(values).map(limit);
-    Some(SoftHard {
-        soft: values.next()??,
-        hard: values.next()??,
-    })
+    Some(SoftHard { soft: values.next()??, hard: values.next()?? })
 }
 
 fn limit(word: &[u8]) -> Option<Limit> {

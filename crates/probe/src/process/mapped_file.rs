@@ -57,9 +57,7 @@ impl<'a> MapFiles<'a> {
     /// # Errors
     /// [`ReadError`] if no way to it is permitted, if it is no regular file, or if its file system may not answer.
     pub fn open(&self, mapping: &Mapping) -> Result<MappedFile, ReadError> {
-        let found = self
-            .find(mapping)
-            .and_then(|found| MappedFile::regular(&found));
+        let found = self.find(mapping).and_then(|found| MappedFile::regular(&found));
         found.map_err(|errno| ReadError {
             path: String::from_utf8_lossy(&mapping.name).into_owned(),
             source: errno.into(),
@@ -231,10 +229,7 @@ mod tests {
         let mut mapping = of_path(&path);
         let file = open_by_path(&mapping).unwrap();
         let mut buffer = [0; 9];
-        assert_eq!(
-            (file.size(), file.read_at(3, &mut buffer)),
-            (Bytes::new(5), Ok(2))
-        );
+        assert_eq!((file.size(), file.read_at(3, &mut buffer)), (Bytes::new(5), Ok(2)));
         mapping.inode += 1;
         assert!(open_by_path(&mapping).is_err());
     }
@@ -243,14 +238,8 @@ mod tests {
     fn what_is_no_regular_file_is_never_opened() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &pipe,
-            FileType::Fifo,
-            Mode::RUSR | Mode::WUSR,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .unwrap();
         for path in [pipe.as_path(), Path::new("/dev/null"), directory.path()] {
             assert!(open_by_path(&of_path(path)).is_err(), "{path:?}");
         }

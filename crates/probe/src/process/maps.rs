@@ -193,10 +193,7 @@ struct FilePart {
 
 impl FileOfProcess {
     fn new(root: &Root, pid: u32, name: &str) -> Self {
-        Self {
-            path: root.path(&format!("/proc/{pid}/{name}")),
-            file: None,
-        }
+        Self { path: root.path(&format!("/proc/{pid}/{name}")), file: None }
     }
 
     /// Reads more behind what is filled.
@@ -218,10 +215,7 @@ fn lines(
     each: &mut dyn FnMut(usize, &[u8]),
 ) -> Result<(), ReadError> {
     let mut number = 0;
-    let mut part = FilePart {
-        bytes: vec![0; 64 << 10],
-        ..FilePart::default()
-    };
+    let mut part = FilePart { bytes: vec![0; 64 << 10], ..FilePart::default() };
     loop {
         part = read(part)?;
         let (buffer, filled) = (&mut part.bytes, part.filled);
@@ -328,10 +322,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
         );
         assert!(program.is_deleted());
         assert_eq!(program.path(), Some(b"/usr/bin/a b".as_slice()));
-        assert_eq!(
-            (heap.path(), heap.name.as_slice()),
-            (None, b"[heap]".as_slice())
-        );
+        assert_eq!((heap.path(), heap.name.as_slice()), (None, b"[heap]".as_slice()));
         assert!(arena.is_private_writable() && arena.is_anonymous() && arena.name.is_empty());
         assert!(!reserve.access.read && !reserve.access.write);
         assert_eq!(shared.name, b"/dev/zero\nx");

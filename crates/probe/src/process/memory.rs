@@ -144,10 +144,7 @@ impl ProcessMemory {
     /// The pages that a range touches; one page for an empty range.
     fn pages_of(&self, part: &Range<u64>) -> Range<u64> {
         let start = part.start / self.page_bytes * self.page_bytes;
-        let end = part
-            .end
-            .div_ceil(self.page_bytes)
-            .saturating_mul(self.page_bytes);
+        let end = part.end.div_ceil(self.page_bytes).saturating_mul(self.page_bytes);
         start..end.max(start.saturating_add(self.page_bytes))
     }
 }
@@ -194,21 +191,14 @@ fn read_vm(pid: u32, parts: &[Range<u64>], buffer: &mut [u8]) -> Result<usize, E
     // 16 KiB that are not cleared first: most calls have one part.
     let mut remote = [const { MaybeUninit::uninit() }; PARTS_MAX];
     for (part, to) in parts.iter().zip(&mut remote) {
-        let (Ok(base), Ok(length)) = (
-            usize::try_from(part.start),
-            usize::try_from(part.end.saturating_sub(part.start)),
-        ) else {
+        let (Ok(base), Ok(length)) =
+            (usize::try_from(part.start), usize::try_from(part.end.saturating_sub(part.start)))
+        else {
             return Err(Errno::FAULT);
         };
-        to.write(libc::iovec {
-            iov_base: std::ptr::without_provenance_mut(base),
-            iov_len: length,
-        });
+        to.write(libc::iovec { iov_base: std::ptr::without_provenance_mut(base), iov_len: length });
     }
-    let local = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
-    };
+    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: `local` is this process's own buffer, borrowed mutably for the call, and the kernel writes at most its
     // length. The remote addresses are checked by the kernel against the other process's address space; they are
     // never dereferenced here. Counts match the arrays: `parts` has at most PARTS_MAX elements, and as many of `remote`
@@ -247,10 +237,7 @@ mod tests {
         let open = || ProcessMemory::open(&root, pid, page()).unwrap();
         let direct = open();
         let path = format!("/proc/{pid}/mem");
-        let by_file = ProcessMemory {
-            file: Some(File::open(path).unwrap()),
-            ..open()
-        };
+        let by_file = ProcessMemory { file: Some(File::open(path).unwrap()), ..open() };
         for memory in [direct, by_file] {
             let mut buffer = vec![0; 1043];
             assert_eq!(memory.read_parts(&parts, &mut buffer), Ok(1043));
@@ -287,11 +274,7 @@ mod tests {
         }
         assert_eq!(own.read_at(at(touched), &mut buffer), Ok(size));
         assert_eq!(buffer[0], 7);
-        let parts = [
-            at(touched)..at(touched) + 8,
-            at(9)..at(9) + 8,
-            at(touched)..at(touched) + 8,
-        ];
+        let parts = [at(touched)..at(touched) + 8, at(9)..at(9) + 8, at(touched)..at(touched) + 8];
         assert_eq!(own.read_parts(&parts, &mut buffer[..24]), Ok(8));
         assert!(!own.is_present(at(9)));
     }
@@ -301,9 +284,6 @@ mod tests {
         let run = |range: Range<u64>, is_swapped| PageRun { range, is_swapped };
         let runs = [run(1..3, false), run(3..4, true), run(6..9, false)];
         let until = |at| populated_until(&runs, at);
-        assert_eq!(
-            [0, 1, 2, 3, 4, 6, 8, 9].map(until),
-            [0, 4, 4, 4, 4, 9, 9, 9]
-        );
+        assert_eq!([0, 1, 2, 3, 4, 6, 8, 9].map(until), [0, 4, 4, 4, 4, 9, 9, 9]);
     }
 }

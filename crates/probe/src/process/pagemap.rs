@@ -112,11 +112,7 @@ impl Pagemap {
     /// [`ReadError`] if it cannot be opened: the process has ended, or this user may not trace it.
     pub fn open(root: &Root, pid: u32, page: PageSize) -> Result<Self, ReadError> {
         let path = root.path(&format!("/proc/{pid}/pagemap"));
-        Ok(Self {
-            file: open(&path)?,
-            page,
-            path,
-        })
+        Ok(Self { file: open(&path)?, page, path })
     }
 
     /// Returns whether the process has ended since it was opened, or started another program: its old memory is gone.
@@ -132,9 +128,8 @@ impl Pagemap {
         const BATCH: usize = 512;
         let page = self.page.bytes().get();
         let first = range.start / page;
-        let pages = (range.end.div_ceil(page).saturating_sub(first))
-            .try_into()
-            .unwrap_or(usize::MAX);
+        let pages =
+            (range.end.div_ceil(page).saturating_sub(first)).try_into().unwrap_or(usize::MAX);
         states.clear();
         let mut buffer = [0_u8; BATCH * ENTRY];
         while states.len() < pages {
@@ -177,10 +172,7 @@ impl Pagemap {
                 PageRun::push(runs, from..from + page, !state.is_present());
             }
         }
-        Ok(PagesKnown {
-            until,
-            words: states.len() as u64,
-        })
+        Ok(PagesKnown { until, words: states.len() as u64 })
     }
 
     /// The same by `PAGEMAP_SCAN`, which passes over page tables that are not there; `None` on kernels before 6.7.
@@ -203,11 +195,7 @@ impl Pagemap {
         // SAFETY: the kernel reads and writes one `PagemapScan` and at most `vec_len` elements of `regions`; both outlive
         // the call. Without flags it changes nothing of the process.
         let found = unsafe {
-            libc::ioctl(
-                self.file.as_raw_fd(),
-                PAGEMAP_SCAN as libc::Ioctl,
-                &raw mut scan,
-            )
+            libc::ioctl(self.file.as_raw_fd(), PAGEMAP_SCAN as libc::Ioctl, &raw mut scan)
         };
         let found = regions.get(..usize::try_from(found).ok()?)?;
         for region in found {
@@ -282,10 +270,8 @@ mod tests {
     #[test]
     fn the_map_of_a_process_that_ended_is_gone() {
         let open = |pid| Pagemap::open(&Root::default(), pid, PageSize::USUAL).unwrap();
-        let mut child = std::process::Command::new("cat")
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let map = open(child.id());
         child.kill().unwrap();
         child.wait().unwrap();

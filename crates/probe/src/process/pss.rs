@@ -53,10 +53,7 @@ pub struct Details {
 impl Details {
     /// Creates a reader for processes below `root`.
     pub fn new(root: &Root) -> Self {
-        Self {
-            proc: root.path("/proc"),
-            files: CellReader::default(),
-        }
+        Self { proc: root.path("/proc"), files: CellReader::default() }
     }
 
     /// Reads `smaps_rollup` and `status` of the process with this PID and start (clock ticks since boot) into `cells`,
@@ -75,9 +72,7 @@ impl Details {
             Directory::open(&self.proc).map_err(|errno| DetailsError::from_errno(pid, errno))?;
         // Files below the process's own directory belong to that process or to none: another process may get the PID,
         // but not the open directory.
-        let process = proc
-            .below(pid)
-            .map_err(|errno| DetailsError::from_errno(pid, errno))?;
+        let process = proc.below(pid).map_err(|errno| DetailsError::from_errno(pid, errno))?;
         let mut found = *cells;
         if self.files.start_in(&process) != Some(start_ticks) {
             return Err(DetailsError::Ended(pid));
@@ -112,10 +107,7 @@ impl PssCost {
     /// Returns the time used so far by this thread and on the clock.
     fn until_now() -> Self {
         let now = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
-        Self {
-            cpu: now(ClockId::ThreadCPUTime),
-            wall: now(ClockId::Monotonic),
-        }
+        Self { cpu: now(ClockId::ThreadCPUTime), wall: now(ClockId::Monotonic) }
     }
 
     fn since(self, before: Self) -> Self {
@@ -148,9 +140,7 @@ mod tests {
         let root = saved(70, "0-1 ---p 0 0:0 0 [rollup]\nPss: 7 kB\n");
         let mut cells = ProcessCells::default();
         cells.set(PROC_THREADS, Count::new(3));
-        Details::new(&Root::at(root.path()))
-            .read(7, 70, &mut cells)
-            .unwrap();
+        Details::new(&Root::at(root.path())).read(7, 70, &mut cells).unwrap();
         assert_eq!(cells.get(PROC_PSS), Some(Bytes::from_kib(7)));
         assert_eq!(cells.get(PROC_RSS_ANON), Some(Bytes::from_kib(9)));
         assert_eq!(cells.get(PROC_THREADS), Some(Count::new(3)));
@@ -185,9 +175,7 @@ mod tests {
         let (identity, _) = crate::process::stat::read(&stat, |_, _| ());
         let start = identity.unwrap().start.unwrap();
         let mut cells = ProcessCells::default();
-        let cost = Details::new(&Root::default())
-            .read(own, start, &mut cells)
-            .unwrap();
+        let cost = Details::new(&Root::default()).read(own, start, &mut cells).unwrap();
         assert!(cells.get(PROC_PSS).unwrap() > Bytes::ZERO);
         assert!(cost.wall > Duration::ZERO && cost.cpu > Duration::ZERO);
     }

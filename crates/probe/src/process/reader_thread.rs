@@ -189,14 +189,9 @@ impl ReaderThread {
     /// Starts a thread, if there is room for one.
     fn start(&self) -> Result<Thread, Errno> {
         let (exchange, waited) = (Arc::<Exchange>::default(), WaitedTime::default());
-        let (own, number, read) = (
-            Arc::clone(&exchange),
-            waited.number(),
-            Arc::clone(&self.read),
-        );
-        let builder = std::thread::Builder::new()
-            .name("memtide-proc".to_owned())
-            .stack_size(STACK_BYTES);
+        let (own, number, read) = (Arc::clone(&exchange), waited.number(), Arc::clone(&self.read));
+        let builder =
+            std::thread::Builder::new().name("memtide-proc".to_owned()).stack_size(STACK_BYTES);
         let run = move || {
             number.set();
             own.serve(&*read);
@@ -271,9 +266,8 @@ impl Thread {
         let (mut answered, mut before) = (0, Span::ZERO);
         loop {
             let began = Instant::now();
-            let waited = exchange
-                .changed
-                .wait_timeout_while(asked, TICK, |asked| asked.has_unread());
+            let waited =
+                exchange.changed.wait_timeout_while(asked, TICK, |asked| asked.has_unread());
             asked = waited.unwrap_or_else(PoisonError::into_inner).0;
             if !asked.has_unread() {
                 return (asked, None);
@@ -422,11 +416,7 @@ mod tests {
                 text.extend(pid.to_string().bytes());
                 Ok(())
             };
-            Self {
-                reader: ReaderThread::reading(proc.path(), true, Arc::new(read)),
-                proc,
-                blocked,
-            }
+            Self { reader: ReaderThread::reading(proc.path(), true, Arc::new(read)), proc, blocked }
         }
 
         /// Reads all and returns the PIDs of those that answer, with the number of those that do not.
@@ -443,12 +433,7 @@ mod tests {
             self.blocked.remove(&pid);
             let status = "Uid:\t0\t0\nVmSize:\t 132 kB\nVmExe:\t 4 kB\n";
             fs::write(self.proc.path().join(format!("{pid}/status")), status).unwrap();
-            while self
-                .reader
-                .left
-                .iter()
-                .any(|left| left.pid == pid && left.is_waiting())
-            {
+            while self.reader.left.iter().any(|left| left.pid == pid && left.is_waiting()) {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }

@@ -47,20 +47,10 @@ pub struct ProcessDetail {
 
 impl ProcessDetail {
     /// Reads only what changed since the last scan. On a host of 2,000 processes, 64 of them use nearly all memory.
-    pub const INCREMENTAL: Self = Self {
-        largest: 64,
-        new: 1_024,
-        is_complete: false,
-        pss: None,
-    };
+    pub const INCREMENTAL: Self = Self { largest: 64, new: 1_024, is_complete: false, pss: None };
 
     /// Each scan is complete by itself. The first one on a large host takes 60 ms longer.
-    pub const COMPLETE: Self = Self {
-        largest: 64,
-        new: 4_096,
-        is_complete: true,
-        pss: None,
-    };
+    pub const COMPLETE: Self = Self { largest: 64, new: 4_096, is_complete: true, pss: None };
 }
 
 /// The number of other processes of which a scan reads the expensive files in turn.
@@ -241,8 +231,7 @@ impl TaskScan {
             }
         }
         if 0 < largest && largest < self.sizes.len() {
-            self.sizes
-                .select_nth_unstable_by(largest - 1, |a, b| b.cmp(a));
+            self.sizes.select_nth_unstable_by(largest - 1, |a, b| b.cmp(a));
         }
         self.sizes.truncate(largest);
         for (_, index) in &self.sizes {
@@ -282,9 +271,7 @@ impl TaskScan {
                     self.due.push(known.pid);
                 }
                 if detail.is_complete {
-                    let result = self
-                        .files
-                        .service(proc, known.pid, &mut known.service, sink);
+                    let result = self.files.service(proc, known.pid, &mut known.service, sink);
                     note(walk, "cgroup", result);
                 }
             }
@@ -451,24 +438,13 @@ mod tests {
             format!("Name:\tp{pid}\nVmSize:\t{size} kB\nRssAnon:\t9 kB\nVmSwap:\t{swap} kB\n");
         fs::write(at.join("status"), status).unwrap();
         fs::write(at.join("oom_score_adj"), "0\n").unwrap();
-        fs::write(
-            at.join("cgroup"),
-            format!("0::/system.slice/p{pid}.service\n"),
-        )
-        .unwrap();
-        fs::write(
-            at.join("smaps_rollup"),
-            "0-1 ---p 0 0:0 0 [rollup]\nPss: 7 kB\n",
-        )
-        .unwrap();
+        fs::write(at.join("cgroup"), format!("0::/system.slice/p{pid}.service\n")).unwrap();
+        fs::write(at.join("smaps_rollup"), "0-1 ---p 0 0:0 0 [rollup]\nPss: 7 kB\n").unwrap();
     }
 
     fn tasks(root: &tempfile::TempDir, largest: usize) -> Tasks {
         let mut tasks = Tasks::open(&Root::at(root.path()), Some(TaskSource::Proc));
-        tasks.detail = ProcessDetail {
-            largest,
-            ..ProcessDetail::COMPLETE
-        };
+        tasks.detail = ProcessDetail { largest, ..ProcessDetail::COMPLETE };
         tasks
     }
 
@@ -497,10 +473,7 @@ mod tests {
             fs::write(status, "RssAnon:\t11 kB\n").unwrap();
         }
         let (sample, walk) = rows(&mut tasks);
-        let all = Walk {
-            read: 3,
-            ..Walk::default()
-        };
+        let all = Walk { read: 3, ..Walk::default() };
         assert_eq!(walk, all);
         let large = row(&sample, "20@100").unwrap();
         assert_eq!(large.label, "p20");
@@ -546,10 +519,7 @@ mod tests {
             process(root.path(), pid, 1, 100, 0);
         }
         let mut scan = TaskScan::new(&Root::at(root.path()));
-        let detail = ProcessDetail {
-            largest: 0,
-            ..ProcessDetail::INCREMENTAL
-        };
+        let detail = ProcessDetail { largest: 0, ..ProcessDetail::INCREMENTAL };
         let mut read_in = |resident: u64| {
             for pid in pids() {
                 process(root.path(), pid, 1, resident, 0);
@@ -610,10 +580,7 @@ mod tests {
         // Another process with a reused PID.
         process(root.path(), 10, 500, 100, 0);
         let (sample, walk) = rows(&mut tasks);
-        let one = Walk {
-            read: 1,
-            ..Walk::default()
-        };
+        let one = Walk { read: 1, ..Walk::default() };
         assert_eq!(walk, one);
         assert!(row(&sample, "10@500").is_some());
         assert_eq!(sample.table(Entity::Process).rows().len(), 1);

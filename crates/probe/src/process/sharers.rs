@@ -33,10 +33,7 @@ pub struct SharerBudget {
 
 impl Default for SharerBudget {
     fn default() -> Self {
-        Self {
-            processes_max: 2_000,
-            time_max: Duration::from_millis(500),
-        }
+        Self { processes_max: 2_000, time_max: Duration::from_millis(500) }
     }
 }
 
@@ -66,10 +63,7 @@ const USERS_MAX: usize = 3;
 impl Sharers {
     /// Searches other processes than `pid` for mappings of the files.
     pub fn search(root: &Root, pid: u32, files: &[FileKey], budget: SharerBudget) -> Self {
-        let mut found = Self {
-            files: vec![FileUsers::default(); files.len()],
-            ..Self::default()
-        };
+        let mut found = Self { files: vec![FileUsers::default(); files.len()], ..Self::default() };
         let needles: Vec<Vec<u8>> = files.iter().map(needle).collect();
         let Ok(pids) = root.numbers("/proc") else {
             return found;
@@ -129,10 +123,7 @@ fn note(line: &[u8], files: &[FileKey], needles: &[Vec<u8>], has: &mut [bool]) {
 mod tests {
     use super::*;
 
-    const SHARED: FileKey = FileKey {
-        device: (0xfe, 0),
-        inode: 18,
-    };
+    const SHARED: FileKey = FileKey { device: (0xfe, 0), inode: 18 };
     const LINE: &str = "7f00-7f10 r-xp 00000000 fe:00 18    /usr/lib/libc.so.6\n";
     const FORGED: &str = "7f00-7f10 r-xp 00000000 fe:00 19    /tmp/ fe:00 18 /x\n";
 
@@ -174,10 +165,7 @@ mod tests {
         std::fs::create_dir_all(&silent).unwrap();
         let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
         rustix::fs::mknodat(rustix::fs::CWD, silent.join("maps"), fifo, mode, 0).unwrap();
-        let budget = SharerBudget {
-            time_max: Duration::from_secs(60),
-            ..SharerBudget::default()
-        };
+        let budget = SharerBudget { time_max: Duration::from_secs(60), ..SharerBudget::default() };
         let found = Sharers::search(&root, 1, &[SHARED], budget);
         assert_eq!((found.searched, found.unread), (3, 1));
         assert_eq!(found.files[0].count, 3);
@@ -186,10 +174,7 @@ mod tests {
     #[test]
     fn the_search_ends_with_its_budget() {
         let (_directory, root) = processes(&[("1", LINE), ("2", LINE), ("3", LINE), ("4", LINE)]);
-        let budget = SharerBudget {
-            processes_max: 2,
-            ..SharerBudget::default()
-        };
+        let budget = SharerBudget { processes_max: 2, ..SharerBudget::default() };
         let found = Sharers::search(&root, 1, &[SHARED], budget);
         assert_eq!((found.searched, found.unread), (2, 1));
         assert_eq!(found.files[0].count, 2);

@@ -145,10 +145,7 @@ pub struct SmapsBlock {
 impl SmapsBlock {
     /// A mapping without sizes.
     pub fn new(mapping: Mapping) -> Self {
-        Self {
-            mapping,
-            ..Self::default()
-        }
+        Self { mapping, ..Self::default() }
     }
 
     /// Returns a size; `None` if this kernel does not print it.

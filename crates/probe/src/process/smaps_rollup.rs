@@ -24,10 +24,7 @@ pub(crate) fn parse(fields: &mut Fields, text: &[u8], row: &mut Row) -> Result<(
     };
     fields
         .parse(rest, row, |_, _| {})
-        .map_err(|error| ParseError {
-            line: error.line + skipped,
-            ..error
-        })
+        .map_err(|error| ParseError { line: error.line + skipped, ..error })
 }
 
 #[cfg(test)]

@@ -112,12 +112,7 @@ pub(crate) fn read(
         let found = text::trim(&text[close + 1..]);
         first.note(|| ParseError::new(PROCESS_STAT, line(), "24 fields", found));
     }
-    let identity = StatIdentity {
-        name: &text[open + 1..close],
-        start,
-        state,
-        is_kernel_thread,
-    };
+    let identity = StatIdentity { name: &text[open + 1..close], start, state, is_kernel_thread };
     (Some(identity), first.into_result())
 }
 

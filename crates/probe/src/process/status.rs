@@ -73,9 +73,7 @@ impl StatusFacts {
                 b"THP_enabled" => facts.thp_enabled = number().map(|n| n != 0),
                 b"State" => {
                     let letter = words.next().and_then(<[u8]>::first);
-                    facts.state = letter
-                        .filter(|c| c.is_ascii_alphabetic())
-                        .map(|c| *c as char);
+                    facts.state = letter.filter(|c| c.is_ascii_alphabetic()).map(|c| *c as char);
                 }
                 _ => {}
             }
@@ -116,10 +114,7 @@ mod tests {
     #[test]
     fn what_is_missing_or_malformed_is_absent() {
         assert_eq!(StatusFacts::parse(b""), StatusFacts::default());
-        assert_eq!(
-            StatusFacts::parse(b"Threads:\t-1\nState:\t\nUid\n"),
-            StatusFacts::default()
-        );
+        assert_eq!(StatusFacts::parse(b"Threads:\t-1\nState:\t\nUid\n"), StatusFacts::default());
     }
 
     #[test]

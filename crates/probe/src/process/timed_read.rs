@@ -74,11 +74,7 @@ impl<T: Send + 'static> TimedRead<T> {
             let _ = sender.send(read());
         });
         match thread {
-            Ok(thread) => Ok(Self {
-                thread: Some(thread),
-                result,
-                waited,
-            }),
+            Ok(thread) => Ok(Self { thread: Some(thread), result, waited }),
             Err(error) => Err(NoAnswer {
                 within: Span::ZERO,
                 why: format!("no thread could be started: {error}"),
@@ -103,10 +99,7 @@ impl<T: Send + 'static> TimedRead<T> {
         if let Ok(result) = self.result.try_recv() {
             return Ok(result);
         }
-        Err(NoAnswer {
-            within: most,
-            why: self.waited.why(),
-        })
+        Err(NoAnswer { within: most, why: self.waited.why() })
     }
 
     /// Passes the panic of the thread on.
@@ -247,10 +240,7 @@ mod tests {
         let refused = reading.within(SOON).unwrap_err();
         assert_eq!(refused.within, SOON);
         let text = refused.to_string();
-        assert!(
-            text.starts_with("could not be read within 200 ms: "),
-            "{text}"
-        );
+        assert!(text.starts_with("could not be read within 200 ms: "), "{text}");
         assert!(reading.within(SOON).is_err());
         drop(to);
         assert_eq!(reading.within(Span::from_secs(60)), Ok(Some(0)));

@@ -11,9 +11,7 @@ pub(super) fn section(
     inside: impl FnOnce(&mut Html),
 ) {
     html.raw("\n");
-    let block = tag("section")
-        .with("id", id)
-        .with("aria-labelledby", heading_id);
+    let block = tag("section").with("id", id).with("aria-labelledby", heading_id);
     html.within(block, |html| {
         html.tagged(tag("h2").with("id", heading_id), heading);
         inside(html);
@@ -37,9 +35,7 @@ pub(super) fn command(html: &mut Html, when: &str, text: &str) {
     }
     html.within(Tag::of("div", "command"), |html| {
         html.tagged(Tag::of("span", "when"), when);
-        html.raw("<pre><code>")
-            .lines(text.trim_end())
-            .raw("</code></pre>");
+        html.raw("<pre><code>").lines(text.trim_end()).raw("</code></pre>");
         html.raw("<button type=\"button\" class=\"copy js-only\">Copy</button>");
     });
 }

@@ -32,8 +32,7 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
         let all = 0..picture.charts.len();
         let (quiet, loud): (Vec<usize>, Vec<usize>) =
             all.partition(|index| picture.is_quiet(*index));
-        loud.iter()
-            .for_each(|index| figure(html, scene, *index, false));
+        loud.iter().for_each(|index| figure(html, scene, *index, false));
         self::quiet(html, scene, &quiet);
         for absent in &picture.absent {
             let text = format!("{}: {}", absent.title, absent.why);
@@ -55,13 +54,10 @@ fn quiet(html: &mut Html, scene: &Scene<'_>, charts: &[usize]) {
         return;
     }
     html.within(Tag::of("details", "quiet"), |html| {
-        let titles: Vec<&str> = charts
-            .iter()
-            .map(|index| scene.picture.charts[*index].title.as_str())
-            .collect();
+        let titles: Vec<&str> =
+            charts.iter().map(|index| scene.picture.charts[*index].title.as_str()).collect();
         html.within(tag("summary"), |html| {
-            html.raw("Quiet signals, no news in the whole range: ")
-                .text(&titles.join(", "));
+            html.raw("Quiet signals, no news in the whole range: ").text(&titles.join(", "));
         });
         for index in charts {
             figure(html, scene, *index, true);
@@ -84,9 +80,7 @@ pub(super) fn figure(html: &mut Html, scene: &Scene<'_>, index: usize, is_quiet:
     html.raw("\n").within(scene.sided(figure), |html| {
         caption(html, scene, index);
         let says = format!("{}: {}", chart.title, scene.picture.says(index));
-        let plot = Tag::of("div", "plot")
-            .with("role", "img")
-            .with("aria-label", &says);
+        let plot = Tag::of("div", "plot").with("role", "img").with("aria-label", &says);
         html.within(plot, |_| {});
         html.raw("<div class=\"values\"></div>");
         table(html, scene, index);
@@ -122,9 +116,8 @@ fn caption(html: &mut Html, scene: &Scene<'_>, index: usize) {
 
 fn table(html: &mut Html, scene: &Scene<'_>, index: usize) {
     let chart = &scene.picture.charts[index];
-    let series: Vec<usize> = (0..chart.series.len())
-        .filter(|series| has_news(scene, index, *series))
-        .collect();
+    let series: Vec<usize> =
+        (0..chart.series.len()).filter(|series| has_news(scene, index, *series)).collect();
     html.within(Tag::of("details", "table"), |html| {
         html.raw("<summary>Table</summary>");
         html.tagged(tag("p"), scene.picture.says(index));
@@ -158,10 +151,7 @@ fn row(html: &mut Html, scene: &Scene<'_>, (chart, series): (usize, &[usize]), c
     html.within(tag("tr"), |html| {
         html.tagged(tag("th"), &scene.moment(at));
         for series in series {
-            let cells = scene.picture.cells(SeriesIndex {
-                chart,
-                series: *series,
-            });
+            let cells = scene.picture.cells(SeriesIndex { chart, series: *series });
             let value = cells.and_then(|cells| *cells.mean.get(column)?);
             let value = value.map_or_else(|| "–".to_owned(), |value| shown(unit, value));
             html.tagged(tag("td"), &value);
@@ -194,9 +184,7 @@ fn instants(scene: &Scene<'_>, chart: usize, series: usize) -> Vec<usize> {
 fn worst_columns(scene: &Scene<'_>, chart: usize) -> Vec<usize> {
     let picture = scene.picture;
     let column = |at_s: f64| {
-        let at = picture
-            .times()
-            .partition_point(|time| time.as_secs_f64() < at_s);
+        let at = picture.times().partition_point(|time| time.as_secs_f64() < at_s);
         at.min(picture.times().len().saturating_sub(1))
     };
     let proven = picture.evidence_of(chart).iter();
@@ -208,9 +196,7 @@ fn worst_columns(scene: &Scene<'_>, chart: usize) -> Vec<usize> {
         let measured = (column(from)..=column(to))
             .filter_map(|i| Some((i, *values.get(i)?)))
             .filter_map(|(i, value)| Some((i, value?)));
-        measured
-            .max_by(|(_, one), (_, other)| one.total_cmp(other))
-            .map(|(i, _)| i)
+        measured.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(i, _)| i)
     });
     let mut columns: Vec<usize> = peaks.collect();
     columns.push(column(picture.worst_s(scene.report)));
@@ -225,10 +211,8 @@ fn worst_columns(scene: &Scene<'_>, chart: usize) -> Vec<usize> {
 
 /// Returns the series of a chart that shows a finding's first rising evidence.
 fn shown_by(scene: &Scene<'_>, chart: usize, finding: &Finding) -> Option<SeriesIndex> {
-    let rising = finding
-        .evidence
-        .iter()
-        .filter(|line| line.threshold_side != Some(ThresholdSide::Below));
+    let rising =
+        finding.evidence.iter().filter(|line| line.threshold_side != Some(ThresholdSide::Below));
     rising
         .filter_map(|line| scene.picture.proof(finding, line.signal.as_ref()?))
         .find(|at| at.chart == chart)

@@ -11,30 +11,19 @@ pub(super) fn not_evaluated(html: &mut Html, scene: &Scene<'_>) {
         return;
     }
     let heading = format!("Not evaluated ({})", report.not_evaluated.len());
-    section(
-        html,
-        ("not-evaluated", "not-evaluated-heading"),
-        &heading,
-        |html| {
-            html.within(tag("ul"), |html| {
-                for (needs, alike) in report.not_evaluated_by_need() {
-                    html.within(tag("li"), |html| {
-                        for (i, rule) in alike.iter().enumerate() {
-                            html.raw(if i > 0 { ", " } else { "" })
-                                .tagged(tag("code"), &rule.id);
-                        }
-                        html.raw(if alike.len() == 1 {
-                            " needs "
-                        } else {
-                            " need "
-                        })
-                        .text(needs);
-                    });
-                }
-            });
-            next(html, scene);
-        },
-    );
+    section(html, ("not-evaluated", "not-evaluated-heading"), &heading, |html| {
+        html.within(tag("ul"), |html| {
+            for (needs, alike) in report.not_evaluated_by_need() {
+                html.within(tag("li"), |html| {
+                    for (i, rule) in alike.iter().enumerate() {
+                        html.raw(if i > 0 { ", " } else { "" }).tagged(tag("code"), &rule.id);
+                    }
+                    html.raw(if alike.len() == 1 { " needs " } else { " need " }).text(needs);
+                });
+            }
+        });
+        next(html, scene);
+    });
 }
 
 /// What to run to learn more.

@@ -37,11 +37,7 @@ pub fn compare(report: &CompareReport, before: &Page, after: &Page, screen: &Scr
     let word = phrases::word(report.direction);
     let (before, after) = names(report);
     let title = format!("{word}: {before} and {after} · memtide");
-    let head = document::DocumentHead {
-        title: &title,
-        style: STYLE,
-        script: Some(page::SCRIPT),
-    };
+    let head = document::DocumentHead { title: &title, style: STYLE, script: Some(page::SCRIPT) };
     document::draw(&head, |html| body(html, &both))
 }
 
@@ -105,11 +101,7 @@ fn draw_verdict(html: &mut Html, report: &CompareReport) {
         Direction::Worse => Some(Level::Critical),
         Direction::Unknown => Some(Level::Unknown),
     };
-    let block = Tag::standing(
-        "section",
-        "verdict",
-        level.map_or("is-info", icon::class_of_level),
-    );
+    let block = Tag::standing("section", "verdict", level.map_or("is-info", icon::class_of_level));
     let block = block.with("id", "verdict");
     html.within(block.with("aria-labelledby", "headline"), |html| {
         match level {
@@ -157,9 +149,7 @@ fn own_words(side: &Side, report: &CompareReport) -> String {
     if first.is_empty() || !report.headline.contains(first) {
         return side.headline.clone();
     }
-    format!("{}. {rest}", verdict::word(side.verdict))
-        .trim_end()
-        .to_owned()
+    format!("{}. {rest}", verdict::word(side.verdict)).trim_end().to_owned()
 }
 
 /// Draws the place where the script writes the readings at the cursor for each side.

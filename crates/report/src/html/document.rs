@@ -29,21 +29,21 @@ pub(super) fn draw(page: &DocumentHead<'_>, body: impl FnOnce(&mut Html)) -> Str
 
 fn head(html: &mut Html, page: &DocumentHead<'_>) {
     html.raw("<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
-    html.raw("<meta name=\"color-scheme\" content=\"light dark\"><meta name=\"referrer\" content=\"no-referrer\">");
-    let script = page.script.map_or_else(String::new, |script| {
-        format!(" script-src '{}';", hash(script))
-    });
+    html.raw(
+        "<meta name=\"color-scheme\" content=\"light dark\"><meta name=\"referrer\" \
+         content=\"no-referrer\">",
+    );
+    let script =
+        page.script.map_or_else(String::new, |script| format!(" script-src '{}';", hash(script)));
     let policy = format!(
-        "default-src 'none'; style-src '{}';{script} img-src data:; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src '{}';{script} img-src data:; base-uri 'none'; form-action \
+         'none'",
         hash(&[STYLE, page.style].concat()),
     );
     let policy_tag = tag("meta").with("http-equiv", "Content-Security-Policy");
     html.open(&policy_tag.with_own("content", &policy));
     html.tagged(tag("title"), page.title);
-    html.raw("<style>")
-        .raw(STYLE)
-        .raw(page.style)
-        .raw("</style>");
+    html.raw("<style>").raw(STYLE).raw(page.style).raw("</style>");
 }
 
 /// Returns the hash by which a content security policy names an element's text.

@@ -93,10 +93,7 @@ pub(crate) struct Tag {
 
 /// A tag without attributes.
 pub(crate) const fn tag(name: &'static str) -> Tag {
-    Tag {
-        name,
-        attributes: String::new(),
-    }
+    Tag { name, attributes: String::new() }
 }
 
 impl Tag {
@@ -194,10 +191,7 @@ mod tests {
     fn an_attribute_ends_where_we_end_it() {
         let mut html = Html::default();
         html.tagged(tag("i").with("title", "\" onmouseover=\"x"), "<b>");
-        assert_eq!(
-            html.finish(),
-            "<i title=\"&quot; onmouseover=&quot;x\">&lt;b&gt;</i>"
-        );
+        assert_eq!(html.finish(), "<i title=\"&quot; onmouseover=&quot;x\">&lt;b&gt;</i>");
     }
 
     #[test]

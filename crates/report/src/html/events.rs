@@ -32,11 +32,7 @@ fn chosen(all: &[EventEntry]) -> Vec<&EventEntry> {
     let mut room_for_main = EVENTS_MAX;
     let mut room_for_rest = EVENTS_MAX.saturating_sub(main);
     let is_shown = |event: &&EventEntry| {
-        let room = if is_main(event) {
-            &mut room_for_main
-        } else {
-            &mut room_for_rest
-        };
+        let room = if is_main(event) { &mut room_for_main } else { &mut room_for_rest };
         let has_room = *room > 0;
         *room = room.saturating_sub(1);
         has_room

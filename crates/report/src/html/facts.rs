@@ -42,17 +42,14 @@ fn row(html: &mut Html, tr: Tag, (name, value, meaning): (&str, &str, &str)) {
         });
         // Some files separate their numbers with tabs.
         let words: Vec<&str> = value.split_whitespace().collect();
-        html.tagged(tag("td"), &words.join(" "))
-            .tagged(tag("td"), meaning);
+        html.tagged(tag("td"), &words.join(" ")).tagged(tag("td"), meaning);
     });
 }
 
 /// Whether a finding names the setting as evidence.
 fn relied_on(scene: &Scene<'_>, name: &str) -> bool {
     let all = scene.report.findings.iter().chain(&scene.report.notes);
-    let mut signals = all
-        .flat_map(|finding| &finding.evidence)
-        .map(|line| line.signal.as_deref());
+    let mut signals = all.flat_map(|finding| &finding.evidence).map(|line| line.signal.as_deref());
     signals.any(|signal| signal == Some(name))
 }
 

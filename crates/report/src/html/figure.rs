@@ -28,9 +28,8 @@ impl FigureScale {
     fn of(figure: &LabFigure) -> Self {
         let curves = || figure.panels.iter().flat_map(|panel| &panel.curves);
         let xs = curves().flat_map(|curve| curve.points.iter().map(|(x, _)| *x));
-        let (min, max) = xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), x| {
-            (min.min(x), max.max(x))
-        });
+        let (min, max) =
+            xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), x| (min.min(x), max.max(x)));
         let room = match figure.kind {
             LabFigureKind::Bars => 0.5,
             LabFigureKind::Stack | LabFigureKind::Lines => 0.0,
@@ -52,11 +51,8 @@ impl FigureScale {
     }
 
     fn y(self, y: f64) -> f64 {
-        let share = if self.is_log {
-            1.0 + (y / self.top).log(10.0) / Self::DECADES
-        } else {
-            y / self.top
-        };
+        let share =
+            if self.is_log { 1.0 + (y / self.top).log(10.0) / Self::DECADES } else { y / self.top };
         BOTTOM - share.clamp(0.0, 1.05) * (BOTTOM - TOP)
     }
 
@@ -82,9 +78,7 @@ impl FigureScale {
         #[allow(clippy::cast_precision_loss)] // a few
         let linear = |tick: usize| self.top * tick as f64 / TICKS as f64;
         if self.is_log {
-            [1e-3, 1e-2, 1e-1, 1.0]
-                .map(|share| share * self.top)
-                .to_vec()
+            [1e-3, 1e-2, 1e-1, 1.0].map(|share| share * self.top).to_vec()
         } else {
             (0..=TICKS).map(linear).collect()
         }
@@ -148,13 +142,7 @@ enum SvgUse {
 /// Returns a panel as a file of its own.
 pub(super) fn alone(figure: &LabFigure, panel: &LabPanel) -> String {
     let mut html = Html::default();
-    draw_panel(
-        &mut html,
-        figure,
-        panel,
-        FigureScale::of(figure),
-        SvgUse::Alone,
-    );
+    draw_panel(&mut html, figure, panel, FigureScale::of(figure), SvgUse::Alone);
     html.finish()
 }
 
@@ -170,18 +158,13 @@ fn draw_panel(
         .with("role", "img")
         .with("aria-label", &format!("{}: {}", figure.title, panel.arm));
     if place == SvgUse::Alone {
-        svg = svg
-            .with("xmlns", "http://www.w3.org/2000/svg")
-            .with("width", "960");
+        svg = svg.with("xmlns", "http://www.w3.org/2000/svg").with("width", "960");
     }
     html.within(svg, |html| {
         if place == SvgUse::Alone {
-            html.raw("<style>")
-                .raw(super::lab::FIGURE_STYLE)
-                .raw("</style>");
+            html.raw("<style>").raw(super::lab::FIGURE_STYLE).raw("</style>");
             let ground = tag("rect").with("width", "100%").with("height", "100%");
-            html.open(&ground.with("fill", "var(--panel)"))
-                .raw("</rect>");
+            html.open(&ground.with("fill", "var(--panel)")).raw("</rect>");
         }
         axes(html, figure, scale);
         match figure.kind {
@@ -205,8 +188,7 @@ fn axes(html: &mut Html, figure: &LabFigure, scale: FigureScale) {
     for value in scale.ticks() {
         let y = scale.y(value);
         let grid = Tag::of("path", "grid");
-        html.open(&grid.with_own("d", &format!("M{LEFT} {y:.1}H{RIGHT}")))
-            .raw("</path>");
+        html.open(&grid.with_own("d", &format!("M{LEFT} {y:.1}H{RIGHT}"))).raw("</path>");
         let name = Tag::of("text", "axis")
             .showing("x", LEFT - 6.0)
             .with("y", &format!("{:.1}", y + 3.5))
@@ -272,8 +254,7 @@ fn stack(html: &mut Html, panel: &LabPanel, scale: FigureScale) {
         let outline: Vec<String> = up.chain(back).collect();
         if !outline.is_empty() {
             let area = tag("path").with("fill", &ink(curve));
-            html.open(&area.with_own("d", &format!("M{}Z", outline.join("L"))))
-                .raw("</path>");
+            html.open(&area.with_own("d", &format!("M{}Z", outline.join("L")))).raw("</path>");
         }
         floor = roof;
     }
@@ -341,17 +322,8 @@ mod tests {
 
     #[test]
     fn an_axis_ends_at_a_round_number() {
-        for (value, top) in [
-            (0.0, 1.0),
-            (0.9, 1.0),
-            (3.1, 3.2),
-            (21.0, 24.0),
-            (180.0, 200.0),
-        ] {
-            assert!(
-                (round_up(value, LabUnit::Number) - top).abs() < 1e-9,
-                "{value}"
-            );
+        for (value, top) in [(0.0, 1.0), (0.9, 1.0), (3.1, 3.2), (21.0, 24.0), (180.0, 200.0)] {
+            assert!((round_up(value, LabUnit::Number) - top).abs() < 1e-9, "{value}");
         }
         let mib = 1_048_576.0;
         assert!((round_up(720.0 * mib, LabUnit::Bytes) - 800.0 * mib).abs() < 1.0);

@@ -38,10 +38,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
                 html.tagged(Tag::of("p", "name"), &figure.name);
                 html.tagged(Tag::of("p", "value"), &figure.value);
                 html.tagged(Tag::of("p", "about"), &figure.about);
-                let spark = Spark {
-                    is_loud: true,
-                    ..figure.spark
-                };
+                let spark = Spark { is_loud: true, ..figure.spark };
                 spark::draw(html, &spark);
             });
         }
@@ -55,11 +52,7 @@ fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<KeyFigure<'a>> {
     figures.truncate(FIGURES_MAX - 1);
     let usual = [
         available(scene),
-        most(
-            scene,
-            PSI_MEMORY_SOME.definition().name,
-            "Peak memory stall (PSI some)",
-        ),
+        most(scene, PSI_MEMORY_SOME.definition().name, "Peak memory stall (PSI some)"),
         swap_in(scene),
         most(scene, REFAULT_FILE.definition().name, "Peak file refaults"),
     ];
@@ -144,12 +137,7 @@ pub(super) fn of_series<'a>(scene: &'a Scene<'_>, at: SeriesIndex, keep: Keep) -
         (Some((_, most)), Keep::Most) => most,
         (None, _) => &cells.mean,
     });
-    Spark {
-        times: scene.picture.times(),
-        values,
-        keep,
-        ..Spark::default()
-    }
+    Spark { times: scene.picture.times(), values, keep, ..Spark::default() }
 }
 
 /// Returns a series' name for use away from its chart, with the chart's name if both fit. If the signal covers more
@@ -174,10 +162,7 @@ fn capital(text: &str) -> String {
 }
 
 fn available<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
-    let at = *scene
-        .picture
-        .showing(MEM_AVAILABLE.definition().name)
-        .first()?;
+    let at = *scene.picture.showing(MEM_AVAILABLE.definition().name).first()?;
     let (least, _) = scene.picture.least_and_most(at)?;
     let ram = scene.report.host.ram_bytes;
     Some(KeyFigure {

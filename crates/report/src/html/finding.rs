@@ -24,27 +24,18 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
 
 /// Draws a root as a card.
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
-    let article = Tag::standing(
-        "article",
-        "finding",
-        icon::class_of_severity(finding.severity),
-    );
-    html.raw("\n")
-        .within(numbered(article, scene, index), |html| {
-            icon::of_severity(html, finding.severity);
-            // The page already shows the leading finding's title above.
-            let is_above = is_headline(scene, finding);
-            let title = if is_above {
-                &finding.id
-            } else {
-                &finding.title
-            };
-            html.tagged(Tag::of("h3", "title"), title);
-            inside(html, scene, (index, finding), is_above);
-            for (index, consequence) in scene.report.consequences(index) {
-                folded(html, scene, index, consequence, "leads to");
-            }
-        });
+    let article = Tag::standing("article", "finding", icon::class_of_severity(finding.severity));
+    html.raw("\n").within(numbered(article, scene, index), |html| {
+        icon::of_severity(html, finding.severity);
+        // The page already shows the leading finding's title above.
+        let is_above = is_headline(scene, finding);
+        let title = if is_above { &finding.id } else { &finding.title };
+        html.tagged(Tag::of("h3", "title"), title);
+        inside(html, scene, (index, finding), is_above);
+        for (index, consequence) in scene.report.consequences(index) {
+            folded(html, scene, index, consequence, "leads to");
+        }
+    });
 }
 
 /// Draws a finding that unfolds, with its relation to the others: a consequence goes when its root does.
@@ -55,21 +46,17 @@ pub(super) fn folded(
     finding: &Finding,
     word: &'static str,
 ) {
-    let details = Tag::standing(
-        "details",
-        "consequence",
-        icon::class_of_severity(finding.severity),
-    );
-    html.raw("\n")
-        .within(numbered(details, scene, index), |html| {
-            html.within(tag("summary"), |html| {
-                icon::of_severity(html, finding.severity);
-                html.tagged(Tag::of("span", "leads"), word).raw(" ");
-                let title = Tag::of("span", "title").with("role", "heading");
-                html.tagged(title.with("aria-level", "4"), &finding.title);
-            });
-            inside(html, scene, (index, finding), false);
+    let details =
+        Tag::standing("details", "consequence", icon::class_of_severity(finding.severity));
+    html.raw("\n").within(numbered(details, scene, index), |html| {
+        html.within(tag("summary"), |html| {
+            icon::of_severity(html, finding.severity);
+            html.tagged(Tag::of("span", "leads"), word).raw(" ");
+            let title = Tag::of("span", "title").with("role", "heading");
+            html.tagged(title.with("aria-level", "4"), &finding.title);
         });
+        inside(html, scene, (index, finding), false);
+    });
 }
 
 /// Whether the report's headline is this finding's title.
@@ -79,9 +66,7 @@ fn is_headline(scene: &Scene<'_>, finding: &Finding) -> bool {
 }
 
 fn numbered(tag: Tag, scene: &Scene<'_>, index: usize) -> Tag {
-    scene
-        .sided(tag.with("id", &scene.id("finding", index)))
-        .showing("data-finding", index)
+    scene.sided(tag.with("id", &scene.id("finding", index))).showing("data-finding", index)
 }
 
 /// Draws a finding's contents. `is_named`: the heading is already the rule's id.
@@ -99,8 +84,7 @@ fn inside(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding
 
 fn meta(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding), is_named: bool) {
     html.within(Tag::of("p", "meta"), |html| {
-        html.tagged(Tag::of("span", "chip severity"), finding.severity.word())
-            .raw(" ");
+        html.tagged(Tag::of("span", "chip severity"), finding.severity.word()).raw(" ");
         if !is_named {
             html.tagged(Tag::of("code", "id"), &finding.id).raw(" ");
         }
@@ -165,10 +149,7 @@ fn row(html: &mut Html, scene: &Scene<'_>, finding: &Finding, line: &Evidence) {
         html.tagged(Tag::of("span", "says"), &sentence).raw(" ");
         html.tagged(Tag::of("code", "signal"), signal);
     });
-    html.tagged(
-        Tag::of("td", "value"),
-        line.value_text.as_deref().unwrap_or("–"),
-    );
+    html.tagged(Tag::of("td", "value"), line.value_text.as_deref().unwrap_or("–"));
     let threshold = line.threshold_shown().unwrap_or_default();
     html.tagged(Tag::of("td", "threshold"), &threshold);
     let shown = scene.picture.proof(finding, signal);
@@ -200,9 +181,7 @@ fn ruled_out(html: &mut Html, finding: &Finding) {
     html.within(Tag::of("ul", "ruled-out"), |html| {
         for other in &finding.ruled_out {
             html.within(tag("li"), |html| {
-                html.tagged(tag("code"), &other.id)
-                    .raw(": ")
-                    .text(&other.because);
+                html.tagged(tag("code"), &other.id).raw(": ").text(&other.because);
             });
         }
     });
@@ -235,11 +214,7 @@ fn fix(html: &mut Html, fix: &Fix) {
     if !fix.what.is_empty() {
         html.tagged(tag("p"), &fix.what);
     }
-    command(
-        html,
-        if fix.is_read_only { "look" } else { "try" },
-        &fix.now,
-    );
+    command(html, if fix.is_read_only { "look" } else { "try" }, &fix.now);
     command(html, "keep", &fix.persistent);
     command(html, "undo", &fix.undo);
 }
@@ -271,9 +246,7 @@ fn earlier(html: &mut Html, scene: &Scene<'_>) {
                 if let Some(when) = when(scene, finding) {
                     html.tagged(Tag::of("span", "when"), &when).raw(" ");
                 }
-                html.tagged(Tag::of("code", "id"), &finding.id)
-                    .raw(" ")
-                    .text(&finding.title);
+                html.tagged(Tag::of("code", "id"), &finding.id).raw(" ").text(&finding.title);
             });
         }
     });

@@ -36,19 +36,19 @@ pub(super) fn answer(html: &mut Html, report: &HeadroomReport) {
         FitAnswer::DoesNotFit => Level::Critical,
         FitAnswer::FitsSoFar | FitAnswer::Unknown => Level::Unknown,
     };
-    html.within(
-        Tag::standing("div", "fit", icon::class_of_level(level)),
-        |html| {
-            icon::of_level(html, level);
-            html.tagged(Tag::of("p", "level"), phrases::word(report.answer));
-            html.tagged(Tag::of("p", "headline"), &report.headline);
-        },
-    );
+    html.within(Tag::standing("div", "fit", icon::class_of_level(level)), |html| {
+        icon::of_level(html, level);
+        html.tagged(Tag::of("p", "level"), phrases::word(report.answer));
+        html.tagged(Tag::of("p", "headline"), &report.headline);
+    });
 }
 
 fn draw_terms(html: &mut Html, terms: &[TermLine]) {
     html.within(Tag::of("table", "room-terms"), |html| {
-        html.raw("<thead><tr><th scope=\"col\">term</th><th scope=\"col\">size</th><th scope=\"col\">what it rests on</th></tr></thead>");
+        html.raw(
+            "<thead><tr><th scope=\"col\">term</th><th scope=\"col\">size</th><th \
+             scope=\"col\">what it rests on</th></tr></thead>",
+        );
         html.within(tag("tbody"), |html| {
             for term in terms {
                 html.within(tag("tr"), |html| {

@@ -17,19 +17,14 @@ use crate::phrases::heap_cells::{CACHED_WORDS, CellFill, LEGEND};
 use crate::phrases::heap_lines::PictureBounds;
 
 /// Bounds of the drawing: a line has 768 units, so 256 columns of 3.
-const BOUNDS: PictureBounds = PictureBounds {
-    columns_min: 32,
-    columns_max: 256,
-    lines_max: 48,
-};
+const BOUNDS: PictureBounds = PictureBounds { columns_min: 32, columns_max: 256, lines_max: 48 };
 
 /// Draws a sample of a fill, 18 by 12, at `(0, 0)`.
 fn swatch(html: &mut Html, fill: CellFill) {
     let edge = tag("rect").with("class", "ground");
     html.open(&sized(edge)).raw("</rect>");
     if fill != CellFill::Absent {
-        html.open(&sized(Tag::of("rect", cells::class(fill))))
-            .raw("</rect>");
+        html.open(&sized(Tag::of("rect", cells::class(fill)))).raw("</rect>");
     }
 }
 

@@ -18,11 +18,7 @@ pub(super) const FIGURE_STYLE: &str = include_str!("../../assets/figure.css");
 /// Returns the page of a scenario as one file.
 pub fn lab(report: &LabReport) -> String {
     let title = format!("{} · memtide lab", report.scenario);
-    let head = DocumentHead {
-        title: &title,
-        style: STYLE,
-        script: None,
-    };
+    let head = DocumentHead { title: &title, style: STYLE, script: None };
     document::draw(&head, |html| {
         let ram = Bytes::new(report.ram_bytes);
         let meta = [
@@ -87,35 +83,30 @@ fn claims(html: &mut Html, claims: &[LabClaim]) {
 fn arms(html: &mut Html, arms: &[LabArm]) {
     html.within(Tag::of("div", "arms"), |html| {
         for arm in arms {
-            html.within(
-                Tag::standing("section", "arm", standing(arm.verdict)),
-                |html| {
-                    html.within(tag("h2"), |html| {
-                        match &arm.page {
-                            Some(page) => html.tagged(tag("a").with("href", page), &arm.name),
-                            None => html.text(&arm.name),
-                        };
-                    });
-                    if arm.found.is_empty() {
-                        html.tagged(tag("p"), &arm.headline);
+            html.within(Tag::standing("section", "arm", standing(arm.verdict)), |html| {
+                html.within(tag("h2"), |html| {
+                    match &arm.page {
+                        Some(page) => html.tagged(tag("a").with("href", page), &arm.name),
+                        None => html.text(&arm.name),
+                    };
+                });
+                if arm.found.is_empty() {
+                    html.tagged(tag("p"), &arm.headline);
+                }
+                html.within(tag("ul"), |html| {
+                    for finding in &arm.found {
+                        html.within(tag("li"), |html| {
+                            html.tagged(tag("b"), &finding.id).raw(" ").text(&finding.title);
+                        });
                     }
-                    html.within(tag("ul"), |html| {
-                        for finding in &arm.found {
-                            html.within(tag("li"), |html| {
-                                html.tagged(tag("b"), &finding.id)
-                                    .raw(" ")
-                                    .text(&finding.title);
-                            });
-                        }
-                    });
-                    for (ids, what) in [(&arm.missed, "missed: "), (&arm.wrong, "wrong: ")] {
-                        if !ids.is_empty() {
-                            let text = format!("{what}{}", ids.join(", "));
-                            html.tagged(Tag::of("p", "is-critical"), &text);
-                        }
+                });
+                for (ids, what) in [(&arm.missed, "missed: "), (&arm.wrong, "wrong: ")] {
+                    if !ids.is_empty() {
+                        let text = format!("{what}{}", ids.join(", "));
+                        html.tagged(Tag::of("p", "is-critical"), &text);
                     }
-                },
-            );
+                }
+            });
         }
     });
 }
@@ -131,11 +122,7 @@ fn standing(level: Level) -> &'static str {
 
 /// Returns the page of a score: the matrix of rules and scenarios.
 pub fn lab_score(report: &ScoreReport) -> String {
-    let head = DocumentHead {
-        title: "score · memtide lab",
-        style: STYLE,
-        script: None,
-    };
+    let head = DocumentHead { title: "score · memtide lab", style: STYLE, script: None };
     document::draw(&head, |html| {
         let meta = [format!("{} cases", report.cases.len())];
         host_line(html, "score", &meta);
@@ -154,19 +141,13 @@ pub fn lab_score(report: &ScoreReport) -> String {
 
 /// Writes the cases that are not as expected, and those that could not be scored.
 fn faults(html: &mut Html, report: &ScoreReport) {
-    let faulty: Vec<&ScoreCase> = report
-        .cases
-        .iter()
-        .filter(|case| case.is_faulty())
-        .collect();
+    let faulty: Vec<&ScoreCase> = report.cases.iter().filter(|case| case.is_faulty()).collect();
     if !faulty.is_empty() || !report.unscored.is_empty() {
         html.tagged(tag("h2"), "Not as expected");
     }
     html.within(tag("ul"), |html| {
         for case in faulty {
-            let faults = case
-                .faults()
-                .map(|(what, ids)| format!("{what}{}", ids.join(", ")));
+            let faults = case.faults().map(|(what, ids)| format!("{what}{}", ids.join(", ")));
             let faults = faults.collect::<Vec<_>>().join("; ");
             let text = format!("{} {}: {faults}", case.scenario, case.case);
             html.tagged(tag("li"), &text);

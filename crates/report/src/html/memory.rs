@@ -18,24 +18,18 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let Some(accounting) = &scene.report.accounting else {
         return;
     };
-    html.within(
-        Tag::of("figure", "accounting").with("id", "accounting"),
-        |html| {
-            html.within(tag("figcaption"), |html| {
-                html.tagged(tag("h3"), &heading(scene, accounting));
-                if let Some(available) = accounting.available_bytes {
-                    html.tagged(
-                        Tag::of("p", "help"),
-                        &format!("{} available", Bytes::new(available)),
-                    );
-                }
-            });
-            let parts = parts(accounting);
-            bar(html, &parts, accounting.total_bytes);
-            table(html, &parts, accounting.total_bytes);
-            swap_and_nodes(html, scene, accounting);
-        },
-    );
+    html.within(Tag::of("figure", "accounting").with("id", "accounting"), |html| {
+        html.within(tag("figcaption"), |html| {
+            html.tagged(tag("h3"), &heading(scene, accounting));
+            if let Some(available) = accounting.available_bytes {
+                html.tagged(Tag::of("p", "help"), &format!("{} available", Bytes::new(available)));
+            }
+        });
+        let parts = parts(accounting);
+        bar(html, &parts, accounting.total_bytes);
+        table(html, &parts, accounting.total_bytes);
+        swap_and_nodes(html, scene, accounting);
+    });
 }
 
 fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
@@ -49,19 +43,13 @@ fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
 /// Returns the terms and the remainder from the least reclaimable to free memory, without empty ones.
 fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
-    let name = if accounting.broken_down {
-        TermKind::Unaccounted.label()
-    } else {
-        "not broken down"
-    };
+    let name =
+        if accounting.broken_down { TermKind::Unaccounted.label() } else { "not broken down" };
     let named = accounting.terms.iter().map(|term| {
         let part = (term.label.as_str(), colour(&term.id), term.bytes);
         (TermKind::from_id(&term.id), part)
     });
-    let unaccounted = (
-        Some(TermKind::Unaccounted),
-        (name, Colour::Unaccounted, rest),
-    );
+    let unaccounted = (Some(TermKind::Unaccounted), (name, Colour::Unaccounted, rest));
     let mut all: Vec<_> = named.chain([unaccounted]).collect();
     all.retain(|(_, (_, _, bytes))| *bytes > 0);
     all.sort_by_key(|(place, _)| *place);
@@ -75,10 +63,8 @@ pub(super) fn colour(id: &str) -> Colour {
 
 /// Draws RAM as one bar; `total` bytes are as wide as the page.
 pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
-    let labels: Vec<String> = parts
-        .iter()
-        .map(|(name, _, bytes)| format!("{name} {}", Bytes::new(*bytes)))
-        .collect();
+    let labels: Vec<String> =
+        parts.iter().map(|(name, _, bytes)| format!("{name} {}", Bytes::new(*bytes))).collect();
     let svg = Tag::of("svg", "bar")
         .with("viewBox", "0 0 1000 40")
         .with("preserveAspectRatio", "none")
@@ -131,9 +117,7 @@ pub(super) fn fill(colour: Colour) -> String {
 
 /// Draws a patch of a colour.
 pub(super) fn key(html: &mut Html, colour: Colour) {
-    let svg = Tag::of("svg", "key")
-        .with("viewBox", "0 0 10 10")
-        .with("aria-hidden", "true");
+    let svg = Tag::of("svg", "key").with("viewBox", "0 0 10 10").with("aria-hidden", "true");
     html.within(svg, |html| {
         let patch = tag("rect").with("fill", &fill(colour));
         html.within(patch.with("width", "10").with("height", "10"), |_| {});
@@ -144,10 +128,7 @@ fn swap_and_nodes(html: &mut Html, scene: &Scene<'_>, accounting: &Accounting) {
     html.within(Tag::of("ul", "places"), |html| {
         for node in &accounting.nodes {
             let (free, total) = (Bytes::new(node.free_bytes), Bytes::new(node.total_bytes));
-            html.tagged(
-                tag("li"),
-                &format!("node {}: {free} of {total} free", node.node),
-            );
+            html.tagged(tag("li"), &format!("node {}: {free} of {total} free", node.node));
         }
         if let Some(swap) = &accounting.swap {
             let (used, total) = (Bytes::new(swap.used_bytes), Bytes::new(swap.total_bytes));

@@ -7,11 +7,7 @@ use crate::model::Finding;
 use crate::phrases::source::is_about_the_source;
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
-    let notes = scene
-        .report
-        .notes
-        .iter()
-        .filter(|note| !is_about_the_source(note));
+    let notes = scene.report.notes.iter().filter(|note| !is_about_the_source(note));
     let notes: Vec<&Finding> = notes.collect();
     if notes.is_empty() {
         return;

@@ -13,11 +13,7 @@ use crate::picture::Picture;
 pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
 
 pub(super) fn draw(scene: &Scene<'_>) -> String {
-    let title = format!(
-        "{}: {} · memtide",
-        verdict::word(scene.report.verdict),
-        name(scene)
-    );
+    let title = format!("{}: {} · memtide", verdict::word(scene.report.verdict), name(scene));
     let head = document::DocumentHead {
         title: &title,
         style: scene.page.explain.as_ref().map_or("", |_| explain::STYLE),
@@ -28,16 +24,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> String {
 
 fn body(html: &mut Html, scene: &Scene<'_>) {
     let has_findings = !scene.report.findings.is_empty();
-    let first = if has_findings {
-        "#findings"
-    } else {
-        "#verdict"
-    };
-    html.tagged(
-        Tag::of("a", "skip").with("href", first),
-        "Skip to the findings",
-    )
-    .raw("\n");
+    let first = if has_findings { "#findings" } else { "#verdict" };
+    html.tagged(Tag::of("a", "skip").with("href", first), "Skip to the findings").raw("\n");
     host_line(html, scene);
     strip(html, scene);
     html.raw("\n<main>\n");
@@ -76,11 +64,7 @@ pub(super) fn footer(html: &mut Html) {
 pub(super) fn name(scene: &Scene<'_>) -> String {
     let source = &scene.report.source;
     let file = source.file_name().or(source.name.as_deref());
-    let known = scene
-        .page
-        .title
-        .as_deref()
-        .or(scene.report.host.hostname.as_deref());
+    let known = scene.page.title.as_deref().or(scene.report.host.hostname.as_deref());
     known.or(file).unwrap_or("this host").to_owned()
 }
 
@@ -122,9 +106,7 @@ fn strip(html: &mut Html, scene: &Scene<'_>) {
     html.within(Tag::of("p", "strip"), |html| {
         html.text(first);
         if let Some(more) = problems.len().checked_sub(1).filter(|more| *more > 0) {
-            html.raw(" · <a href=\"#recorded\">")
-                .text(&format!("and {more} more"))
-                .raw("</a>");
+            html.raw(" · <a href=\"#recorded\">").text(&format!("and {more} more")).raw("</a>");
         }
     });
 }
@@ -132,11 +114,7 @@ fn strip(html: &mut Html, scene: &Scene<'_>) {
 /// Writes the script's data on a source.
 pub(super) fn data(html: &mut Html, scene: &Scene<'_>) {
     let nothing = Picture::default();
-    let picture = if scene.has_charts() {
-        scene.picture
-    } else {
-        &nothing
-    };
+    let picture = if scene.has_charts() { scene.picture } else { &nothing };
     let packed = ::chart::pack(&picture.charts, &picture.drawing);
     let events = &scene.page.events.events;
     let meta = PageMeta::new(scene.report, picture, events, &packed.scales, &scene.clock);

@@ -11,27 +11,18 @@ use crate::phrases::source::{is_about_the_source, unknown_fields as unknown};
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let source = &scene.report.source;
-    section(
-        html,
-        ("recorded", "recorded-heading"),
-        "How this was recorded",
-        |html| {
-            html.within(Tag::of("dl", "recorded"), |html| {
-                for (name, value) in rows(scene) {
-                    html.tagged(tag("dt"), name).tagged(tag("dd"), &value);
-                }
-            });
-            list(html, "Problems with this source", &source.problems);
-            inputs(html, source);
-            unknown_fields(html, &source.unknown_fields);
-            let notes = scene
-                .report
-                .notes
-                .iter()
-                .filter(|note| is_about_the_source(note));
-            notes.for_each(|note| note::draw(html, note));
-        },
-    );
+    section(html, ("recorded", "recorded-heading"), "How this was recorded", |html| {
+        html.within(Tag::of("dl", "recorded"), |html| {
+            for (name, value) in rows(scene) {
+                html.tagged(tag("dt"), name).tagged(tag("dd"), &value);
+            }
+        });
+        list(html, "Problems with this source", &source.problems);
+        inputs(html, source);
+        unknown_fields(html, &source.unknown_fields);
+        let notes = scene.report.notes.iter().filter(|note| is_about_the_source(note));
+        notes.for_each(|note| note::draw(html, note));
+    });
 }
 
 fn rows(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
@@ -44,9 +35,7 @@ fn rows(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     rows.push(("samples", Count::new(source.samples as u64).to_string()));
     let span = |seconds: f64| Span::from_secs_f64(seconds).to_string();
     rows.extend(
-        source
-            .interval_s
-            .map(|every| ("distance of samples", format!("{} (median)", span(every)))),
+        source.interval_s.map(|every| ("distance of samples", format!("{} (median)", span(every)))),
     );
     if let Some(every) = source.thinned_to_s {
         let what = format!(

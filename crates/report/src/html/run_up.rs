@@ -34,21 +34,14 @@ struct GrownProcess {
 }
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
-    let mut killed = scene
-        .report
-        .findings
-        .iter()
-        .filter(|finding| finding.harm.killed > 0);
+    let mut killed = scene.report.findings.iter().filter(|finding| finding.harm.killed > 0);
     let Some(run_up) = killed.find_map(|finding| RunUp::new(scene, finding)) else {
         return;
     };
     let figure = Tag::of("figure", "accounting run-up").with("id", "run-up");
     html.within(figure, |html| {
         html.within(tag("figcaption"), |html| {
-            html.tagged(
-                tag("h3"),
-                &format!("OOM kill at {}", scene.moment(run_up.kills[0])),
-            );
+            html.tagged(tag("h3"), &format!("OOM kill at {}", scene.moment(run_up.kills[0])));
             html.tagged(Tag::of("p", "help"), &run_up.help());
         });
         run_up.plot(html, scene);
@@ -112,22 +105,15 @@ impl<'a> RunUp<'a> {
         let [Some(first), Some(last)] = [self.times.first(), self.times.last()] else {
             return;
         };
-        let times: Vec<Span> = self
-            .times
-            .iter()
-            .map(|at| Span::from_secs_f64(at - first))
-            .collect();
+        let times: Vec<Span> =
+            self.times.iter().map(|at| Span::from_secs_f64(at - first)).collect();
         let marks: Vec<f64> = self.kills.iter().map(|at| at - first).collect();
         spark::draw(
             html,
             &Spark {
                 times: &times,
                 values: &self.values,
-                keep: if self.is_used {
-                    Keep::Most
-                } else {
-                    Keep::Least
-                },
+                keep: if self.is_used { Keep::Most } else { Keep::Least },
                 threshold: self.limit,
                 marks: &marks,
                 is_part: true,
@@ -149,15 +135,10 @@ impl<'a> RunUp<'a> {
         let others = &self.kills[1..];
         if !others.is_empty() {
             let after = others.iter().take(KILLS_MAX);
-            let after: Vec<String> = after
-                .map(|at| Span::from_secs_f64(at - self.kills[0]).to_string())
-                .collect();
+            let after: Vec<String> =
+                after.map(|at| Span::from_secs_f64(at - self.kills[0]).to_string()).collect();
             let more = others.len().saturating_sub(KILLS_MAX);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             facts.push(format!("killed again after {}{more}", after.join(", ")));
         }
         match self.restarts(scene) {
@@ -183,11 +164,7 @@ impl<'a> RunUp<'a> {
             .rev()
             .min_by(|(_, one), (_, other)| (sign * one).total_cmp(&(sign * other)))?;
         let is_growth = (to - from) * sign > 0.0 && end > begin;
-        is_growth.then_some(GrownProcess {
-            from,
-            to,
-            seconds: end - begin,
-        })
+        is_growth.then_some(GrownProcess { from, to, seconds: end - begin })
     }
 
     fn rate(&self, growth: &GrownProcess) -> Vec<String> {
@@ -200,11 +177,7 @@ impl<'a> RunUp<'a> {
         let end = if self.is_used { self.limit } else { Some(0.0) };
         if let Some(end) = end {
             let left = Span::from_secs_f64((end - growth.to).abs() / per_second);
-            let what = if self.is_used {
-                "the limit"
-            } else {
-                "nothing left"
-            };
+            let what = if self.is_used { "the limit" } else { "nothing left" };
             facts.push(format!("{left} to {what} at that rate"));
         }
         facts
@@ -212,13 +185,7 @@ impl<'a> RunUp<'a> {
 
     /// Returns how often the killed service started in the minute after the first kill.
     fn restarts(&self, scene: &Scene<'_>) -> usize {
-        let key = self
-            .finding
-            .scope
-            .key
-            .rsplit('/')
-            .next()
-            .unwrap_or_default();
+        let key = self.finding.scope.key.rsplit('/').next().unwrap_or_default();
         let begin = scene.picture.begin_s();
         let (from, to) = (self.kills[0] + begin, self.kills[0] + WINDOW_S + begin);
         let events = scene.page.events.events.iter();

@@ -64,22 +64,10 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
     let place = SparkScale {
         span_s: spark.times.last().map_or(0.0, |last| last.as_secs_f64()),
         floor: spark.floor,
-        range: if top > spark.floor {
-            top - spark.floor
-        } else {
-            1.0
-        },
+        range: if top > spark.floor { top - spark.floor } else { 1.0 },
     };
-    let ink = if spark.is_loud {
-        "var(--s)"
-    } else {
-        "var(--ink-2)"
-    };
-    let class = if spark.is_part {
-        "spark is-part"
-    } else {
-        "spark"
-    };
+    let ink = if spark.is_loud { "var(--s)" } else { "var(--ink-2)" };
+    let class = if spark.is_part { "spark is-part" } else { "spark" };
     let svg = Tag::of("svg", class)
         .with("viewBox", "0 0 240 56")
         .with("preserveAspectRatio", "none")
@@ -92,18 +80,15 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
         for (class, values) in curves.into_iter().filter(|(_, values)| !values.is_empty()) {
             let curve = Tag::of("path", class).with("fill", "currentColor");
             let curve = curve.with("fill-opacity", ".14");
-            html.open(&curve.with_own("d", &path(values, spark, place)))
-                .raw("</path>");
+            html.open(&curve.with_own("d", &path(values, spark, place))).raw("</path>");
         }
         for at in spark.marks {
             let mark = Tag::of("path", "kill");
-            html.open(&mark.with_own("d", &format!("M{} 0v56", place.x(*at))))
-                .raw("</path>");
+            html.open(&mark.with_own("d", &format!("M{} 0v56", place.x(*at)))).raw("</path>");
         }
         if let Some(at) = shown {
             let limit = Tag::of("path", "limit");
-            html.open(&limit.with_own("d", &format!("M0 {}h240", place.y(at))))
-                .raw("</path>");
+            html.open(&limit.with_own("d", &format!("M0 {}h240", place.y(at)))).raw("</path>");
         }
     });
 }
@@ -114,9 +99,7 @@ fn tint(html: &mut Html, spark: &Spark<'_>, place: SparkScale) {
     };
     let (from, to) = (place.x(from), place.x(to));
     let tinted = Tag::of("rect", "tint").showing("x", from);
-    let tinted = tinted
-        .showing("width", (to - from).max(2))
-        .with("height", "56");
+    let tinted = tinted.showing("width", (to - from).max(2)).with("height", "56");
     html.open(&tinted).raw("</rect>");
 }
 
@@ -130,11 +113,7 @@ struct SparkScale {
 
 impl SparkScale {
     fn x(self, at_s: f64) -> i32 {
-        if self.span_s > 0.0 {
-            whole((at_s / self.span_s).clamp(0.0, 1.0) * WIDTH)
-        } else {
-            0
-        }
+        if self.span_s > 0.0 { whole((at_s / self.span_s).clamp(0.0, 1.0) * WIDTH) } else { 0 }
     }
 
     fn y(self, value: f64) -> i32 {
@@ -191,9 +170,8 @@ fn draw_run(path: &mut String, run: &[(i32, i32)]) {
 /// Returns at most [`POINTS_MAX`] points, each the largest or smallest of its part of the time.
 fn thinned(values: &[Option<f64>], spark: &Spark<'_>) -> Vec<(f64, Option<f64>)> {
     let points = spark.times.iter().zip(values);
-    let all: Vec<(f64, Option<f64>)> = points
-        .map(|(at, value)| (at.as_secs_f64(), *value))
-        .collect();
+    let all: Vec<(f64, Option<f64>)> =
+        points.map(|(at, value)| (at.as_secs_f64(), *value)).collect();
     if all.len() <= POINTS_MAX {
         return all;
     }
@@ -237,27 +215,16 @@ mod tests {
     fn what_was_not_measured_breaks_the_line() {
         let times = seconds(5);
         let values = [Some(1.0), Some(2.0), None, Some(2.0), Some(0.0)];
-        let spark = Spark {
-            times: &times,
-            values: &values,
-            ..Spark::default()
-        };
+        let spark = Spark { times: &times, values: &values, ..Spark::default() };
         let svg = drawn(&spark);
-        assert!(
-            svg.contains("d=\"M0 52V28l60-24V52M180 52V4l60 48V52\""),
-            "{svg}"
-        );
+        assert!(svg.contains("d=\"M0 52V28l60-24V52M180 52V4l60 48V52\""), "{svg}");
     }
 
     #[test]
     fn level_stretches_are_two_points() {
         let times = seconds(9);
         let values = [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0].map(Some);
-        let spark = Spark {
-            times: &times,
-            values: &values,
-            ..Spark::default()
-        };
+        let spark = Spark { times: &times, values: &values, ..Spark::default() };
         let svg = drawn(&spark);
         assert!(svg.contains("M0 52V28l90 0 30-24 120 0V52"), "{svg}");
     }
@@ -265,11 +232,7 @@ mod tests {
     #[test]
     fn one_value_is_no_curve() {
         let times = seconds(2);
-        let spark = Spark {
-            times: &times,
-            values: &[None, Some(1.0)],
-            ..Spark::default()
-        };
+        let spark = Spark { times: &times, values: &[None, Some(1.0)], ..Spark::default() };
         assert_eq!(drawn(&spark), "");
     }
 
@@ -278,22 +241,11 @@ mod tests {
         let times = seconds(10_000);
         let mut values = vec![Some(1.0); times.len()];
         values[7_777] = Some(9.0);
-        let spark = Spark {
-            times: &times,
-            values: &values,
-            ..Spark::default()
-        };
+        let spark = Spark { times: &times, values: &values, ..Spark::default() };
         let points = thinned(&values, &spark);
         assert!(points.len() <= POINTS_MAX);
         assert!(points.iter().any(|(_, value)| *value == Some(9.0)));
-        let least = Spark {
-            keep: Keep::Least,
-            ..spark
-        };
-        assert!(
-            thinned(&values, &least)
-                .iter()
-                .all(|(_, value)| *value == Some(1.0))
-        );
+        let least = Spark { keep: Keep::Least, ..spark };
+        assert!(thinned(&values, &least).iter().all(|(_, value)| *value == Some(1.0)));
     }
 }

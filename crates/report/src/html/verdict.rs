@@ -24,10 +24,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     html.within(block.with("aria-labelledby", "headline"), |html| {
         icon::of_level(html, report.verdict);
         html.tagged(Tag::of("p", "level"), word(report.verdict));
-        html.tagged(
-            tag("h1").with("id", "headline"),
-            &phrases::headline(report, &scene.clock),
-        );
+        html.tagged(tag("h1").with("id", "headline"), &phrases::headline(report, &scene.clock));
         for remark in &report.remarks {
             html.tagged(Tag::of("p", "remark"), remark);
         }

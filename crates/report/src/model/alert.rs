@@ -30,10 +30,7 @@ impl AlertEntry {
     /// The alert of a rule, if it can be one.
     pub(super) fn of(rule: &Rule) -> Option<Self> {
         let PrometheusAlert { expr, lasts, parts } = rule.prometheus()?;
-        let part = |part: diagnose::RecordedPart| PartEntry {
-            name: part.name,
-            expr: part.expr,
-        };
+        let part = |part: diagnose::RecordedPart| PartEntry { name: part.name, expr: part.expr };
         Some(Self {
             expr,
             for_s: lasts.as_secs_f64(),
@@ -46,10 +43,7 @@ impl AlertEntry {
 pub fn prometheus(rules: &[RuleEntry]) -> String {
     let mut text = String::from("groups:\n- name: memtide\n  rules:\n");
     let mut recorded: Vec<&str> = Vec::new();
-    for (rule, alert) in rules
-        .iter()
-        .filter_map(|rule| Some((rule, rule.alert.as_ref()?)))
-    {
+    for (rule, alert) in rules.iter().filter_map(|rule| Some((rule, rule.alert.as_ref()?))) {
         for part in &alert.parts {
             if !recorded.contains(&part.name.as_str()) {
                 recorded.push(&part.name);
@@ -70,11 +64,7 @@ pub(super) fn lines_of(id: &str, alert: &AlertEntry) -> String {
 
 impl AlertEntry {
     fn rule(&self, id: &str) -> String {
-        format!(
-            "- alert: {id}\n{}  for: {}s\n",
-            expr(&self.expr),
-            self.for_s
-        )
+        format!("- alert: {id}\n{}  for: {}s\n", expr(&self.expr), self.for_s)
     }
 }
 
@@ -133,10 +123,8 @@ mod tests {
     #[test]
     fn a_part_of_two_alerts_is_recorded_once_and_before_both() {
         let all = prometheus(&RuleEntry::all());
-        let names: Vec<&str> = all
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("- record: "))
-            .collect();
+        let names: Vec<&str> =
+            all.lines().filter_map(|line| line.trim().strip_prefix("- record: ")).collect();
         let mut once = names.clone();
         once.sort_unstable();
         once.dedup();

@@ -145,11 +145,7 @@ fn with_trigger(rule: &Rule, alert: Option<&AlertEntry>) -> String {
         let lines = super::alert::lines_of(rule.id, alert);
         format!("\n\nFor Prometheus:\n\n```yaml\n{lines}```\n")
     });
-    docs.replacen(
-        "\n## Not this",
-        &format!("\n\nThe trigger, {trigger}{promql}\n\n## Not this"),
-        1,
-    )
+    docs.replacen("\n## Not this", &format!("\n\nThe trigger, {trigger}{promql}\n\n## Not this"), 1)
 }
 
 fn markdown(docs: &str) -> String {

@@ -22,9 +22,7 @@ const GRAPH_POINTS: usize = 240;
 impl Report {
     /// The answer of `check`.
     pub fn new(source: &timeline::Source, diagnosis: &Diagnosis) -> Self {
-        let cx = Context {
-            timeline: &source.timeline,
-        };
+        let cx = Context { timeline: &source.timeline };
         Self {
             schema: SCHEMA,
             host: match &diagnosis.accounting {
@@ -39,26 +37,14 @@ impl Report {
             group: None,
             findings: diagnosis.findings.iter().map(|f| cx.finding(f)).collect(),
             incidents: cx.incidents(diagnosis),
-            bursts: diagnosis
-                .bursts
-                .iter()
-                .filter_map(|it| cx.bursts(it))
-                .collect(),
+            bursts: diagnosis.bursts.iter().filter_map(|it| cx.bursts(it)).collect(),
             notes: diagnosis.notes.iter().map(|f| cx.finding(f)).collect(),
             earlier: diagnosis.earlier.iter().map(|f| cx.finding(f)).collect(),
-            changed: source
-                .facts
-                .changes()
-                .iter()
-                .map(|it| cx.changed(it))
-                .collect(),
+            changed: source.facts.changes().iter().map(|it| cx.changed(it)).collect(),
             clear: diagnosis
                 .clear
                 .iter()
-                .map(|(id, because)| Clear {
-                    id: (*id).to_owned(),
-                    because: because.clone(),
-                })
+                .map(|(id, because)| Clear { id: (*id).to_owned(), because: because.clone() })
                 .collect(),
             not_evaluated: diagnosis
                 .not_evaluated
@@ -76,17 +62,11 @@ impl Report {
 }
 
 fn scope(scope: &diagnose::Scope) -> Scope {
-    Scope {
-        entity: scope.entity.name().to_owned(),
-        key: scope.key.clone(),
-    }
+    Scope { entity: scope.entity.name().to_owned(), key: scope.key.clone() }
 }
 
 fn harm(harm: &diagnose::Harm) -> Harm {
-    Harm {
-        waited_s: harm.waited.map(Span::as_secs_f64),
-        killed: harm.killed,
-    }
+    Harm { waited_s: harm.waited.map(Span::as_secs_f64), killed: harm.killed }
 }
 
 impl WhereReport {
@@ -126,10 +106,7 @@ impl Context<'_> {
         let lasts = when.map_or(ends.1, |when| when.duration());
         let close = when.filter(|_| lasts > Span::ZERO && lasts < ends.1.times(PART_SHARE));
         let (from, to) = close.map_or(ends, |when| {
-            (
-                when.from.saturating_sub(lasts),
-                when.to.plus(lasts).min(ends.1),
-            )
+            (when.from.saturating_sub(lasts), when.to.plus(lasts).min(ends.1))
         });
         // What it draws may be a window around the finding only.
         let drawn = graph.first..graph.first + graph.values.len();
@@ -145,10 +122,7 @@ impl Context<'_> {
             peak: graph.peak.clone(),
             from_s: from.as_secs_f64(),
             to_s: to.as_secs_f64(),
-            values: thin(
-                &shifted,
-                &graph.values[first - drawn.start..end - drawn.start],
-            ),
+            values: thin(&shifted, &graph.values[first - drawn.start..end - drawn.start]),
         }
     }
 
@@ -188,18 +162,13 @@ impl Context<'_> {
             to: when.map_or_else(before, |w| self.wall(w.to)),
             from_s: when.map(|w| w.from.as_secs_f64()),
             to_s: when.map(|w| w.to.as_secs_f64()),
-            share: finding
-                .duration()
-                .and_then(|held| finite(held.as_secs_f64() / watched)),
+            share: finding.duration().and_then(|held| finite(held.as_secs_f64() / watched)),
             stretches: stretches.iter().map(|it| self.stretch(it)).collect(),
             evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
             ruled_out: finding
                 .ruled_out
                 .iter()
-                .map(|other| RuledOut {
-                    id: other.id.to_owned(),
-                    because: other.because.clone(),
-                })
+                .map(|other| RuledOut { id: other.id.to_owned(), because: other.because.clone() })
                 .collect(),
             cause: finding.cause.clone(),
             fix: finding
@@ -327,10 +296,8 @@ impl Context<'_> {
                 Some(used) => used,
                 None => total.saturating_sub(level(SWAP_FREE)?),
             };
-            (total > Bytes::ZERO).then(|| SwapSpace {
-                total_bytes: total.get(),
-                used_bytes: used.get(),
-            })
+            (total > Bytes::ZERO)
+                .then(|| SwapSpace { total_bytes: total.get(), used_bytes: used.get() })
         };
         let read = timeline.read_before(Entity::Node, index);
         let nodes: Vec<NodeMemory> = timeline
@@ -426,11 +393,7 @@ fn finite(value: f64) -> Option<f64> {
 fn thin(times: &[Span], values: &[Option<f64>]) -> Vec<Option<f64>> {
     let points = times.len().min(values.len()).min(GRAPH_POINTS);
     let Some(whole) = times.last().filter(|last| **last > Span::ZERO) else {
-        return values
-            .iter()
-            .take(points)
-            .map(|v| v.and_then(finite))
-            .collect();
+        return values.iter().take(points).map(|v| v.and_then(finite)).collect();
     };
     let whole = u128::from(whole.as_nanos());
     let step_of = |time: Span| {
@@ -475,10 +438,7 @@ mod tests {
         let times = seconds(&[0, 1, 2, 6, 7]);
         let values = [None, Some(1.0), Some(1.0), Some(5.0), Some(2.0)];
         // Five steps of 1.4 s.
-        assert_eq!(
-            thin(&times, &values),
-            [Some(1.0), Some(5.0), Some(5.0), Some(5.0), Some(2.0)]
-        );
+        assert_eq!(thin(&times, &values), [Some(1.0), Some(5.0), Some(5.0), Some(5.0), Some(2.0)]);
     }
 
     #[test]

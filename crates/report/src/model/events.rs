@@ -59,9 +59,7 @@ impl EventsReport {
     /// says more of it.
     pub fn new(source: &timeline::Source, events: &[DatedEvent]) -> Self {
         let is_part = source.origin.cut_at.is_some();
-        let listed = events
-            .iter()
-            .filter(|event| !(is_part && event.dated == Dated::SinceBoot));
+        let listed = events.iter().filter(|event| !(is_part && event.dated == Dated::SinceBoot));
         Self {
             schema: EVENTS_SCHEMA,
             source: Source::new(source),
@@ -110,10 +108,8 @@ const fn dated(dated: Dated) -> &'static str {
 
 /// The note on a kill or a failure that the kernel's log had from before the first sample.
 fn before(dated_event: &DatedEvent, offset_s: Option<f64>, origin: &Origin) -> &'static str {
-    let is_of_kernel = matches!(
-        dated_event.event.kind,
-        EventKind::OomKill | EventKind::AllocationFailure
-    );
+    let is_of_kernel =
+        matches!(dated_event.event.kind, EventKind::OomKill | EventKind::AllocationFailure);
     let is_before = offset_s.is_some_and(|at| at < 0.0) || dated_event.dated == Dated::SinceBoot;
     match origin.kind {
         _ if !is_of_kernel || !is_before || origin.cut_at.is_some() => "",

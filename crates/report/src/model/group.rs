@@ -139,10 +139,7 @@ impl GroupSection {
             parts: state
                 .parts
                 .iter()
-                .map(|part| Part {
-                    label: part.label,
-                    bytes: part.bytes.get(),
-                })
+                .map(|part| Part { label: part.label, bytes: part.bytes.get() })
                 .collect(),
             working_set_bytes: bytes(state.working_set),
             droppable_bytes: bytes(state.droppable),
@@ -159,10 +156,7 @@ impl GroupSection {
                 findings: group
                     .host_findings
                     .iter()
-                    .map(|(id, title)| HostFinding {
-                        id: (*id).to_owned(),
-                        title: title.clone(),
-                    })
+                    .map(|(id, title)| HostFinding { id: (*id).to_owned(), title: title.clone() })
                     .collect(),
             },
         }

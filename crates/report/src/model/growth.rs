@@ -89,17 +89,11 @@ impl GrowthReport {
     /// From the owners of a source and their growth.
     pub fn new(source: &timeline::Source, judged: &[(&GrowthOwner<'_>, Growth)]) -> Self {
         let mut order: Vec<&(&GrowthOwner<'_>, Growth)> = judged.iter().collect();
-        let urgency = |growth: &Growth| {
-            (
-                growth.limit_in.unwrap_or(Span::from_nanos(u64::MAX)),
-                growth.class,
-            )
-        };
+        let urgency =
+            |growth: &Growth| (growth.limit_in.unwrap_or(Span::from_nanos(u64::MAX)), growth.class);
         order.sort_by(|(_, a), (_, b)| urgency(a).cmp(&urgency(b)).then(b.now.cmp(&a.now)));
-        let growths: Vec<GrowthEntry> = order
-            .into_iter()
-            .map(|(owner, growth)| GrowthEntry::new(owner, growth))
-            .collect();
+        let growths: Vec<GrowthEntry> =
+            order.into_iter().map(|(owner, growth)| GrowthEntry::new(owner, growth)).collect();
         let only = match growths.as_slice() {
             [only] => Some((only.class, only.confidence)),
             _ => None,
@@ -117,10 +111,7 @@ impl GrowthReport {
 impl GrowthEntry {
     /// From an owner of memory in a source, and its growth.
     pub fn new(owner: &GrowthOwner<'_>, growth: &Growth) -> Self {
-        Self {
-            pid: owner.pid(),
-            ..Self::of(owner.kind, owner.name(), &owner.series, growth)
-        }
+        Self { pid: owner.pid(), ..Self::of(owner.kind, owner.name(), &owner.series, growth) }
     }
 
     /// From the series of an owner with this name, and its growth.
@@ -185,9 +176,7 @@ fn course(
     }
     let mut steps: Vec<f64> = known.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     steps.sort_unstable_by(f64::total_cmp);
-    let holds = steps
-        .get(steps.len() * 9 / 10)
-        .map_or(0.0, |usual| usual * 2.0);
+    let holds = steps.get(steps.len() * 9 / 10).map_or(0.0, |usual| usual * 2.0);
     let count = COURSE_MAX.min(points.len());
     let width = (covered(series).as_secs_f64() / count as f64).max(f64::MIN_POSITIVE);
     let (mut from, mut last) = (known.into_iter().peekable(), None);

@@ -286,21 +286,14 @@ impl HeadroomReport {
             smallest_ram_bytes: smallest.0.map(Bytes::get),
             smallest_safe_ram_bytes: smallest.1.map(Bytes::get),
             wanted_at_once_bytes: headroom.wanted_at_once.map(Bytes::get),
-            article: headroom
-                .article
-                .as_ref()
-                .map(|article| Article::new(article, timeline)),
+            article: headroom.article.as_ref().map(|article| Article::new(article, timeline)),
             unknown: headroom.unknown.iter().map(Unknown::from).collect(),
         }
     }
 }
 
 fn affected(one: &diagnose::Affected) -> Affected {
-    Affected {
-        kind: one.kind.to_owned(),
-        name: one.name.clone(),
-        what: one.what.clone(),
-    }
+    Affected { kind: one.kind.to_owned(), name: one.name.clone(), what: one.what.clone() }
 }
 
 impl From<engine::Answer> for FitAnswer {
@@ -332,11 +325,7 @@ impl From<&engine::Question> for Asked {
 
 impl From<engine::Bounds> for Bounds {
     fn from(bounds: engine::Bounds) -> Self {
-        Self {
-            lower_bytes: bounds.lower,
-            likely_bytes: bounds.likely,
-            upper_bytes: bounds.upper,
-        }
+        Self { lower_bytes: bounds.lower, likely_bytes: bounds.likely, upper_bytes: bounds.upper }
     }
 }
 
@@ -460,9 +449,6 @@ impl Article {
 
 impl From<&engine::Unknown> for Unknown {
     fn from(unknown: &engine::Unknown) -> Self {
-        Self {
-            what: unknown.what,
-            text: unknown.text.clone(),
-        }
+        Self { what: unknown.what, text: unknown.text.clone() }
     }
 }

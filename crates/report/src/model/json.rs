@@ -46,9 +46,7 @@ pub fn json_schema() -> Result<String, serde_json::Error> {
 /// # Errors
 /// None in practice, as for [`json`].
 pub fn schema_of<T: JsonSchema>() -> Result<String, serde_json::Error> {
-    let schema = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<T>();
+    let schema =
+        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     json(&schema)
 }

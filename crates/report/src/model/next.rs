@@ -44,10 +44,7 @@ fn every_sample(source: &Source, diagnosis: &Diagnosis) -> Option<Step> {
     let every = source.origin.thinned_to?;
     let timeline = &source.timeline;
     let stretch = diagnose::worth_full_detail(timeline, diagnosis)?;
-    let (since, until) = (
-        wall_second(timeline, stretch.from)?,
-        wall_second(timeline, stretch.to)?,
-    );
+    let (since, until) = (wall_second(timeline, stretch.from)?, wall_second(timeline, stretch.to)?);
     Some(Step {
         command: format!(
             "memtide check {} --since {since} --until {until}",
@@ -61,10 +58,7 @@ fn every_sample(source: &Source, diagnosis: &Diagnosis) -> Option<Step> {
 
 impl From<&diagnose::NextStep> for Step {
     fn from(step: &diagnose::NextStep) -> Self {
-        Self {
-            command: step.command.to_owned(),
-            shows: step.shows.to_owned(),
-        }
+        Self { command: step.command.to_owned(), shows: step.shows.to_owned() }
     }
 }
 

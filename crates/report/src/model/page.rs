@@ -184,9 +184,7 @@ impl PageMeta {
         scales: &[Vec<f64>],
         clock: &ReportClock<'_>,
     ) -> Self {
-        let begin = clock
-            .wall(picture.begin_s())
-            .filter(|_| clock.is_of_the_wall());
+        let begin = clock.wall(picture.begin_s()).filter(|_| clock.is_of_the_wall());
         Self {
             format: PAGE_FORMAT,
             start_unix_ms: begin.map(Timestamp::as_millisecond),
@@ -224,11 +222,7 @@ fn levels(picture: &Picture) -> Vec<LevelMeta> {
 const GAPS_MAX: usize = 200;
 
 fn gaps(picture: &Picture) -> Vec<[f64; 3]> {
-    let gaps = picture
-        .drawing
-        .gaps
-        .iter()
-        .map(|(from, to)| (from.as_secs_f64(), to.as_secs_f64()));
+    let gaps = picture.drawing.gaps.iter().map(|(from, to)| (from.as_secs_f64(), to.as_secs_f64()));
     #[allow(clippy::cast_precision_loss)] // some thousand
     let column_s = picture.span_s() / picture.times().len().max(1) as f64;
     gaps_of(gaps.collect(), column_s)
@@ -304,11 +298,7 @@ fn limits(chart: &chart::Chart) -> Vec<LimitMeta> {
             LimitValue::Fixed(value) => (Some(*value).filter(|v| v.is_finite()), None),
             LimitValue::Moving(series) => (None, Some(series.clone())),
         };
-        LimitMeta {
-            label: harmless(&limit.label),
-            value,
-            series,
-        }
+        LimitMeta { label: harmless(&limit.label), value, series }
     });
     meta.collect()
 }
@@ -357,10 +347,7 @@ fn events_of(events: &[EventEntry], picture: &Picture, clock: &ReportClock<'_>) 
     #[allow(clippy::cast_precision_loss)] // some hundred
     let step = picture.span_s() / EVENTS_MAX as f64;
     let together = |one: &(f64, &EventEntry), other: &(f64, &EventEntry)| {
-        (one.0 / step)
-            .floor()
-            .total_cmp(&(other.0 / step).floor())
-            .is_eq()
+        (one.0 / step).floor().total_cmp(&(other.0 / step).floor()).is_eq()
     };
     let chunks = placed.chunk_by(together);
     chunks.map(|chunk| event(chunk, clock)).collect()
@@ -440,11 +427,7 @@ mod tests {
 
     #[test]
     fn few_events_are_shown_each() {
-        let events = [
-            event_at(1.0, "blocked"),
-            event_at(2.0, "boot"),
-            event_at(99.0, "boot"),
-        ];
+        let events = [event_at(1.0, "blocked"), event_at(2.0, "boot"), event_at(99.0, "boot")];
         let shown = shown_events(&events, 10);
         let shown: Vec<_> = shown.iter().map(|it| (it.at_s, it.is_main)).collect();
         assert_eq!(shown, [(1.0, false), (2.0, true)]);
@@ -452,9 +435,7 @@ mod tests {
 
     #[test]
     fn of_many_events_none_is_forgotten() {
-        let mut events: Vec<_> = (0..5_000)
-            .map(|i| event_at(f64::from(i), "blocked"))
-            .collect();
+        let mut events: Vec<_> = (0..5_000).map(|i| event_at(f64::from(i), "blocked")).collect();
         events[4_007].kind = "oom-kill";
         let shown = shown_events(&events, 5_000);
         assert_eq!(shown.len(), EVENTS_MAX);
@@ -465,13 +446,11 @@ mod tests {
 
     #[test]
     fn few_gaps_are_shown_each_and_of_many_the_short_ones_by_columns() {
-        let few: Vec<(f64, f64)> = (0..200)
-            .map(|i| (f64::from(i) * 3.0, f64::from(i) * 3.0 + 2.0))
-            .collect();
+        let few: Vec<(f64, f64)> =
+            (0..200).map(|i| (f64::from(i) * 3.0, f64::from(i) * 3.0 + 2.0)).collect();
         assert_eq!(gaps_of(few, 100.0).len(), 200);
-        let mut many: Vec<(f64, f64)> = (0..6_000)
-            .map(|i| (f64::from(i) * 3.0, f64::from(i) * 3.0 + 2.0))
-            .collect();
+        let mut many: Vec<(f64, f64)> =
+            (0..6_000).map(|i| (f64::from(i) * 3.0, f64::from(i) * 3.0 + 2.0)).collect();
         many.push((20_000.0, 20_500.0));
         let shown = gaps_of(many, 100.0);
         assert!(shown.len() <= 182, "{}", shown.len());

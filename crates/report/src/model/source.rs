@@ -111,11 +111,7 @@ impl From<&timeline::Input> for Input {
             first_line: input.first_line,
             last_line: input.last_line,
             unit: some(input.unit),
-            signals: input
-                .signals
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect(),
+            signals: input.signals.iter().map(|name| (*name).to_owned()).collect(),
             not_understood: input.not_understood,
         }
     }

@@ -94,17 +94,8 @@ impl WhereByReport {
             is_estimate: table.is_estimate,
             exceeds_bytes: table.exceeds.get(),
             grown_for_s: table.grown_for.map(Span::as_secs_f64),
-            rows: table
-                .rows
-                .iter()
-                .map(|row| entry(row, table.total))
-                .collect(),
-            rest: rest
-                .map(|row| RestEntry {
-                    label: row.label,
-                    bytes: row.bytes.get(),
-                })
-                .collect(),
+            rows: table.rows.iter().map(|row| entry(row, table.total)).collect(),
+            rest: rest.map(|row| RestEntry { label: row.label, bytes: row.bytes.get() }).collect(),
             unknown: table.unknown.clone(),
         }
     }

@@ -150,9 +150,9 @@ fn cost(found: &FoundEntry) -> String {
         None => format!("{times} in {watched}"),
     };
     let waited = found.waited_s.filter(|waited| *waited > 0.0).map(|waited| {
-        let an_hour = found.waited_s_per_hour.map_or_else(String::new, |an_hour| {
-            format!(" ({} per hour)", span(an_hour))
-        });
+        let an_hour = found
+            .waited_s_per_hour
+            .map_or_else(String::new, |an_hour| format!(" ({} per hour)", span(an_hour)));
         format!("{} of waiting{an_hour}", span(waited))
     });
     let killed = (found.killed > 0).then(|| format!("{} killed", Count::new(found.killed)));
@@ -166,12 +166,9 @@ pub(crate) fn memory(report: &CompareReport, extent: Extent) -> ComparisonTable 
     let indexed = report.memory.iter().enumerate();
     let (shown, rest): (Vec<_>, Vec<_>) =
         indexed.partition(|(_, it)| extent == Extent::All || it.is_worth_a_line);
-    let rows = shown
-        .into_iter()
-        .map(|(index, it)| amount(it, index, is_other_size));
-    let noise = rest
-        .iter()
-        .filter(|(_, it)| it.significance.is_some() && it.kind != AmountKind::Owner);
+    let rows = shown.into_iter().map(|(index, it)| amount(it, index, is_other_size));
+    let noise =
+        rest.iter().filter(|(_, it)| it.significance.is_some() && it.kind != AmountKind::Owner);
     let (rows, left) = cut(rows.collect(), ROWS_MAX, extent);
     let same = same(
         noise.count(),
@@ -223,16 +220,10 @@ fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
 pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.rates.iter().enumerate();
     let (shown, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_shown(it, extent));
-    let noise = rest
-        .iter()
-        .filter(|(_, it)| it.significance.is_some())
-        .count();
+    let noise = rest.iter().filter(|(_, it)| it.significance.is_some()).count();
     let rows = shown.into_iter().map(|(index, it)| rate(it, index, extent));
     let (rows, left) = cut(rows.collect(), ROWS_MAX + 4, extent);
-    let same = same(
-        noise,
-        "rates vary as much within one side as between the two",
-    );
+    let same = same(noise, "rates vary as much within one side as between the two");
     ComparisonTable {
         heading: "Rates (mean over the time)",
         rows,
@@ -296,14 +287,10 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
         Some(CauseStrength::May) => "may explain",
         _ => "explains",
     };
-    let rows = differ
-        .into_iter()
-        .map(|(index, it)| fact(it, index, explains));
+    let rows = differ.into_iter().map(|(index, it)| fact(it, index, explains));
     let (rows, left) = cut(rows.collect(), FACTS_MAX, extent);
-    let (before, after): (Vec<_>, Vec<_>) = one
-        .into_iter()
-        .map(|(_, fact)| fact)
-        .partition(|fact| fact.before.is_some());
+    let (before, after): (Vec<_>, Vec<_>) =
+        one.into_iter().map(|(_, fact)| fact).partition(|fact| fact.before.is_some());
     let one_sided = [("before", before), ("after", after)]
         .into_iter()
         .filter_map(|(side, facts)| known_to_one(side, &facts, extent));
@@ -337,9 +324,7 @@ fn known_to_one(side: &str, facts: &[&FactEntry], extent: Extent) -> Option<Stri
         0 => String::new(),
         n => format!(" and {} more", Count::new(n as u64)),
     };
-    Some(format!(
-        "Known {side} only, so not compared: {shown}{more}."
-    ))
+    Some(format!("Known {side} only, so not compared: {shown}{more}."))
 }
 
 /// Whether the hosts' RAM differs, so that amounts alone say little.
@@ -349,12 +334,7 @@ fn is_other_size(report: &CompareReport) -> bool {
 }
 
 fn one_side(is_before: bool) -> String {
-    if is_before {
-        "before only"
-    } else {
-        "after only"
-    }
-    .to_owned()
+    if is_before { "before only" } else { "after only" }.to_owned()
 }
 
 fn same(n: usize, what: &str) -> Option<String> {

@@ -39,9 +39,11 @@ impl ExplainStanding {
 /// Returns why a part of a heap is missing in its figures; `None` if none is.
 pub(crate) fn missing(heap: &HeapReport) -> Option<&'static str> {
     (!heap.is_whole).then_some(if heap.is_cut {
-        "The malloc heap was not read to its end: its arenas and lists name far more memory than is in RAM, as those of a damaged or forged heap do."
+        "The malloc heap was not read to its end: its arenas and lists name far more memory than \
+         is in RAM, as those of a damaged or forged heap do."
     } else {
-        "Not all arenas of the malloc heap could be followed: their list is damaged, or memtide does not know its form."
+        "Not all arenas of the malloc heap could be followed: their list is damaged, or memtide \
+         does not know its form."
     })
 }
 
@@ -69,11 +71,7 @@ pub(crate) fn process_items(report: &ExplainReport) -> Vec<String> {
     let process = &report.process;
     let up = |seconds| format!("up {}", Span::from_secs_f64(seconds));
     let threads = |threads| Count::new(threads).named("thread", "threads");
-    let items = [
-        process.service.clone(),
-        process.age_s.map(up),
-        process.threads.map(threads),
-    ];
+    let items = [process.service.clone(), process.age_s.map(up), process.threads.map(threads)];
     items.into_iter().flatten().collect()
 }
 
@@ -145,7 +143,8 @@ pub(crate) fn forecasts(heap: &HeapReport) -> Vec<(String, String, String)> {
             format!("{arenas} arenas after a restart"),
             format!("about {range}"),
             format!(
-                "A model: MALLOC_ARENA_MAX={arenas} makes threads share arenas, at the price of waits for their locks."
+                "A model: MALLOC_ARENA_MAX={arenas} makes threads share arenas, at the price of \
+                 waits for their locks."
             ),
         ));
     }
@@ -208,33 +207,13 @@ pub(crate) fn size_lines(sizes: &ProcessSizes) -> Vec<SizeLine> {
         (sizes.shared_bytes, "shared with others"),
         (sizes.huge_bytes, "in transparent huge pages"),
     ]);
-    let line = |name, bytes, meaning, of_it| SizeLine {
-        name,
-        meaning,
-        bytes,
-        of_it,
-    };
+    let line = |name, bytes, meaning, of_it| SizeLine { name, meaning, bytes, of_it };
     let adds_up = "each page divided by its users: the size that adds up over processes";
     let mut lines = vec![
-        line(
-            "VSS",
-            sizes.vss_bytes,
-            "address space that is mapped",
-            unused,
-        ),
-        line(
-            "RSS",
-            sizes.rss_bytes,
-            "pages in RAM that it maps",
-            resident,
-        ),
+        line("VSS", sizes.vss_bytes, "address space that is mapped", unused),
+        line("RSS", sizes.rss_bytes, "pages in RAM that it maps", resident),
         line("PSS", sizes.pss_bytes, adds_up, String::new()),
-        line(
-            "USS",
-            sizes.uss_bytes,
-            "pages that it alone maps",
-            "freed when it exits".to_owned(),
-        ),
+        line("USS", sizes.uss_bytes, "pages that it alone maps", "freed when it exits".to_owned()),
     ];
     if sizes.hugetlb_bytes > 0 {
         let none = "which no RSS counts".to_owned();
@@ -326,11 +305,7 @@ fn lower_bounds(report: &ExplainReport, is_full: bool) -> Vec<LabelledText> {
         more => format!(" and {more} more"),
     };
     let known = "an allocator in such a file is known by the file's name only";
-    say(
-        !files.is_empty(),
-        "Not read",
-        format!("{names}{more}: {known}."),
-    );
+    say(!files.is_empty(), "Not read", format!("{names}{more}: {known}."));
     let count = Count::new(report.processes_unread);
     let others = count.named("other process", "other processes");
     let may = format!("{others}, which may map its files, too.");
@@ -349,11 +324,7 @@ fn lower_bounds(report: &ExplainReport, is_full: bool) -> Vec<LabelledText> {
 pub(crate) fn file_users(file: &MappedFileEntry, report: &ExplainReport) -> Option<String> {
     let others = file.other_users.filter(|others| *others > 0)?;
     let is_all = file.other_names.len() as u64 == others;
-    let least = if report.processes_unread > 0 {
-        "at least "
-    } else {
-        ""
-    };
+    let least = if report.processes_unread > 0 { "at least " } else { "" };
     let others = Count::new(others).named("other process", "other processes");
     let such = if is_all { ": " } else { " such as " };
     let names = match file.other_names.as_slice() {
@@ -368,12 +339,7 @@ fn cost(report: &ExplainReport) -> String {
     let cost = &report.cost;
     let stopped = cost.stopped_s.map_or_else(
         || "the process was not stopped".to_owned(),
-        |seconds| {
-            format!(
-                "the process was stopped for {}",
-                Span::from_secs_f64(seconds)
-            )
-        },
+        |seconds| format!("the process was stopped for {}", Span::from_secs_f64(seconds)),
     );
     let cpu = Span::from_secs_f64(cost.cpu_s);
     let accessed = match report.heap {

@@ -78,24 +78,15 @@ fn fragmented(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<Str
 /// Says where the free memory is that trimming leaves, the larger place first.
 fn not_returned(heap: &HeapReport) -> Option<String> {
     let least = Bytes::new(heap.unused_resident_bytes).share(CLAUSE_SHARE_MIN);
-    let tops = heap
-        .arenas
-        .iter()
-        .filter(|arena| arena.thread_top_bytes > 0);
+    let tops = heap.arenas.iter().filter(|arena| arena.thread_top_bytes > 0);
     let tops = Count::new(tops.count() as u64).named("thread arena", "thread arenas");
     let mut places = [
         (
             Bytes::new(heap.forecast.pinned_bytes),
             "on pages that live neighbours keep in RAM".to_owned(),
         ),
-        (
-            Bytes::new(heap.forecast.thread_tops_bytes),
-            format!("in the tops of {tops}"),
-        ),
-        (
-            Bytes::new(heap.cached_resident_bytes()),
-            "in thread caches".to_owned(),
-        ),
+        (Bytes::new(heap.forecast.thread_tops_bytes), format!("in the tops of {tops}")),
+        (Bytes::new(heap.cached_resident_bytes()), "in thread caches".to_owned()),
     ];
     places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let clauses: Vec<String> = places
@@ -108,7 +99,8 @@ fn not_returned(heap: &HeapReport) -> Option<String> {
 
 fn fewer_arenas(fewer: &FewerArenas) -> String {
     format!(
-        "For good, a restart with MALLOC_ARENA_MAX={} may save about {} to {} (a model of its {} arenas): more, if its threads peak at different times. The cost is lock contention.",
+        "For good, a restart with MALLOC_ARENA_MAX={} may save about {} to {} (a model of its {} \
+         arenas): more, if its threads peak at different times. The cost is lock contention.",
         fewer.arenas_max,
         Bytes::new(fewer.low_bytes),
         Bytes::new(fewer.high_bytes),
@@ -126,7 +118,10 @@ fn live(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
         ),
         over_time(report).unwrap_or_else(|| {
             let watch = watch_command(report, watch);
-            format!("Whether that is data in use, a cache that fills or a leak shows only over time: {watch}.")
+            format!(
+                "Whether that is data in use, a cache that fills or a leak shows only over time: \
+                 {watch}."
+            )
         }),
     ]
 }
@@ -135,20 +130,20 @@ fn live(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
 fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
     if let Some(why) = explain::missing(heap) {
         let found = Bytes::new(heap.resident_bytes());
-        return vec![format!(
-            "{why} The {found} that were found are a lower bound."
-        )];
+        return vec![format!("{why} The {found} that were found are a lower bound.")];
     }
     if !heap.has_changed || report.cost.stopped_s.is_some() {
         return vec![format!(
-            "Its malloc heap is damaged, or memtide does not know its form: {} of {} could not be read as chunks.",
+            "Its malloc heap is damaged, or memtide does not know its form: {} of {} could not be \
+             read as chunks.",
             Bytes::new(heap.uncertain_resident_bytes),
             Bytes::new(heap.total.system_bytes + heap.mmapped_bytes)
         )];
     }
     let free = Bytes::new(heap.total.free_resident_bytes);
     vec![format!(
-        "Its heap changes while it is read: {free} of {} are free, give or take {}. Exact figures need a stop of about {}: memtide explain {} --freeze.",
+        "Its heap changes while it is read: {free} of {} are free, give or take {}. Exact figures \
+         need a stop of about {}: memtide explain {} --freeze.",
         Bytes::new(heap.resident_bytes()),
         Bytes::new(heap.uncertain_resident_bytes),
         Span::from_secs_f64(report.cost.wall_s),
@@ -183,10 +178,7 @@ fn other_owner(report: &ExplainReport) -> Vec<String> {
     let rss = Bytes::new(report.sizes.rss_bytes);
     let parts = &report.memory.parts;
     let mut lines: Vec<String> = match owner_of_most(report) {
-        Some(_) => largest(report)
-            .into_iter()
-            .chain(malloc_part(report))
-            .collect(),
+        Some(_) => largest(report).into_iter().chain(malloc_part(report)).collect(),
         None => vec![largest_few(report)],
     };
     let owner = parts
@@ -199,10 +191,7 @@ fn other_owner(report: &ExplainReport) -> Vec<String> {
 
 /// Says how it changed, where that is known.
 fn over_time(report: &ExplainReport) -> Option<String> {
-    let growth = report
-        .growth
-        .as_ref()
-        .filter(|growth| growth.needs_s.is_none())?;
+    let growth = report.growth.as_ref().filter(|growth| growth.needs_s.is_none())?;
     let judged = Span::from_secs_f64(growth.judged_s);
     Some(format!(
         "Over {judged}: {} ({}). {}",
@@ -242,13 +231,9 @@ fn largest_few(report: &ExplainReport) -> String {
 /// Names the largest part that is not malloc's.
 fn largest(report: &ExplainReport) -> Option<String> {
     let parts = report.memory.parts.iter();
-    let part: &MemoryPart = parts
-        .filter(|part| !part.is_malloc_heap)
-        .max_by_key(|part| part.rss_bytes)?;
-    let (size, rss) = (
-        Bytes::new(part.rss_bytes),
-        Bytes::new(report.sizes.rss_bytes),
-    );
+    let part: &MemoryPart =
+        parts.filter(|part| !part.is_malloc_heap).max_by_key(|part| part.rss_bytes)?;
+    let (size, rss) = (Bytes::new(part.rss_bytes), Bytes::new(report.sizes.rss_bytes));
     let reserved = match part.owner {
         // The Java heap's address space is as large as -Xmx lets it become.
         Some("jvm") => format!("; {} are reserved for it", Bytes::new(part.virtual_bytes)),
@@ -273,13 +258,25 @@ fn owner_of(part: &MemoryPart) -> &str {
 fn inside(runtime: &str, pid: u32) -> Option<String> {
     Some(match runtime {
         "jvm" => format!("`jcmd {pid} GC.heap_info` shows how much of the Java heap is in use."),
-        "go" => "GODEBUG=gctrace=1 at its next start, or /debug/pprof/heap where it serves that, shows how much of it is live; GOMEMLIMIT bounds it.".to_owned(),
-        "v8" => "In the program, process.memoryUsage() shows how much of the V8 heap is in use; --max-old-space-size bounds it.".to_owned(),
-        "cpython" => "Python's tracemalloc shows which code allocates in pymalloc; with PYTHONMALLOC=malloc at its next start, its objects are in the malloc heap.".to_owned(),
+        "go" => "GODEBUG=gctrace=1 at its next start, or /debug/pprof/heap where it serves that, \
+                 shows how much of it is live; GOMEMLIMIT bounds it."
+            .to_owned(),
+        "v8" => "In the program, process.memoryUsage() shows how much of the V8 heap is in use; \
+                 --max-old-space-size bounds it."
+            .to_owned(),
+        "cpython" => "Python's tracemalloc shows which code allocates in pymalloc; with \
+                      PYTHONMALLOC=malloc at its next start, its objects are in the malloc heap."
+            .to_owned(),
         "ruby" => "In the program, GC.stat shows how many slots of its pages are live.".to_owned(),
-        "jemalloc" => "Only jemalloc's own statistics (malloc_stats_print) show how much of it is free.".to_owned(),
-        "gperftools" | "tcmalloc" => "Only tcmalloc's own statistics (MallocExtension's GetStats) show how much of it is free.".to_owned(),
-        "mimalloc" => "MIMALLOC_SHOW_STATS=1 at its next start prints at its end how much of it was in use.".to_owned(),
+        "jemalloc" => "Only jemalloc's own statistics (malloc_stats_print) show how much of it is \
+                       free."
+            .to_owned(),
+        "gperftools" | "tcmalloc" => "Only tcmalloc's own statistics (MallocExtension's GetStats) \
+                                      show how much of it is free."
+            .to_owned(),
+        "mimalloc" => "MIMALLOC_SHOW_STATS=1 at its next start prints at its end how much of it \
+                       was in use."
+            .to_owned(),
         _ => return None,
     })
 }
@@ -302,27 +299,11 @@ mod tests {
 
     #[test]
     fn a_heap_that_was_not_read_to_its_end_has_a_reason_and_a_lower_bound() {
-        let total = ArenaEntry {
-            resident_bytes: 63 << 20,
-            ..ArenaEntry::default()
-        };
-        let heap = HeapReport {
-            total,
-            is_cut: true,
-            ..HeapReport::default()
-        };
-        let report = ExplainReport {
-            heap: Some(heap),
-            ..ExplainReport::default()
-        };
+        let total = ArenaEntry { resident_bytes: 63 << 20, ..ArenaEntry::default() };
+        let heap = HeapReport { total, is_cut: true, ..HeapReport::default() };
+        let report = ExplainReport { heap: Some(heap), ..ExplainReport::default() };
         let lines = explain_headline(&report, MemoryVerdict::Unclear, Span::ZERO);
-        assert!(
-            lines[0].contains("far more memory than is in RAM"),
-            "{lines:?}"
-        );
-        assert!(
-            lines[0].ends_with("The 63 MiB that were found are a lower bound."),
-            "{lines:?}"
-        );
+        assert!(lines[0].contains("far more memory than is in RAM"), "{lines:?}");
+        assert!(lines[0].ends_with("The 63 MiB that were found are a lower bound."), "{lines:?}");
     }
 }

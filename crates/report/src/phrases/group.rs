@@ -12,28 +12,13 @@ const OTHER: &str = "other";
 /// Returns all that the report has about the cgroup, each line with its label; lines of one kind share one.
 pub(crate) fn lines(group: &GroupSection, clock: &ReportClock<'_>) -> Vec<LabelledText> {
     let mut lines = vec![LabelledText::new("cgroup", subject(group, clock))];
-    lines.extend(
-        group
-            .limits
-            .iter()
-            .map(|limit| LabelledText::new("limits", limit_text(limit))),
-    );
+    lines.extend(group.limits.iter().map(|limit| LabelledText::new("limits", limit_text(limit))));
     lines.extend(host_limit(group).map(|text| LabelledText::new("limits", text)));
     lines.extend(counts(group).map(|text| LabelledText::new("counts", text)));
     lines.extend(needs(group).map(|text| LabelledText::new("needs", text)));
     lines.extend(felt(&group.felt, group.swap_bytes).map(|text| LabelledText::new("felt", text)));
-    lines.extend(
-        group
-            .raising
-            .iter()
-            .map(|text| LabelledText::new("raise", text.clone())),
-    );
-    lines.extend(
-        group
-            .unknown
-            .iter()
-            .map(|text| LabelledText::new("unknown", text.clone())),
-    );
+    lines.extend(group.raising.iter().map(|text| LabelledText::new("raise", text.clone())));
+    lines.extend(group.unknown.iter().map(|text| LabelledText::new("unknown", text.clone())));
     lines
 }
 
@@ -48,22 +33,16 @@ fn counts(group: &GroupSection) -> Option<String> {
     });
     let rest: Bytes = small.iter().map(|part| Bytes::new(part.bytes)).sum();
     let rest = (rest > Bytes::ZERO).then(|| format!("{OTHER} {rest}"));
-    let large = large
-        .iter()
-        .map(|part| format!("{} {}", part.label, Bytes::new(part.bytes)));
+    let large = large.iter().map(|part| format!("{} {}", part.label, Bytes::new(part.bytes)));
     let all: Vec<String> = large.chain(rest).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn subject(group: &GroupSection, clock: &ReportClock<'_>) -> String {
-    let name = group
-        .name
-        .as_ref()
-        .map_or_else(String::new, |name| format!(", {name}"));
+    let name = group.name.as_ref().map_or_else(String::new, |name| format!(", {name}"));
     let size = group.current_bytes.map_or_else(String::new, |bytes| {
-        let at = clock
-            .moment(group.at_s, group.at)
-            .map_or_else(String::new, |at| format!(" at {at}"));
+        let at =
+            clock.moment(group.at_s, group.at).map_or_else(String::new, |at| format!(" at {at}"));
         let size = Bytes::new(bytes).to_string();
         // A peak that prints the same is none.
         let peak = group.peak_bytes.map(|peak| Bytes::new(peak).to_string());
@@ -77,12 +56,7 @@ fn subject(group: &GroupSection, clock: &ReportClock<'_>) -> String {
 
 /// `memory.high of /batch: 200 MiB, 110 % used, hit 520 times; 3 MiB of it cannot be dropped`.
 fn limit_text(limit: &LimitEntry) -> String {
-    let mut text = format!(
-        "{} of {}: {}",
-        limit.file,
-        limit.place,
-        Bytes::new(limit.limit_bytes)
-    );
+    let mut text = format!("{} of {}: {}", limit.file, limit.place, Bytes::new(limit.limit_bytes));
     if let Some(share) = limit.used {
         text.push_str(&format!(", {} used", Ratio::new(share)));
     }
@@ -90,10 +64,7 @@ fn limit_text(limit: &LimitEntry) -> String {
         text.push_str(&format!(", {} left", Bytes::new(room)));
     }
     if let Some(hits) = limit.hits.filter(|hits| *hits > 0) {
-        text.push_str(&format!(
-            ", hit {}",
-            Count::new(hits).named("time", "times")
-        ));
+        text.push_str(&format!(", hit {}", Count::new(hits).named("time", "times")));
     }
     if let Some(held) = limit.undroppable_bytes {
         text.push_str(&format!("; {} cannot be dropped", Bytes::new(held)));
@@ -111,10 +82,7 @@ fn needs(group: &GroupSection) -> Option<String> {
     let set = Bytes::new(group.working_set_bytes?);
     let mut text = format!("working set {set} (usage − inactive_file, as Kubernetes computes it)");
     if let Some(droppable) = group.droppable_bytes {
-        text.push_str(&format!(
-            "; {} can be dropped at once",
-            Bytes::new(droppable)
-        ));
+        text.push_str(&format!("; {} can be dropped at once", Bytes::new(droppable)));
     }
     if let Some(unwritten) = group.unwritten_bytes.filter(|bytes| *bytes > 0) {
         text.push_str(&format!(", {} once it is written", Bytes::new(unwritten)));
@@ -128,9 +96,7 @@ fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
     match felt.stalled_some.zip(felt.stalled_full) {
         Some((some, full)) if some > 0.0 => {
             let (some, full) = (Ratio::new(some), Ratio::new(full));
-            happened.push(format!(
-                "memory stalls some {some}, full {full} in the worst 10 s"
-            ));
+            happened.push(format!("memory stalls some {some}, full {full} in the worst 10 s"));
         }
         Some(_) => absent.push("memory stalls"),
         None => {}
@@ -138,24 +104,11 @@ fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
     let times = |count: u64| Count::new(count).named("time", "times");
     let pages = |rate: f64| PerSecond::<Pages>::from_f64(rate);
     let counted = [
+        (felt.throttled.map(|n| (n > 0, format!("throttled {}", times(n)))), "throttling"),
+        (felt.limit_hits.map(|n| (n > 0, format!("at the hard limit {}", times(n)))), "limit hits"),
+        (felt.kills.map(|n| (n > 0, Count::new(n).named("kill", "kills"))), "kills"),
         (
-            felt.throttled
-                .map(|n| (n > 0, format!("throttled {}", times(n)))),
-            "throttling",
-        ),
-        (
-            felt.limit_hits
-                .map(|n| (n > 0, format!("at the hard limit {}", times(n)))),
-            "limit hits",
-        ),
-        (
-            felt.kills
-                .map(|n| (n > 0, Count::new(n).named("kill", "kills"))),
-            "kills",
-        ),
-        (
-            felt.refaults_file_per_s
-                .map(|n| (n > 0.0, format!("{} of file refaults", pages(n)))),
+            felt.refaults_file_per_s.map(|n| (n > 0.0, format!("{} of file refaults", pages(n)))),
             "file refaults",
         ),
         (
@@ -163,10 +116,7 @@ fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
                 .map(|n| (n > 0.0, format!("{} of anonymous refaults", pages(n)))),
             "anonymous refaults",
         ),
-        (
-            swap.map(|n| (n > 0, format!("{} in swap", Bytes::new(n)))),
-            "swap",
-        ),
+        (swap.map(|n| (n > 0, format!("{} in swap", Bytes::new(n)))), "swap"),
     ];
     for (known, what) in counted {
         match known {
@@ -184,9 +134,9 @@ fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
 
 /// How the host stands beside a cgroup with this headline.
 pub(crate) fn host(around: &Around, headline: &str) -> String {
-    let available = around.available_bytes.map_or_else(String::new, |bytes| {
-        format!(", which had {} available", Bytes::new(bytes))
-    });
+    let available = around
+        .available_bytes
+        .map_or_else(String::new, |bytes| format!(", which had {} available", Bytes::new(bytes)));
     if around.headline == headline {
         format!("What is above is also the worst on this host{available}.")
     } else {

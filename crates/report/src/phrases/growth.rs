@@ -7,34 +7,21 @@ use crate::model::growth::GrowthEntry;
 
 /// `probable, 82 %`: how sure the class is.
 pub(crate) fn sure(entry: &GrowthEntry) -> String {
-    format!(
-        "{}, {}",
-        entry.confidence_text,
-        Ratio::new(entry.confidence)
-    )
+    format!("{}, {}", entry.confidence_text, Ratio::new(entry.confidence))
 }
 
 /// Returns the ends of the picture's vertical axis; `None` where nothing was measured. A range that is small beside the
 /// size would be a flat block from zero, so the lower end is not always zero.
 pub(crate) fn axis(courses: &[&[Option<f64>]]) -> Option<(f64, f64)> {
     let known = || courses.iter().copied().flatten().flatten().copied();
-    let (low, high) = (
-        known().fold(f64::INFINITY, f64::min),
-        known().fold(0.0, f64::max),
-    );
-    let floor = if low > high * 0.5 {
-        low - (high - low).max(high * 0.02) * 0.2
-    } else {
-        0.0
-    };
+    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
+    let floor = if low > high * 0.5 { low - (high - low).max(high * 0.02) * 0.2 } else { 0.0 };
     (low.is_finite() && high > 0.0).then_some((floor, high))
 }
 
 /// Returns when the limit is reached, in words.
 pub(crate) fn limit(entry: &GrowthEntry) -> Option<String> {
-    entry
-        .limit_in_s
-        .map(|seconds| Span::from_secs_f64(seconds).to_string())
+    entry.limit_in_s.map(|seconds| Span::from_secs_f64(seconds).to_string())
 }
 
 /// Returns what is known of the growth, and what to do.
@@ -57,15 +44,9 @@ pub(crate) fn facts(entry: &GrowthEntry) -> Vec<LabelledText> {
         ("Now", Some(Bytes::new(entry.now_bytes).to_string())),
         ("Rate", rate),
         ("Levels off", end.map(|end| format!("at about {end}"))),
-        (
-            "Limit in",
-            limit(entry).map(|limit| format!("{limit}, at this rate")),
-        ),
+        ("Limit in", limit(entry).map(|limit| format!("{limit}, at this rate"))),
         ("Needs", needs.map(|needs| format!("about {needs} more"))),
-        (
-            "Judged",
-            Some(format!("{} readings over {judged}", entry.readings)),
-        ),
+        ("Judged", Some(format!("{} readings over {judged}", entry.readings))),
         ("Method", Some(entry.method.clone())),
     ];
     let mut facts: Vec<LabelledText> = (known.into_iter())

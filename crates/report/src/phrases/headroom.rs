@@ -37,27 +37,15 @@ pub(crate) fn first(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<Lab
     let binds = Some(&report.binds)
         .filter(|binds| !binds.is_empty())
         .map(|binds| LabelledText::new("binds", binds.clone()));
-    let notes = report
-        .remarks
-        .iter()
-        .map(|remark| LabelledText::new("note", remark.clone()));
-    binds
-        .into_iter()
-        .chain(worst(report, clock))
-        .chain(notes)
-        .collect()
+    let notes = report.remarks.iter().map(|remark| LabelledText::new("note", remark.clone()));
+    binds.into_iter().chain(worst(report, clock)).chain(notes).collect()
 }
 
 /// The estimate's error, what was watched, the effect of the demand, how much RAM is enough, and the formula by hand.
 pub(crate) fn further(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
     let cycle = LabelledText::new("cycle", report.cycle.text.clone());
-    let lines = [
-        bounds(report),
-        Some(cycle),
-        added(report),
-        smallest_ram(report),
-        by_hand(report, clock),
-    ];
+    let lines =
+        [bounds(report), Some(cycle), added(report), smallest_ram(report), by_hand(report, clock)];
     lines.into_iter().flatten().collect()
 }
 
@@ -78,27 +66,16 @@ pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<LabelledText> {
 /// Unknown quantities that decide the answer.
 pub(crate) fn unknown(report: &HeadroomReport) -> Vec<LabelledText> {
     let unknown = report.unknown.iter();
-    unknown
-        .map(|one| LabelledText::new(one.what, one.text.clone()))
-        .collect()
+    unknown.map(|one| LabelledText::new(one.what, one.text.clone())).collect()
 }
 
 /// When the worst moment was, and who ran then.
 fn worst(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledText> {
     let room = report.room.as_ref()?;
-    let who: Vec<String> = report
-        .then
-        .iter()
-        .map(|one| format!("{} ({})", one.name, one.what))
-        .collect();
-    let who = if who.is_empty() {
-        "running processes unknown".to_owned()
-    } else {
-        who.join(", ")
-    };
-    let moment = clock
-        .moment(room.worst_at_s, room.worst_at)
-        .filter(|_| report.source.samples > 1);
+    let who: Vec<String> =
+        report.then.iter().map(|one| format!("{} ({})", one.name, one.what)).collect();
+    let who = if who.is_empty() { "running processes unknown".to_owned() } else { who.join(", ") };
+    let moment = clock.moment(room.worst_at_s, room.worst_at).filter(|_| report.source.samples > 1);
     Some(LabelledText::new(
         "worst",
         moment.map_or_else(|| who.clone(), |at| format!("at {at}: {who}")),
@@ -141,17 +118,12 @@ fn available(terms: &Terms) -> TermLine {
 
 fn kept(terms: &Terms) -> TermLine {
     let floor = (terms.floor_low_bytes, terms.floor_high_bytes);
-    let predicted = if terms.floor_is_measured {
-        ""
-    } else {
-        " (predicted for a host of this size)"
-    };
+    let predicted =
+        if terms.floor_is_measured { "" } else { " (predicted for a host of this size)" };
     TermLine {
         sign: "−",
         label: "kept free",
-        size: terms
-            .kept_bytes
-            .map_or_else(unknown_size, |kept| Bytes::new(kept).to_string()),
+        size: terms.kept_bytes.map_or_else(unknown_size, |kept| Bytes::new(kept).to_string()),
         text: format!(
             "beyond the floor of {} to {}{predicted}, left out of it already",
             Bytes::new(floor.0),
@@ -167,11 +139,7 @@ fn write_cache(terms: &Terms) -> TermLine {
     TermLine {
         sign: "−",
         label: "write cache",
-        size: if is_measured {
-            most.to_string()
-        } else {
-            unknown_size()
-        },
+        size: if is_measured { most.to_string() } else { unknown_size() },
         text: match terms.unwritten_bytes.map(Bytes::new) {
             Some(waited) if waited > most => {
                 format!("{waited} of files waited for disks then; with {most} writers run free")
@@ -228,17 +196,10 @@ fn added(report: &HeadroomReport) -> Option<LabelledText> {
 /// The simple formula that people use by hand, with its time if that differs.
 fn by_hand(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledText> {
     let article = report.article.as_ref()?;
-    let differs = if article.differs {
-        ""
-    } else {
-        " (about the same)"
-    };
+    let differs = if article.differs { "" } else { " (about the same)" };
     let moment = article.at_s.and_then(|at| clock.moment(at, article.at));
     let at = moment.map_or_else(String::new, |at| format!("at {at}: "));
-    Some(LabelledText::new(
-        "by hand",
-        format!("{at}{}{differs}", article.text),
-    ))
+    Some(LabelledText::new("by hand", format!("{at}{}{differs}", article.text)))
 }
 
 fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
@@ -247,10 +208,7 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
         None => "",
     };
     let enough = |bytes: u64, are: &str| {
-        format!(
-            "{} {are} enough for the worst moment{with}",
-            Bytes::new(bytes).rounded_up()
-        )
+        format!("{} {are} enough for the worst moment{with}", Bytes::new(bytes).rounded_up())
     };
     let text = match (report.smallest_ram_bytes, report.smallest_safe_ram_bytes) {
         (Some(likely), Some(safe)) if likely != safe => format!(
@@ -269,13 +227,11 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
 /// For a host that was short of memory: all that is known is how much was wanted at once.
 fn more_ram(report: &HeadroomReport, with: &str) -> String {
     let there = report.host.ram_bytes.filter(|ram| *ram > 0).map(Bytes::new);
-    let there = there.map_or_else(
-        || "there is".to_owned(),
-        |ram| format!("the {ram} there are"),
-    );
+    let there = there.map_or_else(|| "there is".to_owned(), |ram| format!("the {ram} there are"));
     match report.wanted_at_once_bytes.map(Bytes::new) {
         Some(wanted) => format!(
-            "more than {there}; {wanted} would have held all that was in RAM and in swap at once{with}"
+            "more than {there}; {wanted} would have held all that was in RAM and in swap at \
+             once{with}"
         ),
         None => {
             format!("more than {there}; to see how much more, add RAM and record again")

@@ -34,10 +34,7 @@ pub(crate) enum CellFill {
 /// What a picture shows, in the order of its legend, with what it means. Live shares come first and have their own.
 pub(crate) const LEGEND: [(CellFill, &str); 5] = [
     (CellFill::Returnable, "free pages that malloc_trim returns"),
-    (
-        CellFill::ThreadTop,
-        "free pages in the top of a thread arena, which malloc_trim keeps",
-    ),
+    (CellFill::ThreadTop, "free pages in the top of a thread arena, which malloc_trim keeps"),
     (CellFill::Swapped, "in swap"),
     (CellFill::Unknown, "malloc's own, or not understood"),
     (CellFill::Absent, "not in RAM"),
@@ -138,9 +135,8 @@ pub(crate) fn figures(offset: u64, bytes: u64, cell: &HeapCell) -> String {
         (unknown(cell), "other"),
     ];
     let shown = all.into_iter().filter(|(bytes, _)| *bytes > 0);
-    let shown: Vec<String> = shown
-        .map(|(bytes, what)| format!("{} {what}", Bytes::new(bytes)))
-        .collect();
+    let shown: Vec<String> =
+        shown.map(|(bytes, what)| format!("{} {what}", Bytes::new(bytes))).collect();
     if shown.is_empty() {
         return format!("{place}: not in RAM");
     }
@@ -161,51 +157,28 @@ mod tests {
 
     #[test]
     fn a_cell_shows_what_half_of_it_is() {
-        let cell = HeapCell {
-            resident_bytes: 4 * PAGE,
-            ..HeapCell::default()
-        };
+        let cell = HeapCell { resident_bytes: 4 * PAGE, ..HeapCell::default() };
         let shown = |cell: HeapCell| CellFill::of(&cell);
         assert_eq!(shown(HeapCell::default()), CellFill::Absent);
         assert_eq!(
-            shown(HeapCell {
-                swapped_bytes: PAGE,
-                ..HeapCell::default()
-            }),
+            shown(HeapCell { swapped_bytes: PAGE, ..HeapCell::default() }),
             CellFill::Swapped
         );
         assert_eq!(shown(cell), CellFill::Unknown);
-        let free = HeapCell {
-            free_bytes: 4 * PAGE,
-            ..cell
-        };
+        let free = HeapCell { free_bytes: 4 * PAGE, ..cell };
         assert_eq!(shown(free), CellFill::Live(0));
-        let returnable = HeapCell {
-            returnable_bytes: 2 * PAGE,
-            ..free
-        };
+        let returnable = HeapCell { returnable_bytes: 2 * PAGE, ..free };
         assert_eq!(shown(returnable), CellFill::Returnable);
-        let top = HeapCell {
-            thread_top_bytes: 3 * PAGE,
-            returnable_bytes: 0,
-            ..free
-        };
+        let top = HeapCell { thread_top_bytes: 3 * PAGE, returnable_bytes: 0, ..free };
         assert_eq!(shown(top), CellFill::ThreadTop);
     }
 
     #[test]
     fn a_live_share_is_in_the_class_that_is_named_after_its_end() {
         let class = |live: u64| live_class(live, 400);
-        for (live, expected) in [
-            (0, 0),
-            (1, 1),
-            (99, 1),
-            (100, 2),
-            (200, 3),
-            (399, 4),
-            (400, 5),
-            (u64::MAX, 5),
-        ] {
+        for (live, expected) in
+            [(0, 0), (1, 1), (99, 1), (100, 2), (200, 3), (399, 4), (400, 5), (u64::MAX, 5)]
+        {
             assert_eq!(class(live), expected, "{live}");
         }
     }
@@ -222,9 +195,6 @@ mod tests {
             figures(1 << 20, 65_536, &cell),
             "64 KiB at +1 MiB: 64 KiB resident, 16 KiB live, 48 KiB free"
         );
-        assert_eq!(
-            figures(0, 65_536, &HeapCell::default()),
-            "64 KiB at +0 B: not in RAM"
-        );
+        assert_eq!(figures(0, 65_536, &HeapCell::default()), "64 KiB at +0 B: not in RAM");
     }
 }

@@ -92,10 +92,7 @@ impl HeapLines {
 
     /// Returns the number of lines.
     pub(crate) fn len(&self) -> usize {
-        self.parts
-            .iter()
-            .map(|part| self.lines_of(part).count())
-            .sum()
+        self.parts.iter().map(|part| self.lines_of(part).count()).sum()
     }
 
     /// Returns where a column begins in its part.
@@ -119,9 +116,7 @@ pub(crate) fn name(part: &PartColumns) -> String {
 /// Returns the sum of some cells.
 pub(crate) fn sum(cells: &[HeapCell]) -> HeapCell {
     let mut sum = HeapCell::default();
-    cells
-        .iter()
-        .for_each(|cell| heap_cells::add(&mut sum, cell));
+    cells.iter().for_each(|cell| heap_cells::add(&mut sum, cell));
     sum
 }
 
@@ -159,23 +154,13 @@ fn scale(rows: &[(&HeapRow, (usize, usize))], bounds: PictureBounds) -> (usize, 
 mod tests {
     use super::*;
 
-    const BOUNDS: PictureBounds = PictureBounds {
-        columns_max: 256,
-        columns_min: 32,
-        lines_max: 8,
-    };
+    const BOUNDS: PictureBounds = PictureBounds { columns_max: 256, columns_min: 32, lines_max: 8 };
 
     fn heap(cells: &[(u64, usize)]) -> HeapReport {
         let row = |(arena, cells): &(u64, usize)| HeapRow {
             arena: *arena,
             resident_bytes: *cells as u64,
-            cells: vec![
-                HeapCell {
-                    resident_bytes: 1,
-                    ..HeapCell::default()
-                };
-                *cells
-            ],
+            cells: vec![HeapCell { resident_bytes: 1, ..HeapCell::default() }; *cells],
         };
         HeapReport {
             rows: cells.iter().map(row).collect(),
@@ -187,10 +172,7 @@ mod tests {
     #[test]
     fn a_small_heap_has_short_lines_and_a_large_one_coarse_columns() {
         let small = HeapLines::new(&heap(&[(0, 20), (1, 3)]), BOUNDS);
-        assert_eq!(
-            (small.columns, small.column_bytes, small.len()),
-            (32, 65_536, 2)
-        );
+        assert_eq!((small.columns, small.column_bytes, small.len()), (32, 65_536, 2));
         let large = HeapLines::new(&heap(&[(0, 16_384), (1, 3)]), BOUNDS);
         assert_eq!((large.columns, large.column_bytes), (256, 65_536 * 11));
         assert_eq!(large.len(), 7);
@@ -200,12 +182,7 @@ mod tests {
     fn no_cell_is_lost_and_arenas_are_in_order() {
         let lines = HeapLines::new(&heap(&[(2, 300), (0, 1000), (2, 7), (1, 65)]), BOUNDS);
         let names: Vec<String> = lines.parts.iter().map(name).collect();
-        let expected = [
-            "main arena",
-            "arena 1",
-            "arena 2, part 1 of 2",
-            "arena 2, part 2 of 2",
-        ];
+        let expected = ["main arena", "arena 1", "arena 2, part 1 of 2", "arena 2, part 2 of 2"];
         assert_eq!(names, expected);
         let all: u64 = lines.parts.iter().map(|part| part.sum.resident_bytes).sum();
         assert_eq!(all, 1372);

@@ -27,7 +27,8 @@ pub(crate) fn score_headline(report: &ScoreReport) -> String {
 /// What the shares are made of, a sentence each.
 pub(crate) fn score_counts(report: &ScoreReport) -> Vec<String> {
     let mut all = vec![format!(
-        "{} cases with every expected finding and no other; {} findings as expected, {} missed, {} wrong",
+        "{} cases with every expected finding and no other; {} findings as expected, {} missed, {} \
+         wrong",
         report.perfect, report.found, report.missed, report.wrong
     )];
     if report.unproven > 0 {
@@ -37,10 +38,7 @@ pub(crate) fn score_counts(report: &ScoreReport) -> Vec<String> {
         ));
     }
     if report.unlabelled > 0 {
-        all.push(format!(
-            "{} cases have no labels and are not scored",
-            report.unlabelled
-        ));
+        all.push(format!("{} cases have no labels and are not scored", report.unlabelled));
     }
     all
 }

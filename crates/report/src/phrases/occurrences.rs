@@ -36,10 +36,7 @@ pub(crate) fn bursts(clock: &ReportClock<'_>, bursts: &Bursts) -> String {
         (count, ..) => format!("{count} times, at most {longest} each"),
     };
     match bursts.waited_s.filter(|waited| *waited >= 0.1) {
-        Some(waited) => format!(
-            "{when}; tasks waited {} in all",
-            Span::from_secs_f64(waited)
-        ),
+        Some(waited) => format!("{when}; tasks waited {} in all", Span::from_secs_f64(waited)),
         None => when,
     }
 }

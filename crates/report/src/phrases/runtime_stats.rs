@@ -110,17 +110,9 @@ fn native_memory(entry: &NativeMemoryEntry) -> StatsTable {
     );
     let categories = entry.categories.iter().map(|one| {
         let sizes = [one.reserved_bytes, one.committed_bytes];
-        row(
-            one.name.clone(),
-            sizes,
-            one.committed_ratio,
-            one.committed_change_bytes,
-        )
+        row(one.name.clone(), sizes, one.committed_ratio, one.committed_change_bytes)
     });
-    StatsTable {
-        names,
-        rows: std::iter::once(total).chain(categories).collect(),
-    }
+    StatsTable { names, rows: std::iter::once(total).chain(categories).collect() }
 }
 
 /// What resident memory is made of.
@@ -142,10 +134,7 @@ fn sizes(entry: &JemallocEntry) -> StatsTable {
             .retained_bytes
             .map(|bytes| vec!["retained: no memory".to_owned(), size(bytes), String::new()]),
     );
-    StatsTable {
-        names: vec!["part", "size", "share"],
-        rows,
-    }
+    StatsTable { names: vec!["part", "size", "share"], rows }
 }
 
 /// The sizes with the most free memory in their slabs.

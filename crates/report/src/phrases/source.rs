@@ -36,19 +36,14 @@ pub(crate) fn host_items(host: &Host, source: &Source, clock: &ReportClock<'_>) 
 /// Kernel, RAM and swap.
 pub(crate) fn hardware_items(host: &Host) -> Vec<String> {
     let kernel = host.kernel.as_ref();
-    let mut items: Vec<String> = kernel
-        .map(|kernel| format!("Linux {}", cut(kernel, 40)))
-        .into_iter()
-        .collect();
+    let mut items: Vec<String> =
+        kernel.map(|kernel| format!("Linux {}", cut(kernel, 40))).into_iter().collect();
     let swap = match host.swap_bytes {
         None => String::new(),
         Some(0) => ", no swap".to_owned(),
         Some(bytes) => format!(", {} swap", Bytes::new(bytes)),
     };
-    items.extend(
-        host.ram_bytes
-            .map(|ram| format!("{} RAM{swap}", Bytes::new(ram))),
-    );
+    items.extend(host.ram_bytes.map(|ram| format!("{} RAM{swap}", Bytes::new(ram))));
     if host.container.is_some() {
         items.push("in a container".to_owned());
     }
@@ -88,10 +83,7 @@ fn extent(source: &Source, clock: &ReportClock<'_>) -> String {
         (SourceKind::Live, samples) => {
             let until = clock.until();
             if samples == 1 {
-                until.map_or_else(
-                    || "one sample".to_owned(),
-                    |at| format!("one sample at {at}"),
-                )
+                until.map_or_else(|| "one sample".to_owned(), |at| format!("one sample at {at}"))
             } else {
                 let until = until.map_or_else(String::new, |at| format!(" until {at}"));
                 format!("watched {watched}{until}")

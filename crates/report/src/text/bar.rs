@@ -48,11 +48,7 @@ const NOT_BROKEN_DOWN: &str = "not broken down";
 const USED: BarFill = fill("used", '█', 32);
 
 const fn fill(name: &'static str, glyph: char, colour: u8) -> BarFill {
-    BarFill {
-        name,
-        glyph,
-        style: Style::Data(colour),
-    }
+    BarFill { name, glyph, style: Style::Data(colour) }
 }
 
 /// The fill of a term.
@@ -78,11 +74,7 @@ const fn fill_of(term: TermKind) -> BarFill {
 pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, u64)> {
     let part = |fill: &BarFill| {
         if *fill == UNACCOUNTED {
-            let name = if accounting.broken_down {
-                fill.name
-            } else {
-                NOT_BROKEN_DOWN
-            };
+            let name = if accounting.broken_down { fill.name } else { NOT_BROKEN_DOWN };
             let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
             return (BarFill { name, ..*fill }, rest);
         }
@@ -121,10 +113,8 @@ fn share_out(sizes: &[u64], cells: usize) -> Vec<usize> {
         return vec![0; sizes.len()];
     }
     let exact = |size: &u64| u128::from(*size) * cells as u128;
-    let mut shares: Vec<usize> = sizes
-        .iter()
-        .map(|size| usize::try_from(exact(size) / total).unwrap_or(cells))
-        .collect();
+    let mut shares: Vec<usize> =
+        sizes.iter().map(|size| usize::try_from(exact(size) / total).unwrap_or(cells)).collect();
     let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
     by_remainder.sort_by_key(|i| std::cmp::Reverse(exact(&sizes[*i]) % total));
     let missing = cells.saturating_sub(shares.iter().sum());
@@ -136,10 +126,7 @@ fn share_out(sizes: &[u64], cells: usize) -> Vec<usize> {
 
 /// Returns a graph of one line and `cells` cells from zero to its peak, with gaps where nothing was measured.
 pub(super) fn spark(values: &[Option<f64>], cells: usize) -> String {
-    let peak = values
-        .iter()
-        .flatten()
-        .fold(0.0_f64, |peak, v| peak.max(*v));
+    let peak = values.iter().flatten().fold(0.0_f64, |peak, v| peak.max(*v));
     largest_of_cells(values, cells)
         .map(|largest| match largest {
             None => ' ',
@@ -156,15 +143,8 @@ pub(super) fn largest_of_cells(
 ) -> impl Iterator<Item = Option<f64>> + '_ {
     let cells = cells.min(values.len());
     (0..cells).map(move |cell| {
-        let (begin, end) = (
-            cell * values.len() / cells,
-            (cell + 1) * values.len() / cells,
-        );
-        values[begin..end]
-            .iter()
-            .flatten()
-            .copied()
-            .reduce(f64::max)
+        let (begin, end) = (cell * values.len() / cells, (cell + 1) * values.len() / cells);
+        values[begin..end].iter().flatten().copied().reduce(f64::max)
     })
 }
 
@@ -210,10 +190,7 @@ mod tests {
     #[test]
     fn a_graph_shows_zero_peak_and_gap_apart() {
         assert_eq!(spark(&[Some(0.0), None, Some(8.0), Some(4.0)], 10), "▁ █▄");
-        assert_eq!(
-            spark(&[Some(0.0), Some(9.0), Some(1.0), Some(1.0)], 2),
-            "█▁"
-        );
+        assert_eq!(spark(&[Some(0.0), Some(9.0), Some(1.0), Some(1.0)], 2), "█▁");
         assert_eq!(spark(&[Some(0.0); 3], 3), "▁▁▁");
         assert_eq!(spark(&[], 3), "");
     }

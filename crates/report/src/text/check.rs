@@ -38,10 +38,8 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     bursts(&mut page, &report.bursts, &clock, screen);
     earlier(&mut page, &report.earlier, &clock, screen);
     changed(&mut page, &report.changed, &clock, screen);
-    let (of_source, of_host): (Vec<_>, Vec<_>) = report
-        .notes
-        .iter()
-        .partition(|note| source_phrases::is_about_the_source(note));
+    let (of_source, of_host): (Vec<_>, Vec<_>) =
+        report.notes.iter().partition(|note| source_phrases::is_about_the_source(note));
     notes(&mut page, "Looks bad, is harmless:", &of_host, screen);
     notes(&mut page, "About this source:", &of_source, screen);
     problems(&mut page, &report.source, screen);
@@ -64,24 +62,12 @@ pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<Strin
         .enumerate()
         .find(|(_, finding)| finding.id == id)?;
     let is_root = report.roots().any(|(root, _)| root == place);
-    let consequences: Vec<&Finding> = if is_root {
-        report.consequences(place).map(|(_, it)| it).collect()
-    } else {
-        Vec::new()
-    };
+    let consequences: Vec<&Finding> =
+        if is_root { report.consequences(place).map(|(_, it)| it).collect() } else { Vec::new() };
     let mut page = TextPage::new(screen);
-    let listed = finding::Numbered {
-        number: 1,
-        finding,
-        consequences: &consequences,
-        said_already: false,
-    };
-    finding::draw(
-        &mut page,
-        &listed,
-        &ReportClock::new(&report.source, screen),
-        screen,
-    );
+    let listed =
+        finding::Numbered { number: 1, finding, consequences: &consequences, said_already: false };
+    finding::draw(&mut page, &listed, &ReportClock::new(&report.source, screen), screen);
     Some(page.finish())
 }
 
@@ -93,11 +79,8 @@ pub(super) fn host_line(
     clock: &ReportClock<'_>,
     screen: &Screen,
 ) {
-    for line in wrap_items(
-        &source_phrases::host_items(host, source, clock),
-        " · ",
-        screen.width(),
-    ) {
+    for line in wrap_items(&source_phrases::host_items(host, source, clock), " · ", screen.width())
+    {
         page.line(&[piece(Style::Faint, line)]);
     }
 }
@@ -150,9 +133,7 @@ fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, scree
                 number: i + 1,
                 finding: root,
                 consequences: &consequences,
-                said_already: report
-                    .headline
-                    .starts_with(root.title.trim_end_matches('.')),
+                said_already: report.headline.starts_with(root.title.trim_end_matches('.')),
             },
             clock,
             screen,
@@ -163,12 +144,7 @@ fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, scree
         for (_, finding) in alike {
             let when = occurrences::when(clock, finding)
                 .map_or_else(String::new, |when| format!("{when}: "));
-            entry(
-                page,
-                &finding.id,
-                &format!("{when}{}", finding.title),
-                screen,
-            );
+            entry(page, &finding.id, &format!("{when}{}", finding.title), screen);
         }
     }
     if !in_short.is_empty() {
@@ -239,10 +215,7 @@ fn notes(page: &mut TextPage, heading: &str, notes: &[&Finding], screen: &Screen
 
 /// Draws a rule's id and a sentence, below the id if the screen is narrow.
 pub(super) fn entry(page: &mut TextPage, id: &str, text: &str, screen: &Screen) {
-    let head = [piece(
-        Style::Plain,
-        format!("   {}", cut(id, ID_INDENT - 5)),
-    )];
+    let head = [piece(Style::Plain, format!("   {}", cut(id, ID_INDENT - 5)))];
     if screen.width() < NARROW {
         page.line(&head);
         page.hanging(&[], 5, Style::Plain, text);
@@ -253,10 +226,7 @@ pub(super) fn entry(page: &mut TextPage, id: &str, text: &str, screen: &Screen) 
 
 fn problems(page: &mut TextPage, source: &Source, screen: &Screen) {
     if !source.problems.is_empty() {
-        page.heading(&format!(
-            "Problems with this source ({}):",
-            source.problems.len()
-        ));
+        page.heading(&format!("Problems with this source ({}):", source.problems.len()));
         let most = match screen.detail {
             Detail::Brief => PROBLEMS_MAX,
             Detail::All => usize::MAX,
@@ -354,11 +324,7 @@ fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
     // The field of a file is named unless that takes more room than the rest.
     let is_field = needs.starts_with("a field of ") && missing.len() <= IDS_MAX;
     let is_named = screen.detail == Detail::All || is_field;
-    if is_named && !missing.is_empty() {
-        format!("{text} ({})", missing.join(", "))
-    } else {
-        text
-    }
+    if is_named && !missing.is_empty() { format!("{text} ({})", missing.join(", ")) } else { text }
 }
 
 fn clear(page: &mut TextPage, report: &Report, screen: &Screen) {

@@ -17,11 +17,7 @@ const VALUE: usize = 14;
 const CHANGE: usize = 11;
 
 pub(super) fn draw(report: &CompareReport, screen: &Screen) -> String {
-    let mut it = Sheet {
-        page: TextPage::new(screen),
-        screen,
-        report,
-    };
+    let mut it = Sheet { page: TextPage::new(screen), screen, report };
     let extent = match screen.detail {
         Detail::All => Extent::All,
         _ => Extent::Short,
@@ -45,19 +41,13 @@ struct Sheet<'a> {
 
 impl Sheet<'_> {
     fn sides(&mut self) {
-        for (name, side) in [
-            ("before", &self.report.before),
-            ("after", &self.report.after),
-        ] {
+        for (name, side) in [("before", &self.report.before), ("after", &self.report.after)] {
             let clock = ReportClock::new(&side.source, self.screen);
             let items = host_items(&side.host, &side.source, &clock);
             let lines = wrap_items(&items, " · ", self.screen.width().saturating_sub(8));
             for (nth, line) in lines.into_iter().enumerate() {
                 let head = if nth == 0 { name } else { "" };
-                self.page.line(&[
-                    piece(Style::Strong, pad(head, 8)),
-                    piece(Style::Faint, line),
-                ]);
+                self.page.line(&[piece(Style::Strong, pad(head, 8)), piece(Style::Faint, line)]);
             }
         }
     }
@@ -83,11 +73,9 @@ impl Sheet<'_> {
         };
         self.page.gap();
         let head = [piece(style, phrases::word(self.report.direction))];
-        self.page
-            .hanging(&head, VERDICT_INDENT, Style::Strong, &self.report.headline);
+        self.page.hanging(&head, VERDICT_INDENT, Style::Strong, &self.report.headline);
         for sentence in &self.report.more {
-            self.page
-                .hanging(&[], VERDICT_INDENT, Style::Plain, sentence);
+            self.page.hanging(&[], VERDICT_INDENT, Style::Plain, sentence);
         }
     }
 
@@ -95,14 +83,8 @@ impl Sheet<'_> {
         self.page.gap();
         let label = self.label_cells();
         self.page.line(&[
-            piece(
-                Style::Strong,
-                pad(&cut(table.heading, label + 2), label + 3),
-            ),
-            piece(
-                Style::Faint,
-                format!("{:>VALUE$} {:>VALUE$}  change", "before", "after"),
-            ),
+            piece(Style::Strong, pad(&cut(table.heading, label + 2), label + 3)),
+            piece(Style::Faint, format!("{:>VALUE$} {:>VALUE$}  change", "before", "after")),
         ]);
         if table.rows.is_empty() {
             self.page.line(&[piece(Style::Faint, "   none")]);
@@ -122,22 +104,14 @@ impl Sheet<'_> {
 
     /// Draws a row; as a sentence if its values are too wide for their columns, or the screen is narrow.
     fn row(&mut self, row: &ComparisonRow, label: usize) {
-        let style = if row.is_strong {
-            Style::Strong
-        } else {
-            Style::Plain
-        };
+        let style = if row.is_strong { Style::Strong } else { Style::Plain };
         let fits = width(&row.before) <= VALUE && width(&row.after) <= VALUE && label >= 10;
         if fits {
             let long = width(&row.label) > label;
             if long {
                 self.page.line(&[piece(style, format!("   {}", row.label))]);
             }
-            let name = if long {
-                String::new()
-            } else {
-                row.label.clone()
-            };
+            let name = if long { String::new() } else { row.label.clone() };
             self.page.line(&[
                 piece(style, format!("   {}", pad(&name, label))),
                 right(&row.before),

@@ -14,15 +14,9 @@ pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
         page.hanging(&[], 0, Style::Plain, text);
         return page.finish();
     }
-    let times: Vec<String> = report
-        .events
-        .iter()
-        .map(|event| time(event, &clock))
-        .collect();
+    let times: Vec<String> = report.events.iter().map(|event| time(event, &clock)).collect();
     let widest = times.iter().map(|time| wrap::width(time)).max();
-    let indent = widest
-        .filter(|cells| *cells > 0)
-        .map_or(0, |cells| cells + 2);
+    let indent = widest.filter(|cells| *cells > 0).map_or(0, |cells| cells + 2);
     for (event, time) in report.events.iter().zip(&times) {
         let head = [piece(Style::Faint, time.clone())];
         if screen.unbroken {
@@ -95,11 +89,7 @@ mod tests {
         let events = [event("OOM kill of \u{1b}[31mhog (4)"), event(&long)];
         let source = Source::new(SourceKind::Capture, "x", timeline, Facts::default());
         let report = EventsReport::new(&source, &events);
-        let screen = Screen {
-            detail,
-            unbroken,
-            ..Screen::default()
-        };
+        let screen = Screen { detail, unbroken, ..Screen::default() };
         draw(&report, &screen)
     }
 
@@ -121,10 +111,7 @@ mod tests {
     #[test]
     fn the_kernels_lines_are_shown_where_asked_for() {
         let text = drawn(Some(1_795_318_200), Detail::All);
-        assert!(
-            text.contains("   Out of memory: \\x1b[2Jevil\n   second line\n"),
-            "{text}"
-        );
+        assert!(text.contains("   Out of memory: \\x1b[2Jevil\n   second line\n"), "{text}");
         assert!(!text.contains('\u{1b}'));
     }
 }

@@ -109,11 +109,7 @@ fn sizes(report: &ExplainReport) -> String {
 
 fn file_in_brief(file: &MappedFileEntry, report: &ExplainReport) -> String {
     let name = phrases::file_name(&file.name);
-    format!(
-        "{name} {}{}",
-        Bytes::new(file.rss_bytes),
-        users(file, report)
-    )
+    format!("{name} {}{}", Bytes::new(file.rss_bytes), users(file, report))
 }
 
 /// Says who else maps a file.
@@ -149,10 +145,8 @@ fn files(page: &mut TextPage, report: &ExplainReport) {
             _ => ABSENT.to_owned(),
         };
         let deleted = if file.is_deleted { ", deleted" } else { "" };
-        let head = [piece(
-            Style::Plain,
-            format!("{:>10}  ", Bytes::new(file.rss_bytes).to_string()),
-        )];
+        let head =
+            [piece(Style::Plain, format!("{:>10}  ", Bytes::new(file.rss_bytes).to_string()))];
         let text = format!("{}: {cached}{deleted}{}", file.name, users(file, report));
         page.hanging(&head, FILE_INDENT, Style::Plain, &text);
     }

@@ -97,11 +97,7 @@ impl FindingBlock<'_, '_> {
     }
 
     fn indent(&self) -> usize {
-        if self.is_narrow() {
-            NARROW_TEXT_INDENT
-        } else {
-            TEXT_INDENT
-        }
+        if self.is_narrow() { NARROW_TEXT_INDENT } else { TEXT_INDENT }
     }
 
     /// Returns the cells for text.
@@ -129,11 +125,7 @@ impl FindingBlock<'_, '_> {
             let blanks = " ".repeat(indent.saturating_sub(taken));
             pieces.push(piece(Style::Plain, blanks));
             pieces.extend(line.into_iter().map(|(style, text)| {
-                if is_long {
-                    piece(style, text.trim_start())
-                } else {
-                    (style, text)
-                }
+                if is_long { piece(style, text.trim_start()) } else { (style, text) }
             }));
             self.page.line(&pieces);
         }
@@ -142,10 +134,8 @@ impl FindingBlock<'_, '_> {
     /// Draws paragraphs beside a label; nothing if all are empty.
     fn text(&mut self, label: &str, paragraphs: impl IntoIterator<Item = impl AsRef<str>>) {
         let room = self.room();
-        let lines: Vec<_> = paragraphs
-            .into_iter()
-            .flat_map(|text| paragraph(text.as_ref(), room))
-            .collect();
+        let lines: Vec<_> =
+            paragraphs.into_iter().flat_map(|text| paragraph(text.as_ref(), room)).collect();
         self.lines(label, lines);
     }
 
@@ -161,11 +151,7 @@ impl FindingBlock<'_, '_> {
         };
         let caption = format!("{}, peak {}", graph.label, graph.peak);
         let beside = self.room().saturating_sub(width(&caption) + 2);
-        let cells = if beside < FEWEST_GRAPH_CELLS {
-            self.room()
-        } else {
-            beside
-        };
+        let cells = if beside < FEWEST_GRAPH_CELLS { self.room() } else { beside };
         let curve = spark(within(finding, graph), cells.min(GRAPH_CELLS_MAX));
         let mut drawn = vec![piece(Style::Data(32), curve)];
         let mut lines = Vec::new();
@@ -310,10 +296,7 @@ fn within<'a>(finding: &Finding, graph: &'a Graph) -> &'a [Option<f64>] {
 }
 
 fn paragraph(text: &str, room: usize) -> Vec<Vec<StyledText>> {
-    wrap(text, room)
-        .into_iter()
-        .map(|line| vec![piece(Style::Plain, line)])
-        .collect()
+    wrap(text, room).into_iter().map(|line| vec![piece(Style::Plain, line)]).collect()
 }
 
 /// Commands, indented below a sentence, and never wrapped, so that a copied command is one line.
@@ -327,6 +310,5 @@ fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Styled
 /// How to undo the commands above, as a comment, so that it is not run with them.
 fn undo(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<StyledText>> {
     let indent = if below_sentence { "  " } else { "" };
-    text.lines()
-        .map(move |line| vec![piece(Style::Command, format!("{indent}# undo: {line}"))])
+    text.lines().map(move |line| vec![piece(Style::Command, format!("{indent}# undo: {line}"))])
 }

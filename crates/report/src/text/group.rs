@@ -18,12 +18,7 @@ pub(super) fn draw(page: &mut TextPage, group: &GroupSection, clock: &ReportCloc
     for line in phrases::lines(group, clock) {
         let head = if line.label == label { "" } else { line.label };
         label = line.label;
-        page.hanging(
-            &[piece(Style::Faint, head)],
-            INDENT,
-            Style::Plain,
-            &line.text,
-        );
+        page.hanging(&[piece(Style::Faint, head)], INDENT, Style::Plain, &line.text);
     }
 }
 
@@ -35,21 +30,10 @@ pub(super) fn draw_host(page: &mut TextPage, group: &GroupSection, headline: &st
         ROOT => "The whole host (memtide check --host):",
         _ => "The whole host, with all its cgroups (memtide check):",
     });
-    let head = [
-        piece(Style::Plain, "   "),
-        piece(host.verdict.into(), host.verdict.word()),
-    ];
-    page.hanging(
-        &head,
-        3 + INDENT,
-        Style::Plain,
-        &phrases::host(host, headline),
-    );
+    let head = [piece(Style::Plain, "   "), piece(host.verdict.into(), host.verdict.word())];
+    page.hanging(&head, 3 + INDENT, Style::Plain, &phrases::host(host, headline));
     // The first finding is the headline.
-    let others = host
-        .findings
-        .iter()
-        .filter(|one| !host.headline.starts_with(&one.title));
+    let others = host.findings.iter().filter(|one| !host.headline.starts_with(&one.title));
     let others: Vec<_> = others.collect();
     for finding in others.iter().take(FINDINGS_MAX) {
         let text = format!("{}: {}", finding.id, finding.title);

@@ -50,11 +50,7 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
         ];
         page.line(&[piece(Style::Faint, head.join(" "))]);
     }
-    let shown = if screen.detail == Detail::All {
-        all.len()
-    } else {
-        ROWS_MAX
-    };
+    let shown = if screen.detail == Detail::All { all.len() } else { ROWS_MAX };
     for entry in all.iter().take(shown) {
         let name = match entry.pid {
             Some(pid) => format!("{} ({pid})", entry.name),
@@ -74,43 +70,30 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
             );
             continue;
         }
-        let cells = screen
-            .width()
-            .saturating_sub(NAME + CLASS + 3 * SIZE + 12 + 5);
-        let day = entry.rate_bytes_per_s.map_or_else(String::new, |rate| {
-            format!("+{}", Bytes::from_f64(rate * 86_400.0))
-        });
+        let cells = screen.width().saturating_sub(NAME + CLASS + 3 * SIZE + 12 + 5);
+        let day = entry
+            .rate_bytes_per_s
+            .map_or_else(String::new, |rate| format!("+{}", Bytes::from_f64(rate * 86_400.0)));
         page.line(&[
             piece(Style::Plain, pad(&cut(&name, NAME), NAME + 1)),
             piece(style(entry), pad(&entry.class_text, CLASS + 1)),
             piece(Style::Plain, pad(&now, SIZE + 1)),
             piece(Style::Plain, pad(&day, SIZE + 1)),
-            piece(
-                Style::Plain,
-                pad(&phrases::limit(entry).unwrap_or_default(), SIZE + 1),
-            ),
+            piece(Style::Plain, pad(&phrases::limit(entry).unwrap_or_default(), SIZE + 1)),
             piece(Style::Faint, pad(entry.confidence_text, 11)),
             piece(Style::Faint, bar::spark(&entry.course_bytes, cells)),
         ]);
     }
     if all.len() > shown {
         let more = Count::new((all.len() - shown) as u64);
-        page.hanging(
-            &[],
-            0,
-            Style::Faint,
-            &format!("{more} more; --format json lists all."),
-        );
+        page.hanging(&[], 0, Style::Faint, &format!("{more} more; --format json lists all."));
     }
 }
 
 /// Draws one owner in detail.
 pub(super) fn one(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
     let owner = format!("  {} ({})", entry.name, phrases::sure(entry));
-    let head = [
-        piece(style(entry), entry.class_text.to_uppercase()),
-        piece(Style::Plain, owner),
-    ];
+    let head = [piece(style(entry), entry.class_text.to_uppercase()), piece(Style::Plain, owner)];
     page.line(&head);
     page.hanging(&[], 0, Style::Plain, entry.meaning);
     page.gap();

@@ -34,14 +34,8 @@ const LOOKS: [(CellFill, char, u8, &str); 4] = [
 ];
 
 /// The live share from none to all: letter and colour.
-const RAMP: [(char, u8); LIVE_CLASSES] = [
-    ('·', 179),
-    ('░', 144),
-    ('▒', 102),
-    ('▒', 67),
-    ('▓', 32),
-    ('█', 25),
-];
+const RAMP: [(char, u8); LIVE_CLASSES] =
+    [('·', 179), ('░', 144), ('▒', 102), ('▒', 67), ('▓', 32), ('█', 25)];
 
 pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
@@ -73,11 +67,7 @@ fn picture(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     };
     let lines = HeapLines::new(
         heap,
-        PictureBounds {
-            columns_min: columns,
-            columns_max: columns,
-            lines_max: LINES_MAX,
-        },
+        PictureBounds { columns_min: columns, columns_max: columns, lines_max: LINES_MAX },
     );
     let scale = format!("address →  a line: {}", Bytes::new(lines.line_bytes()));
     let mut head = pad(&cut(&scale, cells), cells);
@@ -93,10 +83,8 @@ fn picture(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     }
     if lines.left_out > 0 {
         let more = Count::new(lines.left_out as u64).named("smaller part", "smaller parts");
-        let mut line = vec![piece(
-            Style::Faint,
-            pad(&format!("{more} not drawn"), NAME + 1 + cells),
-        )];
+        let mut line =
+            vec![piece(Style::Faint, pad(&format!("{more} not drawn"), NAME + 1 + cells))];
         if !is_narrow {
             line.push(piece(Style::Plain, figures_of(&lines.left_out_sum)));
         }
@@ -226,9 +214,7 @@ fn legend(page: &mut TextPage, screen: &Screen) {
 /// Draws a bar for each class of live share; the first is divided by who may return its pages.
 fn live_shares(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     let all = heap.resident_by_live_share_bytes;
-    let whole = all
-        .iter()
-        .fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    let whole = all.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
     let most = all.iter().copied().max().unwrap_or_default();
     page.hanging(&[], 0, Style::Faint, "Resident pages by live share");
     let cells = screen.width().saturating_sub(CLASS + 2 * SIZE);
@@ -241,20 +227,13 @@ fn live_shares(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
         for (fill, part) in live_share_parts(heap, class) {
             sum = sum.saturating_add(part);
             // Ends of parts, rounded together, so that the bar is as long as its bytes.
-            let end = if sum >= bytes {
-                long
-            } else {
-                length(sum, most, cells).min(long)
-            };
+            let end = if sum >= bytes { long } else { length(sum, most, cells).min(long) };
             let drawn = match screen.colour {
                 ColourMode::Ansi => '█',
                 ColourMode::Plain => glyph(fill),
             };
             let style = colour(fill).map_or(Style::Plain, Style::Data);
-            line.push(piece(
-                style,
-                drawn.to_string().repeat(end.saturating_sub(used)),
-            ));
+            line.push(piece(style, drawn.to_string().repeat(end.saturating_sub(used))));
             used = end.max(used);
         }
         line.push(piece(Style::Plain, " ".repeat(cells.saturating_sub(used))));

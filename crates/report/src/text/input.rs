@@ -26,12 +26,7 @@ pub(super) fn brief(page: &mut TextPage, source: &Source) {
     if source.lines_skipped > 0 {
         items.push(passed_over(source));
     }
-    page.hanging(
-        &[piece(Style::Faint, "Read:")],
-        INDENT,
-        Style::Faint,
-        &items.join(" · "),
-    );
+    page.hanging(&[piece(Style::Faint, "Read:")], INDENT, Style::Faint, &items.join(" · "));
 }
 
 /// Groups consecutive blocks of one kind: to a reader a series of `free` is one thing.
@@ -48,14 +43,7 @@ fn in_short(group: &[Input]) -> String {
     let unit = first.unit.as_ref();
     let unit = unit.map_or_else(String::new, |unit| format!(", {unit}"));
     // The text after a comma is detail for --explain-input.
-    let short = |input: &Input| {
-        input
-            .what
-            .split(',')
-            .next()
-            .unwrap_or(&input.form)
-            .to_owned()
-    };
+    let short = |input: &Input| input.what.split(',').next().unwrap_or(&input.form).to_owned();
     let what = short(first);
     let are_same = group.iter().all(|input| short(input) == what);
     let what = match group.len() {
@@ -63,10 +51,7 @@ fn in_short(group: &[Input]) -> String {
         many if are_same => format!("{} × {what}", Count::new(many as u64)),
         many => format!("{what} and {} more", Count::new(many as u64 - 1)),
     };
-    let place = place(&Input {
-        last_line: last.last_line,
-        ..first.clone()
-    });
+    let place = place(&Input { last_line: last.last_line, ..first.clone() });
     format!("{what}{unit} ({place})")
 }
 
@@ -75,12 +60,7 @@ pub(super) fn explain(source: &Source, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
     let name = source.name.as_deref().unwrap_or("this host");
     if source.inputs.is_empty() {
-        page.hanging(
-            &[],
-            0,
-            Style::Plain,
-            &format!("{name}: no text with blocks."),
-        );
+        page.hanging(&[], 0, Style::Plain, &format!("{name}: no text with blocks."));
     }
     for input in &source.inputs {
         page.gap();
@@ -95,12 +75,7 @@ pub(super) fn explain(source: &Source, screen: &Screen) -> String {
             [] => "none".to_owned(),
             names => names.join(", "),
         };
-        page.hanging(
-            &[piece(Style::Faint, "   signals")],
-            12,
-            Style::Plain,
-            &signals,
-        );
+        page.hanging(&[piece(Style::Faint, "   signals")], 12, Style::Plain, &signals);
         if input.not_understood > 0 {
             let lost = Count::new(input.not_understood as u64).named("line", "lines");
             page.hanging(
@@ -152,11 +127,7 @@ mod tests {
         };
         let same = [input("free, MiB", 2), input("free, as printed", 4)];
         assert_eq!(in_short(&same), "2 × free (lines 2–4)");
-        let files = [
-            input("memory.max", 2),
-            input("memory.current", 3),
-            input("memory.max", 4),
-        ];
+        let files = [input("memory.max", 2), input("memory.current", 3), input("memory.max", 4)];
         assert_eq!(in_short(&files), "memory.max and 2 more (lines 2–4)");
     }
 }

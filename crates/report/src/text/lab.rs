@@ -24,10 +24,7 @@ pub(super) fn run(report: &LabReport, screen: &Screen) -> String {
         head.push(report.article.clone());
     }
     let ram = Bytes::new(report.ram_bytes);
-    head.push(format!(
-        "VM {ram}, Linux {}, {}",
-        report.kernel, report.accelerator
-    ));
+    head.push(format!("VM {ram}, Linux {}, {}", report.kernel, report.accelerator));
     page.hanging(&[], 0, Style::Faint, &head.join(" · "));
     page.hanging(&[], 0, Style::Strong, &report.shows);
     if !report.claims.is_empty() {
@@ -50,18 +47,14 @@ pub(super) fn run(report: &LabReport, screen: &Screen) -> String {
     let is_open = |claim: &LabClaim| claim.state == ClaimState::NotMeasured;
     let (style, text) = match (report.holds, report.claims.iter().any(is_open)) {
         (true, false) if report.claims.is_empty() => (Style::Fine, "Check found what it should."),
-        (true, false) => (
-            Style::Fine,
-            "Every claim holds, and check found what it should.",
-        ),
+        (true, false) => (Style::Fine, "Every claim holds, and check found what it should."),
         (true, true) => (
             Style::Fine,
             "What can be judged holds; the other claims need arms that were not played.",
         ),
-        (false, _) => (
-            Style::Critical,
-            "A claim failed, or check was wrong: see NO, missed and wrong above.",
-        ),
+        (false, _) => {
+            (Style::Critical, "A claim failed, or check was wrong: see NO, missed and wrong above.")
+        }
     };
     page.hanging(&[], 0, style, text);
     page.finish()
@@ -74,10 +67,7 @@ fn right(text: &str, cells: usize) -> String {
 
 /// A text of this many cells, flush left, followed by a blank at least.
 fn left(text: &str, cells: usize) -> String {
-    format!(
-        "{text}{}",
-        " ".repeat(cells.saturating_sub(width(text)).max(1))
-    )
+    format!("{text}{}", " ".repeat(cells.saturating_sub(width(text)).max(1)))
 }
 
 fn claim(page: &mut TextPage, claim: &LabClaim) {
@@ -103,16 +93,8 @@ fn claim(page: &mut TextPage, claim: &LabClaim) {
 }
 
 fn arm(page: &mut TextPage, arm: &LabArm) {
-    let found: Vec<&str> = arm
-        .found
-        .iter()
-        .map(|finding| finding.id.as_str())
-        .collect();
-    let found = if found.is_empty() {
-        "nothing".to_owned()
-    } else {
-        found.join(", ")
-    };
+    let found: Vec<&str> = arm.found.iter().map(|finding| finding.id.as_str()).collect();
+    let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
     let head = [piece(Style::Strong, left(&arm.name, ARM_CELLS))];
     page.hanging(&head, ARM_CELLS, Style::from(arm.verdict), &found);
     for (ids, what) in [(&arm.missed, "missed: "), (&arm.wrong, "wrong: ")] {
@@ -130,11 +112,7 @@ pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
         page.hanging(&[], 0, Style::Plain, &counts);
     }
     matrix(&mut page, report);
-    let faulty: Vec<&ScoreCase> = report
-        .cases
-        .iter()
-        .filter(|case| case.is_faulty())
-        .collect();
+    let faulty: Vec<&ScoreCase> = report.cases.iter().filter(|case| case.is_faulty()).collect();
     if !faulty.is_empty() {
         page.heading("Not as expected");
     }
@@ -160,19 +138,11 @@ pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
 fn matrix(page: &mut TextPage, report: &ScoreReport) {
     page.heading("Rule × scenario");
     page.hanging(&[], 0, Style::Faint, phrases::lab::SCORE_CELL);
-    let mut rules: Vec<&str> = report
-        .matrix
-        .iter()
-        .map(|cell| cell.rule.as_str())
-        .collect();
+    let mut rules: Vec<&str> = report.matrix.iter().map(|cell| cell.rule.as_str()).collect();
     rules.dedup();
     for rule in rules {
-        let cells: Vec<String> = report
-            .matrix
-            .iter()
-            .filter(|cell| cell.rule == rule)
-            .map(in_scenario)
-            .collect();
+        let cells: Vec<String> =
+            report.matrix.iter().filter(|cell| cell.rule == rule).map(in_scenario).collect();
         let head = [piece(Style::Strong, left(rule, ARM_CELLS))];
         page.hanging(&head, ARM_CELLS, Style::Plain, &cells.join(", "));
     }

@@ -32,10 +32,7 @@ pub(super) fn rules(rules: &[RuleEntry], screen: &Screen) -> String {
         ("finding", "Rules that find what is wrong"),
         ("note", "Rules that explain what only looks wrong"),
     ] {
-        let listed: Vec<_> = rules
-            .iter()
-            .filter(|rule| rule.purpose == purpose)
-            .collect();
+        let listed: Vec<_> = rules.iter().filter(|rule| rule.purpose == purpose).collect();
         if listed.is_empty() {
             continue;
         }
@@ -53,10 +50,7 @@ pub(super) fn rule(rule: &RuleEntry, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
     page.line(&[
         piece(Style::Strong, rule.id),
-        piece(
-            Style::Faint,
-            format!("  {}, since memtide {}", rule.purpose, rule.since),
-        ),
+        piece(Style::Faint, format!("  {}, since memtide {}", rule.purpose, rule.since)),
     ]);
     page.gap();
     markdown::draw(&mut page, &rule.docs, 3);
@@ -69,10 +63,7 @@ pub(super) fn signals(signals: &[SignalEntry], screen: &Screen) -> String {
     for signal in signals {
         if signal.entity != entity {
             entity = signal.entity;
-            let n = signals
-                .iter()
-                .filter(|other| other.entity == entity)
-                .count();
+            let n = signals.iter().filter(|other| other.entity == entity).count();
             page.heading(&format!("Of {} ({n}):", signal.subject()));
         }
         let text = format!("{} ({}, {})", signal.meaning, signal.kind, signal.unit);
@@ -97,12 +88,7 @@ pub(super) fn signal(signal: &SignalEntry, screen: &Screen) -> String {
         piece(Style::Strong, signal.name),
         piece(
             Style::Faint,
-            format!(
-                "  {} of {}, of {}",
-                signal.kind,
-                signal.unit,
-                signal.subject()
-            ),
+            format!("  {} of {}, of {}", signal.kind, signal.unit, signal.subject()),
         ),
     ]);
     page.gap();
@@ -156,13 +142,7 @@ mod tests {
         let narrow = columns(&[("x".repeat(30), text.to_owned())], &Screen::of_width(40));
         assert!(narrow.lines().all(|line| line.len() <= 40), "{narrow}");
         assert!(narrow.contains("\n    Free memory"), "{narrow}");
-        let piped = columns(
-            &rows,
-            &Screen {
-                unbroken: true,
-                ..Screen::default()
-            },
-        );
+        let piped = columns(&rows, &Screen { unbroken: true, ..Screen::default() });
         assert_eq!(piped, format!("hogs    768 MiB {text}\n"));
     }
 }

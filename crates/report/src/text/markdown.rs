@@ -62,12 +62,7 @@ impl Paragraph {
         } else {
             let head = format!("{:indent$}{mark} ", "");
             let text_indent = width(&head);
-            page.hanging(
-                &[piece(Style::Faint, head)],
-                text_indent,
-                Style::Plain,
-                &text,
-            );
+            page.hanging(&[piece(Style::Faint, head)], text_indent, Style::Plain, &text);
         }
     }
 }

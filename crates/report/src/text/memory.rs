@@ -35,11 +35,7 @@ pub(super) fn draw(
 ) {
     let rows = rows(accounting, moment(accounting, report, clock));
     let tails = rows.iter().map(|row| width(&row.tail) + 2);
-    let tail = if screen.width() < NARROW {
-        0
-    } else {
-        tails.max().unwrap_or(0)
-    };
+    let tail = if screen.width() < NARROW { 0 } else { tails.max().unwrap_or(0) };
     let cells = (screen.width() - BAR_INDENT).saturating_sub(tail);
     for (i, row) in rows.iter().enumerate() {
         draw_row(page, row, cells.min(CELLS_MAX), screen);
@@ -117,14 +113,10 @@ fn part_of(part: u64, whole: u64) -> String {
 
 /// Returns the names and sizes of a bar's parts, with one unit if all have the same.
 fn legend(parts: &[(BarFill, u64)]) -> Vec<(BarFill, String)> {
-    let sizes = parts
-        .iter()
-        .map(|(_, bytes)| Bytes::new(*bytes).to_string());
+    let sizes = parts.iter().map(|(_, bytes)| Bytes::new(*bytes).to_string());
     let sizes: Vec<String> = sizes.collect();
     let unit = |size: &str| size.split_once(' ').map(|(_, unit)| unit.to_owned());
-    let same_unit = sizes
-        .windows(2)
-        .all(|pair| unit(&pair[0]) == unit(&pair[1]));
+    let same_unit = sizes.windows(2).all(|pair| unit(&pair[0]) == unit(&pair[1]));
     let entry = |(i, ((fill, _), size)): (usize, (&(BarFill, u64), &String))| {
         let number = size
             .split_once(' ')
@@ -139,11 +131,7 @@ fn legend(parts: &[(BarFill, u64)]) -> Vec<(BarFill, String)> {
 fn draw_legend(page: &mut TextPage, parts: &[(BarFill, u64)], screen: &Screen) {
     let entries = legend(parts);
     let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();
-    let indent = if BAR_INDENT + whole <= screen.width() + 2 {
-        BAR_INDENT
-    } else {
-        LEGEND_INDENT
-    };
+    let indent = if BAR_INDENT + whole <= screen.width() + 2 { BAR_INDENT } else { LEGEND_INDENT };
     let mut line: Vec<StyledText> = Vec::new();
     let mut used = 0;
     for (fill, text) in entries {

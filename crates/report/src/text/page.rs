@@ -67,11 +67,7 @@ pub(super) struct TextPage {
 
 impl TextPage {
     pub(super) const fn new(screen: &Screen) -> Self {
-        Self {
-            colour: screen.colour,
-            width: screen.width(),
-            out: String::new(),
-        }
+        Self { colour: screen.colour, width: screen.width(), out: String::new() }
     }
 
     /// Returns all lines, each with a line feed.
@@ -88,9 +84,7 @@ impl TextPage {
 
     /// Adds a line. Whatever the pieces contain, only escape sequences of this function reach the terminal.
     pub(super) fn line(&mut self, pieces: &[StyledText]) {
-        let last = pieces
-            .iter()
-            .rposition(|(_, text)| !text.trim_end().is_empty());
+        let last = pieces.iter().rposition(|(_, text)| !text.trim_end().is_empty());
         for (i, (style, text)) in pieces.iter().enumerate() {
             let safe = escape(text);
             match last {
@@ -144,10 +138,7 @@ impl TextPage {
         let lines = wrap::wrap(text, self.width.saturating_sub(indent));
         let mut first = head.to_vec();
         let taken: usize = head.iter().map(|(_, text)| wrap::width(text)).sum();
-        first.push(piece(
-            Style::Plain,
-            " ".repeat(indent.saturating_sub(taken)),
-        ));
+        first.push(piece(Style::Plain, " ".repeat(indent.saturating_sub(taken))));
         let mut lines = lines.into_iter();
         first.push(piece(style, lines.next().unwrap_or_default()));
         self.line(&first);
@@ -162,34 +153,22 @@ mod tests {
     use super::*;
 
     fn line(colour: ColourMode, pieces: &[StyledText]) -> String {
-        let mut page = TextPage::new(&Screen {
-            colour,
-            ..Screen::default()
-        });
+        let mut page = TextPage::new(&Screen { colour, ..Screen::default() });
         page.line(pieces);
         page.finish()
     }
 
     #[test]
     fn no_piece_can_bring_its_own_sequences() {
-        let hostile = [
-            piece(Style::Critical, "\u{1b}[2J"),
-            piece(Style::Plain, "\u{7}"),
-        ];
+        let hostile = [piece(Style::Critical, "\u{1b}[2J"), piece(Style::Plain, "\u{7}")];
         assert_eq!(line(ColourMode::Plain, &hostile), "\\x1b[2J\\x07\n");
-        assert_eq!(
-            line(ColourMode::Ansi, &hostile),
-            "\u{1b}[1;31m\\x1b[2J\u{1b}[0m\\x07\n"
-        );
+        assert_eq!(line(ColourMode::Ansi, &hostile), "\u{1b}[1;31m\\x1b[2J\u{1b}[0m\\x07\n");
     }
 
     #[test]
     fn lines_have_no_trailing_blanks() {
-        let pieces = [
-            piece(Style::Plain, "a "),
-            piece(Style::Strong, " "),
-            piece(Style::Faint, ""),
-        ];
+        let pieces =
+            [piece(Style::Plain, "a "), piece(Style::Strong, " "), piece(Style::Faint, "")];
         assert_eq!(line(ColourMode::Ansi, &pieces), "a\n");
         assert_eq!(line(ColourMode::Plain, &[]), "\n");
     }

@@ -50,11 +50,7 @@ pub(super) fn section(page: &mut TextPage, report: &RuntimeStatsReport, screen: 
 
 /// Draws the class, the runtime and its process, and below it the headline.
 fn head(page: &mut TextPage, report: &RuntimeStatsReport, screen: &Screen) {
-    let style = if report.is_concern {
-        Style::Warning
-    } else {
-        Style::Fine
-    };
+    let style = if report.is_concern { Style::Warning } else { Style::Fine };
     let class = report.class.to_uppercase();
     let rest = screen.width().saturating_sub(class.len() + 2);
     page.line(&[
@@ -80,12 +76,7 @@ fn draw_table(table: &StatsTable, page: &mut TextPage, screen: &Screen) {
     }
     if !others.is_empty() {
         let more = Count::new(others.len() as u64);
-        page.hanging(
-            &[],
-            0,
-            Style::Faint,
-            &format!("{more} more; --format json lists all."),
-        );
+        page.hanging(&[], 0, Style::Faint, &format!("{more} more; --format json lists all."));
     }
 }
 
@@ -112,11 +103,7 @@ fn widths(table: &StatsTable, rows: &[Vec<String>]) -> Vec<usize> {
     let cells = |(column, name): (usize, &&str)| {
         let of_row = |row: &Vec<String>| row.get(column).map_or(0, |cell| width(cell));
         let widest = rows.iter().map(of_row).max().unwrap_or(0).max(width(name));
-        if column == 0 {
-            widest.min(FIRST_COLUMN_MAX)
-        } else {
-            widest
-        }
+        if column == 0 { widest.min(FIRST_COLUMN_MAX) } else { widest }
     };
     table.names.iter().enumerate().map(cells).collect()
 }

@@ -16,12 +16,8 @@ const STALE_S: f64 = 75.0;
 const KERNEL_LOG: &str = "/dev/kmsg";
 
 pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
-    let mut rows = Rows {
-        page: TextPage::new(screen),
-        screen,
-    };
-    rows.page
-        .hanging(&[], 0, Style::Strong, &headline(report, screen, now));
+    let mut rows = Rows { page: TextPage::new(screen), screen };
+    rows.page.hanging(&[], 0, Style::Strong, &headline(report, screen, now));
     if let Some(status) = &report.recorder {
         let age = age_s(status, now).filter(|age| *age > STALE_S);
         if report.state == RecorderState::Running {
@@ -34,7 +30,10 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
             let behind = span(behind);
             rows.add(
                 "behind",
-                &format!("the newest sample on disk is {behind} old: the recorder is stopped, or the disk is blocked"),
+                &format!(
+                    "the newest sample on disk is {behind} old: the recorder is stopped, or the \
+                     disk is blocked"
+                ),
             );
         }
         samples(status, &mut rows);
@@ -42,10 +41,7 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
         rows.add_all("processes", &processes(status));
         rows.add_all("cgroups", &cgroups(&status.seen, &status.settings));
         if let Some(followed) = &status.settings.follows {
-            rows.add(
-                "",
-                &format!("{followed}: with every sample while it is there"),
-            );
+            rows.add("", &format!("{followed}: with every sample while it is there"));
         }
         rows.add_all("heaps", &heaps(&status.settings, status.heaps.as_ref()));
     }
@@ -68,13 +64,9 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
 
 fn headline(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
     let directory = &report.directory;
-    let pid = report
-        .pid
-        .map_or_else(String::new, |pid| format!(", pid {pid}"));
+    let pid = report.pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
     let status = report.recorder.as_ref();
-    let written = status
-        .and_then(|status| status.written)
-        .map(|at| time(at, screen));
+    let written = status.and_then(|status| status.written).map(|at| time(at, screen));
     match report.state {
         RecorderState::Running => {
             let started = status.and_then(|status| status.started);
@@ -97,8 +89,9 @@ fn headline(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
             None => format!("not recording into {directory}, which holds a recording"),
         },
         RecorderState::Vanished => format!(
-            "{directory} was deleted, but its recorder still runs{pid}: samples wait in memory for some minutes, then they \
-             are lost; create the directory again (`mkdir`) and recording continues"
+            "{directory} was deleted, but its recorder still runs{pid}: samples wait in memory for \
+             some minutes, then they are lost; create the directory again (`mkdir`) and recording \
+             continues"
         ),
         RecorderState::None => {
             format!("{directory} holds no recording; `memtide record --to {directory}` starts one")
@@ -114,10 +107,8 @@ fn health(report: &StatusReport, now: Timestamp) -> &'static str {
     let is_fresh = age_s(status, now).is_some_and(|age| age <= STALE_S);
     let disk = &status.disk;
     let stores_all = disk.problem.is_none() && disk.lost_since.is_none() && disk.parts_dropped == 0;
-    let is_undamaged = report
-        .recording
-        .as_ref()
-        .is_none_or(|recording| recording.problems.is_empty());
+    let is_undamaged =
+        report.recording.as_ref().is_none_or(|recording| recording.problems.is_empty());
     if is_fresh && stores_all && is_undamaged && behind_s(report, now).is_none() {
         "healthy: "
     } else {
@@ -162,21 +153,15 @@ fn as_of(status: &RecorderStatus, now: Timestamp) -> String {
 
 fn samples(status: &RecorderStatus, rows: &mut Rows<'_>) {
     let samples = &status.samples;
-    let counts = [
-        (samples.late, "late"),
-        (samples.missed, "missed"),
-        (samples.lost, "lost"),
-    ]
-    .map(|(n, what)| match n {
-        0 => format!("none {what}"),
-        n => format!("{} {what}", Count::new(n)),
-    });
+    let counts = [(samples.late, "late"), (samples.missed, "missed"), (samples.lost, "lost")].map(
+        |(n, what)| match n {
+            0 => format!("none {what}"),
+            n => format!("{} {what}", Count::new(n)),
+        },
+    );
     let taken = Count::new(samples.taken);
     let every = span(status.settings.every_s);
-    rows.add(
-        "samples",
-        &format!("{taken}, one every {every}; {}", counts.join(", ")),
-    );
+    rows.add("samples", &format!("{taken}, one every {every}; {}", counts.join(", ")));
     if samples.taken > 0 {
         let worst = samples.worst_late.map_or_else(String::new, |at| {
             let late = span(samples.worst_late_s);
@@ -191,15 +176,14 @@ fn cost(status: &RecorderStatus) -> String {
     let cost = &status.cost;
     let mut parts = Vec::new();
     if let Some(cpu_s) = cost.cpu_s_per_sample {
-        let share = cost.cpu_share.map_or_else(String::new, |share| {
-            format!(", {} of one CPU", Ratio::new(share))
-        });
+        let share = cost
+            .cpu_share
+            .map_or_else(String::new, |share| format!(", {} of one CPU", Ratio::new(share)));
         parts.push(format!("{} of CPU per sample{share}", span(cpu_s)));
     }
     if cost.rss_bytes > 0 {
-        let pss = cost
-            .pss_bytes
-            .map_or_else(String::new, |pss| format!(" (PSS {})", Bytes::new(pss)));
+        let pss =
+            cost.pss_bytes.map_or_else(String::new, |pss| format!(" (PSS {})", Bytes::new(pss)));
         parts.push(format!("{} of RAM{pss}", Bytes::new(cost.rss_bytes)));
     }
     if let Some(start_s) = cost.cpu_start_s {
@@ -268,7 +252,8 @@ fn cgroups(seen: &RecorderScans, settings: &RecorderSettings) -> Vec<String> {
         let share = Ratio::new(share);
         let planned = span(planned);
         lines.push(format!(
-            "not every {planned}, as scans of all may take {share} of a CPU; the busiest are read in between"
+            "not every {planned}, as scans of all may take {share} of a CPU; the busiest are read \
+             in between"
         ));
     }
     if seen.cgroups_left_out > 0 {
@@ -325,12 +310,9 @@ fn stored(recording: &RecordingStatus, screen: &Screen) -> String {
 fn growth(recording: &RecordingStatus, status: Option<&RecorderStatus>) -> String {
     let free = recording.free_bytes.map(Bytes::new);
     let free_text = free.map(|free| format!("{free} of the disk are free"));
-    let and_free = free_text
-        .as_ref()
-        .map_or_else(String::new, |text| format!("; {text}"));
-    let Some(settings) = status
-        .map(|status| &status.settings)
-        .filter(|settings| settings.keep_s > 0.0)
+    let and_free = free_text.as_ref().map_or_else(String::new, |text| format!("; {text}"));
+    let Some(settings) =
+        status.map(|status| &status.settings).filter(|settings| settings.keep_s > 0.0)
     else {
         return free_text.unwrap_or_default();
     };
@@ -339,9 +321,7 @@ fn growth(recording: &RecordingStatus, status: Option<&RecorderStatus>) -> Strin
         return format!("at most {max_age} and {max_size} are stored{and_free}");
     };
     let full_size = Bytes::from_f64(per_day * settings.keep_s / 86_400.0);
-    let remaining = full_size
-        .min(max_size)
-        .saturating_sub(Bytes::new(recording.size_bytes));
+    let remaining = full_size.min(max_size).saturating_sub(Bytes::new(recording.size_bytes));
     let rate = format!("at {} a day", Bytes::from_f64(per_day));
     let time_for = |size: Bytes| span(size.as_f64() / per_day * 86_400.0);
     match free {
@@ -400,10 +380,7 @@ fn losses(status: &RecorderStatus, rows: &mut Rows<'_>) {
         );
     }
     if status.events_lost > 0 {
-        rows.add(
-            "events",
-            &format!("{} lost: too many at once", Count::new(status.events_lost)),
-        );
+        rows.add("events", &format!("{} lost: too many at once", Count::new(status.events_lost)));
     }
 }
 
@@ -411,11 +388,8 @@ fn losses(status: &RecorderStatus, rows: &mut Rows<'_>) {
 fn not_read(status: &RecorderStatus, by_root: bool) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for absent in &status.absent {
-        let log_problem = status
-            .kernel_log
-            .problem
-            .as_deref()
-            .filter(|_| absent.file == KERNEL_LOG);
+        let log_problem =
+            status.kernel_log.problem.as_deref().filter(|_| absent.file == KERNEL_LOG);
         let why = log_problem.map_or(absent.why.as_str(), |problem| {
             problem.split_once(": ").map_or(problem, |(_, why)| why)
         });
@@ -444,9 +418,7 @@ fn span(seconds: f64) -> String {
 }
 
 fn time(at: Timestamp, screen: &Screen) -> String {
-    at.to_zoned(screen.zone.clone())
-        .strftime("%Y-%m-%d %H:%M:%S")
-        .to_string()
+    at.to_zoned(screen.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// Rows of a name and a text.
@@ -573,7 +545,8 @@ mod tests {
             ..RecorderHeaps::default()
         };
         let lines = heaps(&settings, Some(&read));
-        let first = "2 processes of redis, web every 10 min; 7 readings so far, the last took 300 ms of CPU";
+        let first = "2 processes of redis, web every 10 min; 7 readings so far, the last took 300 \
+                     ms of CPU";
         assert_eq!(lines, [first, "web (pid 7): no data"]);
     }
 
@@ -597,7 +570,8 @@ mod tests {
             cgroups(&seen, &settings),
             [
                 "2,048 (7 left out) every 81 s; 3 services",
-                "not every 10 s, as scans of all may take 0.2 % of a CPU; the busiest are read in between",
+                "not every 10 s, as scans of all may take 0.2 % of a CPU; the busiest are read in \
+                 between",
                 "left out: the smallest, beyond what one scan may read, and those nested too deep",
             ]
         );
@@ -616,7 +590,8 @@ mod tests {
             "as of 5 s ago: the recorder writes its status every 30 s",
             "7,195, one every 1 s; 3 late, none missed, none lost",
             "the last one 200 µs late; the worst 340 ms late at",
-            "300 µs of CPU per sample, 0.03 % of one CPU; 4.1 MiB of RAM (PSS 3 MiB); startup took 150 ms",
+            "300 µs of CPU per sample, 0.03 % of one CPU; 4.1 MiB of RAM (PSS 3 MiB); startup took \
+             150 ms",
             "212 every 10 s; source: BPF task iterator",
             "stored 4 MiB since 2026-11-21",
             "at 48 MiB a day 14 d take 672 MiB of at most 2 GiB",
@@ -624,10 +599,7 @@ mod tests {
         ] {
             assert!(words.contains(part), "{part}\n{text}");
         }
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 80),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
@@ -640,10 +612,7 @@ mod tests {
             words(&report)
         };
         let text = predicted(512.0, 38 << 30);
-        assert!(
-            text.contains("2 GiB hold 4 d, less than the 14 d configured"),
-            "{text}"
-        );
+        assert!(text.contains("2 GiB hold 4 d, less than the 14 d configured"), "{text}");
         let text = predicted(48.0, 96 << 20);
         assert!(text.contains("the disk is full after 2 d"), "{text}");
     }
@@ -656,11 +625,7 @@ mod tests {
             (RecorderState::Vanished, "was deleted, but its recorder"),
             (RecorderState::None, "holds no recording"),
         ] {
-            let text = words(&StatusReport {
-                state,
-                pid: None,
-                ..report()
-            });
+            let text = words(&StatusReport { state, pid: None, ..report() });
             assert!(text.contains(expected), "{text}");
         }
     }
@@ -672,17 +637,11 @@ mod tests {
         report.recorder.as_mut().unwrap().disk.parts_dropped = 1;
         let text = drawn(&report);
         assert!(text.starts_with("not healthy: "), "{text}");
-        assert!(
-            text.contains("the oldest part of the recording was dropped"),
-            "{text}"
-        );
+        assert!(text.contains("the oldest part of the recording was dropped"), "{text}");
         for state in [RecorderState::Gone, RecorderState::Stopped] {
             report.state = state;
             let text = drawn(&report);
-            assert!(
-                !text.contains("keeps up") && !text.contains("privileges"),
-                "{text}"
-            );
+            assert!(!text.contains("keeps up") && !text.contains("privileges"), "{text}");
         }
     }
 
@@ -711,10 +670,8 @@ mod tests {
         let mut report = report();
         let status = report.recorder.as_mut().unwrap();
         status.kernel_log.problem = Some("kernel log: dmesg_restrict is set".to_owned());
-        status.absent = vec![AbsentFile {
-            file: KERNEL_LOG.to_owned(),
-            why: "permission denied".to_owned(),
-        }];
+        status.absent =
+            vec![AbsentFile { file: KERNEL_LOG.to_owned(), why: "permission denied".to_owned() }];
         let text = words(&report);
         assert!(text.contains("/dev/kmsg: dmesg_restrict is set"), "{text}");
     }
@@ -728,16 +685,10 @@ mod tests {
         };
         let text = of_age(20);
         assert!(text.starts_with("not healthy: "), "{text}");
-        assert!(
-            text.contains("behind the newest sample on disk is 20 s old"),
-            "{text}"
-        );
+        assert!(text.contains("behind the newest sample on disk is 20 s old"), "{text}");
         assert!(!text.contains("keeps up"), "{text}");
         let text = of_age(9);
-        assert!(
-            text.starts_with("healthy: ") && text.contains("keeps up"),
-            "{text}"
-        );
+        assert!(text.starts_with("healthy: ") && text.contains("keeps up"), "{text}");
     }
 
     #[test]
@@ -748,10 +699,7 @@ mod tests {
 
     #[test]
     fn a_name_from_the_disk_cannot_steer_the_terminal() {
-        let text = drawn(&StatusReport {
-            directory: "/tmp/\u{1b}[2J".to_owned(),
-            ..report()
-        });
+        let text = drawn(&StatusReport { directory: "/tmp/\u{1b}[2J".to_owned(), ..report() });
         assert!(!text.contains('\u{1b}'), "{text}");
     }
 }

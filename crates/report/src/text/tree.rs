@@ -59,19 +59,11 @@ fn rows_of<'a>(
     let label_cells = (LABEL_CELLS + wider / 2).min(screen.width() - SIZE_CELLS - SHARE_CELLS);
     for (i, node) in parts.iter().enumerate() {
         let is_last = i + 1 == parts.len();
-        let (turn, on) = if is_last {
-            ("└ ", "  ")
-        } else {
-            ("├ ", "│ ")
-        };
+        let (turn, on) = if is_last { ("└ ", "  ") } else { ("├ ", "│ ") };
         let below = format!("{stem}{on}");
         rows.push(TreeRow {
             head: format!("{stem}{turn}"),
-            below: if node.parts.is_empty() {
-                below.clone()
-            } else {
-                format!("{below}│ ")
-            },
+            below: if node.parts.is_empty() { below.clone() } else { format!("{below}│ ") },
             label: cut_name(&node.label, label_cells.saturating_sub(width(stem) + 2)),
             node,
             depth,
@@ -86,25 +78,14 @@ impl TreeRow<'_> {
     }
 
     fn draw(&self, page: &mut TextPage, label_cells: usize, screen: &Screen) {
-        let style = if self.depth == 0 {
-            Style::Strong
-        } else {
-            Style::Plain
-        };
+        let style = if self.depth == 0 { Style::Strong } else { Style::Plain };
         let mut line = vec![
             piece(Style::Faint, self.head.clone()),
             piece(style, self.label.clone()),
-            piece(
-                Style::Plain,
-                " ".repeat(label_cells.saturating_sub(self.label_width())),
-            ),
+            piece(Style::Plain, " ".repeat(label_cells.saturating_sub(self.label_width()))),
         ];
         let is_narrow = screen.width() < NARROW;
-        let share = if self.depth == 0 {
-            self.node.share.as_str()
-        } else {
-            ""
-        };
+        let share = if self.depth == 0 { self.node.share.as_str() } else { "" };
         line.push(piece(
             Style::Plain,
             format!("{:>SIZE_CELLS$}{share:>SHARE_CELLS$}", self.node.size),
@@ -117,10 +98,7 @@ impl TreeRow<'_> {
         let room = screen.width().saturating_sub(notes_at);
         let mut notes = wrap(&self.node.note, room).into_iter();
         if !is_narrow {
-            line.push(piece(
-                Style::Faint,
-                format!("  {}", notes.next().unwrap_or_default()),
-            ));
+            line.push(piece(Style::Faint, format!("  {}", notes.next().unwrap_or_default())));
         }
         page.line(&line);
         for note in notes {
@@ -142,11 +120,8 @@ mod tests {
     #[test]
     fn a_wide_screen_has_room_for_longer_labels() {
         let name = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30";
-        let node = TreeNode {
-            label: name.to_owned(),
-            size: "2 MiB".to_owned(),
-            ..TreeNode::default()
-        };
+        let node =
+            TreeNode { label: name.to_owned(), size: "2 MiB".to_owned(), ..TreeNode::default() };
         let drawn = |columns| {
             let screen = Screen::of_width(columns);
             let mut page = TextPage::new(&screen);
@@ -154,11 +129,7 @@ mod tests {
             page.finish()
         };
         assert!(drawn(120).contains(name), "{}", drawn(120));
-        assert!(
-            drawn(80).contains("├ …") || drawn(80).contains("└ …"),
-            "{}",
-            drawn(80)
-        );
+        assert!(drawn(80).contains("├ …") || drawn(80).contains("└ …"), "{}", drawn(80));
         for columns in [40, 80, 100, 120] {
             let text = drawn(columns);
             assert!(text.lines().all(|line| width(line) <= columns), "{text}");

@@ -110,12 +110,7 @@ impl OwnerColumns {
         let indent = width(&cells);
         let room = screen.width().saturating_sub(indent);
         if row.name.is_empty() {
-            page.hanging(
-                &[piece(Style::Plain, cells)],
-                indent,
-                Style::Faint,
-                &row.note,
-            );
+            page.hanging(&[piece(Style::Plain, cells)], indent, Style::Faint, &row.note);
             return;
         }
         let name = cut_name(&row.name, room);
@@ -174,11 +169,7 @@ fn owner(row: &OwnerEntry, report: &WhereByReport) -> OwnerLine {
 }
 
 fn size(bytes: Bytes, is_estimate: bool) -> String {
-    if is_estimate {
-        format!("≈{bytes}")
-    } else {
-        bytes.to_string()
-    }
+    if is_estimate { format!("≈{bytes}") } else { bytes.to_string() }
 }
 
 fn share(of_whole: Option<Ratio>) -> String {

@@ -54,11 +54,7 @@ fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
         size: size(Bytes::new(child.bytes), child.kind),
         share: child.share.map_or_else(String::new, share),
         note: child.note.clone(),
-        parts: if depth < DEEPEST {
-            nodes(child, depth + 1, screen)
-        } else {
-            Vec::new()
-        },
+        parts: if depth < DEEPEST { nodes(child, depth + 1, screen) } else { Vec::new() },
     };
     // The remainder is no part like the others: it is often the largest, and its note says what it may be.
     let (rest, known) = match node.children.split_last() {
@@ -143,10 +139,7 @@ mod tests {
         let brief = labels(&Screen::default());
         assert_eq!(brief.len(), CHILDREN_MAX + 2);
         assert_eq!(brief[CHILDREN_MAX..], ["16 more", "not attributed"]);
-        let chosen = Screen {
-            top: Some(40),
-            ..Screen::default()
-        };
+        let chosen = Screen { top: Some(40), ..Screen::default() };
         assert_eq!(labels(&chosen).len(), 41);
     }
 }

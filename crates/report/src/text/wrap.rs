@@ -12,11 +12,7 @@ pub(super) fn pad(text: &str, cells: usize) -> String {
 
 /// Returns a name in at most `most` cells: the end of a path, the begin of others.
 pub(super) fn cut_name(name: &str, most: usize) -> String {
-    if name.starts_with('/') {
-        cut_front(name, most)
-    } else {
-        cut(name, most)
-    }
+    if name.starts_with('/') { cut_front(name, most) } else { cut(name, most) }
 }
 
 /// Returns the end of a text in at most `most` cells, with `…` before it where something was cut: the end of a path says
@@ -119,9 +115,7 @@ fn glue(text: &str) -> Vec<String> {
     ];
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let unit = word
-            .trim_end_matches(['.', ',', ';', ':', ')', '?'])
-            .trim_end_matches("/s");
+        let unit = word.trim_end_matches(['.', ',', ';', ':', ')', '?']).trim_end_matches("/s");
         match words.last_mut() {
             Some(last) if UNITS.contains(&unit) && last.ends_with(|c: char| c.is_ascii_digit()) => {
                 last.push(' ');
@@ -169,10 +163,7 @@ mod tests {
 
     #[test]
     fn an_item_that_is_too_long_is_broken_at_its_blanks() {
-        let items = [
-            "7 d of a recording".to_owned(),
-            "judged every 60 s".to_owned(),
-        ];
+        let items = ["7 d of a recording".to_owned(), "judged every 60 s".to_owned()];
         assert_eq!(
             wrap_items(&items, " · ", 10),
             ["7 d of a", "recording", "judged", "every 60 s"]

@@ -29,9 +29,7 @@ fn host(n: u64, step: u64, wall: Option<i64>) -> Source {
             wall.map(|start| WallClock::from_unix_nanos(start).plus(Span::from_secs(i)));
         sample.host.set(signals::MEM_TOTAL, Bytes::from_mib(512));
         sample.host.set(signals::MEM_FREE, Bytes::from_mib(100));
-        sample
-            .host
-            .set(signals::MEM_AVAILABLE, Bytes::from_mib(100 - i.min(50)));
+        sample.host.set(signals::MEM_AVAILABLE, Bytes::from_mib(100 - i.min(50)));
         sample.host.set(signals::SWAP_TOTAL, Bytes::from_mib(64));
         sample.host.set(signals::SWAP_FREE, Bytes::from_mib(14));
         let count = Pages::new(step.saturating_mul(i));
@@ -47,11 +45,7 @@ fn host(n: u64, step: u64, wall: Option<i64>) -> Source {
     }
     let mut facts = Facts::default();
     facts.page_size = PageSize::from_bytes(4096);
-    facts.record(
-        Span::ZERO,
-        facts::KERNEL_VERSION,
-        "Linux version 6.1.0 (gcc)",
-    );
+    facts.record(Span::ZERO, facts::KERNEL_VERSION, "Linux version 6.1.0 (gcc)");
     Source::new(SourceKind::Live, "", timeline, facts)
 }
 
@@ -127,12 +121,7 @@ fn lists_are_json_too() {
     assert_eq!(rules.as_array().unwrap().len(), diagnose::rules::ALL.len());
     let signals: Value =
         serde_json::from_str(&report::json(&report::SignalEntry::all()).unwrap()).unwrap();
-    let pswpin = signals
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|s| s["name"] == "vm.pswpin")
-        .unwrap();
+    let pswpin = signals.as_array().unwrap().iter().find(|s| s["name"] == "vm.pswpin").unwrap();
     assert_eq!(pswpin["kind"], "counter");
     assert_eq!(pswpin["sar"], "pswpin/s");
     assert_eq!(pswpin["since"], Value::Null);

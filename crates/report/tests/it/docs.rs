@@ -11,13 +11,8 @@ use report::model::{
 };
 
 /// The five headings of a rule's documentation.
-const HEADINGS: [&str; 5] = [
-    "What it means",
-    "How it is recognised",
-    "Not this",
-    "What to do",
-    "References",
-];
+const HEADINGS: [&str; 5] =
+    ["What it means", "How it is recognised", "Not this", "What to do", "References"];
 
 #[track_caller]
 fn fresh(name: &str, text: &str) {
@@ -27,10 +22,7 @@ fn fresh(name: &str, text: &str) {
         return;
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == text,
-        "docs/{name} is stale: BLESS=1 cargo test -p memtide-report writes it"
-    );
+    assert!(kept == text, "docs/{name} is stale: BLESS=1 cargo test -p memtide-report writes it");
 }
 
 #[test]
@@ -65,11 +57,8 @@ fn the_list_of_signals_is_fresh() {
 #[test]
 fn every_rule_is_documented_under_the_five_headings() {
     for rule in RuleEntry::all() {
-        let headings: Vec<&str> = rule
-            .docs
-            .lines()
-            .filter_map(|line| line.strip_prefix("## "))
-            .collect();
+        let headings: Vec<&str> =
+            rule.docs.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         assert_eq!(headings, HEADINGS, "{}", rule.id);
         assert!(rule.summary.ends_with('.'), "{}: {}", rule.id, rule.summary);
         let sections = rule.docs.split("\n## ").skip(1);

@@ -47,27 +47,15 @@ fn lasted(finding: &mut Finding, from_s: f64, to_s: f64) {
 }
 
 pub(crate) fn stretch(from_s: f64, to_s: f64) -> Stretch {
-    Stretch {
-        from: None,
-        to: None,
-        from_s,
-        to_s,
-        recorded_s: to_s - from_s,
-    }
+    Stretch { from: None, to: None, from_s, to_s, recorded_s: to_s - from_s }
 }
 
 pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
     Finding {
         id: id.into(),
         severity,
-        scope: Scope {
-            entity: "host".to_owned(),
-            key: String::new(),
-        },
-        harm: Harm {
-            waited_s: None,
-            killed: 0,
-        },
+        scope: Scope { entity: "host".to_owned(), key: String::new() },
+        harm: Harm { waited_s: None, killed: 0 },
         title: title.into(),
         confidence: 0.96,
         confidence_word: "confirmed".into(),
@@ -121,11 +109,7 @@ fn accounting(at_s: f64, total_mib: u64, terms: &[(&str, u64)]) -> Accounting {
         total_bytes: total_mib * MIB,
         terms: terms
             .iter()
-            .map(|(id, mib)| Term {
-                id: (*id).into(),
-                bytes: mib * MIB,
-                label: (*id).into(),
-            })
+            .map(|(id, mib)| Term { id: (*id).into(), bytes: mib * MIB, label: (*id).into() })
             .collect(),
         unaccounted_bytes: (total_mib * MIB) as i64 - (known * MIB) as i64,
         broken_down: true,
@@ -160,12 +144,7 @@ fn report(host: Host, source: Source, verdict: Level, headline: &str) -> Report 
 }
 
 fn clear(ids: &[(&str, &str)]) -> Vec<Clear> {
-    ids.iter()
-        .map(|(id, because)| Clear {
-            id: (*id).into(),
-            because: (*because).into(),
-        })
-        .collect()
+    ids.iter().map(|(id, because)| Clear { id: (*id).into(), because: (*because).into() }).collect()
 }
 
 fn lacking(ids: &[&str], missing: &str, needs: &str) -> Vec<NotEvaluated> {
@@ -209,34 +188,25 @@ pub(crate) fn healthy() -> Report {
     );
     accounting.at = report.source.to;
     accounting.available_bytes = Some(22_430 * MIB);
-    accounting.swap = Some(SwapSpace {
-        total_bytes: 2048 * MIB,
-        used_bytes: 340 * MIB,
-    });
+    accounting.swap = Some(SwapSpace { total_bytes: 2048 * MIB, used_bytes: 340 * MIB });
     report.accounting = Some(accounting);
     report.notes = vec![
         finding(
             "cache-full-harmless",
             Severity::Info,
-            "91 % is in use, but 19 GiB of that is page cache that is given back on demand; none was missed in 10 s.",
+            "91 % is in use, but 19 GiB of that is page cache that is given back on demand; none \
+             was missed in 10 s.",
         ),
         finding(
             "swap-cold-harmless",
             Severity::Info,
             "340 MiB lie in swap and nobody asks for them.",
         ),
-        finding(
-            "monitoring-gap",
-            Severity::Info,
-            "2 of 11 samples came more than 1 s late.",
-        ),
+        finding("monitoring-gap", Severity::Info, "2 of 11 samples came more than 1 s late."),
     ];
     report.clear = clear(&[
         ("swap-thrash", "nothing came back from swap"),
-        (
-            "dirty-throttle",
-            "dirty pages stayed below 2 % of their limit",
-        ),
+        ("dirty-throttle", "dirty pages stayed below 2 % of their limit"),
     ]);
     report.not_evaluated = [
         lacking(
@@ -245,13 +215,7 @@ pub(crate) fn healthy() -> Report {
             "/proc/pressure/memory (kernel 4.20 or later; some need psi=1 at boot)",
         ),
         lacking(
-            &[
-                "slab-leak",
-                "shmem-growth",
-                "page-tables-large",
-                "thp-bloat",
-                "fork-cow-spike",
-            ],
+            &["slab-leak", "shmem-growth", "page-tables-large", "thp-bloat", "fork-cow-spike"],
             "",
             "samples over 6 h or more",
         ),
@@ -262,7 +226,8 @@ pub(crate) fn healthy() -> Report {
 
 /// A capture of a host that thrashes, with two consequences.
 pub(crate) fn thrashing() -> Report {
-    let title = "This host needs more memory than it has: pages are swapped out and wanted back at once. Tasks stood still for memory 61 % of 0:11–0:34.";
+    let title = "This host needs more memory than it has: pages are swapped out and wanted back at \
+                 once. Tasks stood still for memory 61 % of 0:11–0:34.";
     let mut report = report(host(470, 512), capture(40), Level::Critical, title);
     let mut root = finding("swap-thrash", Severity::Critical, title);
     lasted(&mut root, 11.0, 34.0);
@@ -286,21 +251,14 @@ pub(crate) fn thrashing() -> Report {
             Some("≥ 200 pages/s"),
         ),
         evidence("memory stalls: some 68 %, full 61 %", Some("≥ 10 %")),
-        Evidence {
-            at_s: Some(18.0),
-            ..evidence("available fell to 8 MiB", None)
-        },
+        Evidence { at_s: Some(18.0), ..evidence("available fell to 8 MiB", None) },
     ];
-    root.cause = "The processes touch more anonymous memory than RAM holds, so the kernel swaps out pages that are needed again.".into();
+    root.cause = "The processes touch more anonymous memory than RAM holds, so the kernel swaps \
+                  out pages that are needed again."
+        .into();
     root.ruled_out = vec![
-        RuledOut {
-            id: "swap-cold-harmless".into(),
-            because: "what went out came back".into(),
-        },
-        RuledOut {
-            id: "page-cache-thrash".into(),
-            because: "no file page was read twice".into(),
-        },
+        RuledOut { id: "swap-cold-harmless".into(), because: "what went out came back".into() },
+        RuledOut { id: "page-cache-thrash".into(), because: "no file page was read twice".into() },
     ];
     root.fix = vec![
         Fix {
@@ -311,7 +269,9 @@ pub(crate) fn thrashing() -> Report {
             undo: "systemctl set-property --runtime app.service MemoryHigh=infinity".into(),
         },
         Fix {
-            what: "Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills.".into(),
+            what: "Fewer workers, smaller pools, or more RAM. More swap would not help, and \
+                   swapoff would end in OOM kills."
+                .into(),
             now: String::new(),
             is_read_only: false,
             persistent: String::new(),
@@ -346,11 +306,7 @@ pub(crate) fn thrashing() -> Report {
         "Free memory lay on its floor (7 MiB) and page cache was down to 1 MiB.",
     );
     floor.caused_by = Some("swap-thrash".into());
-    let mut kill = finding(
-        "no-swap-risk",
-        Severity::Info,
-        "Swap would have been full 40 s later.",
-    );
+    let mut kill = finding("no-swap-risk", Severity::Info, "Swap would have been full 40 s later.");
     kill.confidence = 0.5;
     kill.confidence_word = "possible".into();
     kill.confidence_why = "rests on a trend; a recording over an hour would settle it".into();
@@ -369,10 +325,7 @@ pub(crate) fn thrashing() -> Report {
             ("kernel_stack", 4),
         ],
     );
-    accounting.swap = Some(SwapSpace {
-        total_bytes: 512 * MIB,
-        used_bytes: 264 * MIB,
-    });
+    accounting.swap = Some(SwapSpace { total_bytes: 512 * MIB, used_bytes: 264 * MIB });
     report.accounting = Some(accounting);
     report.clear = clear(&[
         ("dirty-throttle", "writers never waited"),
@@ -388,13 +341,15 @@ pub(crate) fn thrashing() -> Report {
 
 /// Two NUMA nodes, one of them full.
 pub(crate) fn node_reclaim() -> Report {
-    let title = "Node 0 throws away its page cache and reads it again although node 1 has 437 MiB free: vm.zone_reclaim_mode is on.";
+    let title = "Node 0 throws away its page cache and reads it again although node 1 has 437 MiB \
+                 free: vm.zone_reclaim_mode is on.";
     let mut report = report(host(997, 0), capture(22), Level::Critical, title);
     let mut root = finding("node-reclaim-on", Severity::Critical, title);
     root.evidence = vec![
         evidence("vm.zone_reclaim_mode = 1; node distance 21", None),
         evidence(
-            "63,000 pages/s scanned by allocating tasks and 0 allocation stalls: node reclaim, not a shortage",
+            "63,000 pages/s scanned by allocating tasks and 0 allocation stalls: node reclaim, not \
+             a shortage",
             Some("≥ 1,000 pages/s"),
         ),
     ];
@@ -409,12 +364,7 @@ pub(crate) fn node_reclaim() -> Report {
     let mut accounting = accounting(
         9.0,
         997,
-        &[
-            ("free", 461),
-            ("anon", 4),
-            ("file_cache", 498),
-            ("slab_unreclaimable", 30),
-        ],
+        &[("free", 461), ("anon", 4), ("file_cache", 498), ("slab_unreclaimable", 30)],
     );
     let node = |node: &str, total: u64, free: u64| NodeMemory {
         node: node.into(),
@@ -429,24 +379,20 @@ pub(crate) fn node_reclaim() -> Report {
 /// One look at figures without a kernel, as pasted from a terminal.
 pub(crate) fn single_look() -> Report {
     let mut report = report(
-        Host {
-            ram_bytes: Some(80_429 * MIB),
-            ..Host::default()
-        },
+        Host { ram_bytes: Some(80_429 * MIB), ..Host::default() },
         capture(1),
         Level::Unknown,
-        "One look cannot say whether this memory is enough, but it does not look like room for more.",
+        "One look cannot say whether this memory is enough, but it does not look like room for \
+         more.",
     );
     report.remarks = vec![
-        "Free memory (579 MiB) is not room: about 0.5 GiB is the floor at which the kernel holds it on a host of this size."
+        "Free memory (579 MiB) is not room: about 0.5 GiB is the floor at which the kernel holds \
+         it on a host of this size."
             .into(),
     ];
     report.source.problems = vec!["line 3: expected a number after `Swap:`, found `-`".into()];
-    let mut accounting = accounting(
-        0.0,
-        80_429,
-        &[("free", 579), ("shmem", 1028), ("file_cache", 19_915)],
-    );
+    let mut accounting =
+        accounting(0.0, 80_429, &[("free", 579), ("shmem", 1028), ("file_cache", 19_915)]);
     accounting.available_bytes = Some(9662 * MIB);
     accounting.broken_down = false;
     accounting.missing = vec!["mem.anon".into()];
@@ -461,16 +407,8 @@ pub(crate) fn single_look() -> Report {
         "oom-global",
     ];
     report.not_evaluated = [
-        lacking(
-            &rates,
-            "vm.pswpin",
-            "two looks some seconds apart: memtide check on that host",
-        ),
-        lacking(
-            &["node-reclaim-on"],
-            "vm.zone_reclaim_mode",
-            "root, to read /proc/zoneinfo",
-        ),
+        lacking(&rates, "vm.pswpin", "two looks some seconds apart: memtide check on that host"),
+        lacking(&["node-reclaim-on"], "vm.zone_reclaim_mode", "root, to read /proc/zoneinfo"),
     ]
     .concat();
     report
@@ -488,11 +426,7 @@ pub(crate) fn hostile() -> Report {
             name: "\u{1b}[2J\u{1b}[H\u{1b}[32mOK".into(),
             what: "1 GiB in RAM".into(),
         },
-        Affected {
-            kind: "process".into(),
-            name: "two\nlines".into(),
-            what: String::new(),
-        },
+        Affected { kind: "process".into(), name: "two\nlines".into(), what: String::new() },
         Affected {
             kind: "cgroup".into(),
             name: format!("/kubepods.slice/{}", "very-long-pod-name-".repeat(20)),
@@ -548,12 +482,7 @@ pub(crate) fn whereabouts() -> WhereReport {
                     "the kernel keeps about 132 MiB free; 83 MiB in per-CPU lists",
                     vec![],
                 ),
-                branch(
-                    "page cache",
-                    20_210,
-                    "14 MiB dirty or under writeback",
-                    vec![],
-                ),
+                branch("page cache", 20_210, "14 MiB dirty or under writeback", vec![]),
                 branch(
                     "anonymous",
                     1229,
@@ -589,7 +518,8 @@ pub(crate) fn whereabouts() -> WhereReport {
                 branch(
                     "unaccounted",
                     32,
-                    "usual owners: drivers (NIC rings, GPU, DMA buffers), a hypervisor's balloon, ZFS's ARC",
+                    "usual owners: drivers (NIC rings, GPU, DMA buffers), a hypervisor's balloon, \
+                     ZFS's ARC",
                     vec![],
                 ),
             ],

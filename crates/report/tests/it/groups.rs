@@ -39,14 +39,8 @@ fn table(name: &str, bytes: u64) -> WhereByReport {
         is_estimate: true,
         exceeds_bytes: 7,
         grown_for_s: Some(60.0),
-        rows: vec![
-            owner(name, bytes, None),
-            owner("/a", bytes / 2, Some(-5 << 20)),
-        ],
-        rest: vec![RestEntry {
-            label: "in cgroups of no container",
-            bytes,
-        }],
+        rows: vec![owner(name, bytes, None), owner("/a", bytes / 2, Some(-5 << 20))],
+        rest: vec![RestEntry { label: "in cgroups of no container", bytes }],
         unknown: vec![name.to_owned()],
     }
 }
@@ -59,10 +53,7 @@ fn section(name: &str, bytes: u64) -> GroupSection {
         at_s: 1.0,
         current_bytes: Some(bytes),
         peak_bytes: bytes.checked_mul(2),
-        parts: vec![Part {
-            label: "anonymous",
-            bytes,
-        }],
+        parts: vec![Part { label: "anonymous", bytes }],
         working_set_bytes: Some(bytes),
         droppable_bytes: Some(0),
         unwritten_bytes: Some(bytes),
@@ -94,10 +85,7 @@ fn section(name: &str, bytes: u64) -> GroupSection {
             verdict: Level::Warning,
             headline: name.to_owned(),
             available_bytes: Some(bytes),
-            findings: vec![HostFinding {
-                id: "swap-thrash".to_owned(),
-                title: name.to_owned(),
-            }],
+            findings: vec![HostFinding { id: "swap-thrash".to_owned(), title: name.to_owned() }],
         },
     }
 }

@@ -22,17 +22,10 @@ fn drawn(samples: &[Sample], add: Option<(u64, DemandKind)>) -> String {
     }
     let mut facts = Facts::default();
     facts.page_size = PageSize::from_bytes(4096);
-    facts.record(
-        Span::ZERO,
-        KERNEL_VERSION,
-        "Linux version 6.1.0-56-cloud-amd64",
-    );
+    facts.record(Span::ZERO, KERNEL_VERSION, "Linux version 6.1.0-56-cloud-amd64");
     facts.record(Span::ZERO, MGLRU, "0x0000");
     let question = Question {
-        add: add.map(|(mib, kind)| Demand {
-            bytes: MIB(mib),
-            kind,
-        }),
+        add: add.map(|(mib, kind)| Demand { bytes: MIB(mib), kind }),
         cycle: Span::from_mins(1),
         ..Question::default()
     };
@@ -65,12 +58,7 @@ fn second(at: u64) -> Sample {
     host.set(REFAULT_FILE, Pages::new(1000));
     host.set(PGPGIN, MIB(5));
     let zone = sample.table_mut(Entity::Zone).entry("0/Normal");
-    for (signal, mib) in [
-        (ZONE_MANAGED, 1000),
-        (ZONE_LOW, 20),
-        (ZONE_HIGH, 24),
-        (ZONE_BOOST, 2),
-    ] {
+    for (signal, mib) in [(ZONE_MANAGED, 1000), (ZONE_LOW, 20), (ZONE_HIGH, 24), (ZONE_BOOST, 2)] {
         zone.row.set(signal, Pages::new(mib * 256));
     }
     let process = sample.table_mut(Entity::Process).entry("7@1");

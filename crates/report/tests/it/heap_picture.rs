@@ -29,53 +29,22 @@ fn used(live: u64) -> HeapCell {
 }
 
 fn returnable() -> HeapCell {
-    HeapCell {
-        returnable_bytes: CELL,
-        ..used(0)
-    }
+    HeapCell { returnable_bytes: CELL, ..used(0) }
 }
 
 fn thread_top() -> HeapCell {
-    HeapCell {
-        thread_top_bytes: CELL,
-        ..used(0)
-    }
+    HeapCell { thread_top_bytes: CELL, ..used(0) }
 }
 
 /// Each look once, and neighbours alike.
 fn cells() -> Vec<HeapCell> {
-    let cached = HeapCell {
-        cached_bytes: CELL / 2,
-        free_bytes: 0,
-        ..used(CELL / 2)
-    };
-    let swapped = HeapCell {
-        swapped_bytes: CELL,
-        ..HeapCell::default()
-    };
-    let unknown = HeapCell {
-        free_bytes: 0,
-        ..used(0)
-    };
-    let half_in_ram = HeapCell {
-        resident_bytes: CELL / 2,
-        free_bytes: 0,
-        ..used(CELL / 2)
-    };
+    let cached = HeapCell { cached_bytes: CELL / 2, free_bytes: 0, ..used(CELL / 2) };
+    let swapped = HeapCell { swapped_bytes: CELL, ..HeapCell::default() };
+    let unknown = HeapCell { free_bytes: 0, ..used(0) };
+    let half_in_ram = HeapCell { resident_bytes: CELL / 2, free_bytes: 0, ..used(CELL / 2) };
     let mut cells = vec![used(CELL); 6];
-    cells.extend([
-        used(CELL * 9 / 10),
-        used(CELL * 6 / 10),
-        used(CELL * 4 / 10),
-    ]);
-    cells.extend([
-        used(CELL / 10),
-        used(0),
-        cached,
-        swapped,
-        unknown,
-        half_in_ram,
-    ]);
+    cells.extend([used(CELL * 9 / 10), used(CELL * 6 / 10), used(CELL * 4 / 10)]);
+    cells.extend([used(CELL / 10), used(0), cached, swapped, unknown, half_in_ram]);
     cells.extend(vec![returnable(); 20]);
     cells.extend(vec![HeapCell::default(); 4]);
     cells
@@ -201,10 +170,7 @@ fn puma() -> ExplainedProcess {
         oom_score_adj: Some(-100),
         thp_enabled: Some(true),
         memory_variables: Some(vec!["MALLOC_ARENA_MAX"]),
-        limits: Some(vec![LimitEntry {
-            name: "stack",
-            bytes: 8 * MIB,
-        }]),
+        limits: Some(vec![LimitEntry { name: "stack", bytes: 8 * MIB }]),
     }
 }
 
@@ -322,11 +288,7 @@ pub(crate) fn fragmented() -> ExplainReport {
         processes_unread: 12,
         absent_sizes: vec!["FilePmdMapped"],
         problems: vec!["/proc/4711/numa_maps: not permitted".to_owned()],
-        cost: ExplainCost {
-            cpu_s: 0.041,
-            wall_s: 0.05,
-            stopped_s: None,
-        },
+        cost: ExplainCost { cpu_s: 0.041, wall_s: 0.05, stopped_s: None },
         ..ExplainReport::default()
     }
 }
@@ -355,9 +317,7 @@ fn elements(xml: &str) -> Result<usize, String> {
         let (tag, text) = match index {
             0 if piece.is_empty() => continue,
             0 => return Err("text before the first element".to_owned()),
-            _ => piece
-                .split_once('>')
-                .ok_or_else(|| format!("no end: {piece}"))?,
+            _ => piece.split_once('>').ok_or_else(|| format!("no end: {piece}"))?,
         };
         references(text)?;
         if let Some(name) = tag.strip_prefix('/') {
@@ -375,12 +335,9 @@ fn elements(xml: &str) -> Result<usize, String> {
         }
         let mut rest = attributes;
         while !rest.is_empty() {
-            let (name, after) = rest
-                .split_once("=\"")
-                .ok_or_else(|| format!("`{rest}` in {tag}"))?;
-            let (value, after) = after
-                .split_once('"')
-                .ok_or_else(|| format!("no end: {after}"))?;
+            let (name, after) =
+                rest.split_once("=\"").ok_or_else(|| format!("`{rest}` in {tag}"))?;
+            let (value, after) = after.split_once('"').ok_or_else(|| format!("no end: {after}"))?;
             if name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '-') {
                 return Err(format!("`{name}` is no attribute"));
             }
@@ -453,11 +410,7 @@ fn a_page_loads_and_runs_nothing() {
     let html = heap_picture::html(&fragmented());
     assert!(!html.contains("<script") && !html.contains("<img") && !html.contains("<link"));
     assert!(html.contains("default-src 'none'"));
-    assert_eq!(
-        body(&html).matches("style=").count(),
-        0,
-        "the policy would refuse it"
-    );
+    assert_eq!(body(&html).matches("style=").count(), 0, "the policy would refuse it");
 }
 
 #[test]
@@ -527,11 +480,7 @@ fn a_terminal_of_80_columns_needs_34_lines_however_many_arenas_there_are() {
     let mut report = fragmented();
     let heap = report.heap.as_mut().unwrap();
     heap.rows = (0..200)
-        .map(|arena| HeapRow {
-            arena,
-            resident_bytes: arena * CELL,
-            cells: thread_cells(100),
-        })
+        .map(|arena| HeapRow { arena, resident_bytes: arena * CELL, cells: thread_cells(100) })
         .collect();
     for colour in [ColourMode::Plain, ColourMode::Ansi] {
         let text = in_terminal(&report, 80, colour);

@@ -36,11 +36,8 @@ pub(crate) fn any_text() -> impl Strategy<Value = String> {
         '-',
         ' ',
     ]);
-    prop::collection::vec(
-        prop_oneof![any::<char>(), bad, prop::char::range('a', 'z')],
-        0..120,
-    )
-    .prop_map(|chars| chars.into_iter().collect())
+    prop::collection::vec(prop_oneof![any::<char>(), bad, prop::char::range('a', 'z')], 0..120)
+        .prop_map(|chars| chars.into_iter().collect())
 }
 
 fn any_value() -> impl Strategy<Value = Option<f64>> {
@@ -148,10 +145,7 @@ pub(crate) fn without_colour(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
         plain.push_str(before);
         let (code, after) = after.split_once('m').unwrap();
-        assert!(
-            code.bytes().all(|b| b.is_ascii_digit() || b == b';'),
-            "{code:?}"
-        );
+        assert!(code.bytes().all(|b| b.is_ascii_digit() || b == b';'), "{code:?}");
         rest = after;
     }
     plain.push_str(rest);

@@ -14,11 +14,7 @@ fn drawn(report: &Report, events: Vec<EventEntry>, facts: &Facts, title: Option<
     let page = Page {
         report: report.clone(),
         picture: Picture::default(),
-        events: EventsReport {
-            schema: EVENTS_SCHEMA,
-            source: report.source.clone(),
-            events,
-        },
+        events: EventsReport { schema: EVENTS_SCHEMA, source: report.source.clone(), events },
         facts: facts.clone(),
         headroom: None,
         part: None,
@@ -51,20 +47,16 @@ fn body(html: &str) -> String {
 }
 
 /// Element names that the page may have.
-const ELEMENTS: &str = " a article br button code dd details div dl dt figcaption figure footer h1 h2 h3 h4 header li main ol p pre section span summary svg path rect circle table caption thead tbody tr th td time ul ";
+const ELEMENTS: &str = " a article br button code dd details div dl dt figcaption figure footer h1 \
+                        h2 h3 h4 header li main ol p pre section span summary svg path rect circle \
+                        table caption thead tbody tr th td time ul ";
 
 /// Everything that stands between `<` and `>`, closed in order.
 fn tags(body: &str) -> Result<Vec<&str>, String> {
     let (mut open, mut all) = (Vec::new(), Vec::new());
     for part in body.split('<').skip(1) {
-        let (tag, _) = part
-            .split_once('>')
-            .ok_or_else(|| format!("no end: {part}"))?;
-        let name = tag
-            .trim_start_matches('/')
-            .split([' ', '/'])
-            .next()
-            .unwrap_or_default();
+        let (tag, _) = part.split_once('>').ok_or_else(|| format!("no end: {part}"))?;
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
         if !ELEMENTS.contains(&format!(" {name} ")) {
             return Err(format!("`{name}` is no element of the page"));
         }
@@ -90,12 +82,7 @@ fn a_page_of_each_kind_of_report_is_whole() {
         fixtures::single_look(),
         fixtures::hostile(),
     ] {
-        let html = drawn(
-            &report,
-            vec![event("killed", Some(3.0))],
-            &Facts::default(),
-            None,
-        );
+        let html = drawn(&report, vec![event("killed", Some(3.0))], &Facts::default(), None);
         let body = body(&html);
         let tags = tags(&body).unwrap_or_else(|fault| panic!("{fault}\n{body}"));
         assert!(tags.len() > 30);
@@ -109,12 +96,7 @@ fn a_page_of_each_kind_of_report_is_whole() {
 fn what_a_page_is_made_of() {
     let mut facts = Facts::default();
     facts.record(Span::ZERO, facts::SWAPPINESS, "60");
-    let html = drawn(
-        &fixtures::thrashing(),
-        vec![event("killed", Some(3.0))],
-        &facts,
-        None,
-    );
+    let html = drawn(&fixtures::thrashing(), vec![event("killed", Some(3.0))], &facts, None);
     let body = body(&html);
     let (page, _) = body.split_once("<footer>").unwrap();
     insta::assert_snapshot!(page.replace("><", ">\n<"));
@@ -128,15 +110,10 @@ fn consequences_are_inside_their_root_and_keep_their_numbers() {
         body.find("<article class=\"finding is-critical\" id=\"finding-0\" data-finding=\"0\">");
     let root = root.expect("the root");
     let end = root + body.split_at(root).1.find("</article>").unwrap();
-    for (index, finding) in report
-        .findings
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| it.caused_by.is_some())
+    for (index, finding) in
+        report.findings.iter().enumerate().filter(|(_, it)| it.caused_by.is_some())
     {
-        let place = body
-            .find(&format!("id=\"finding-{index}\" data-finding=\"{index}\""))
-            .unwrap();
+        let place = body.find(&format!("id=\"finding-{index}\" data-finding=\"{index}\"")).unwrap();
         assert!((root..end).contains(&place), "{}", finding.id);
     }
 }
@@ -178,23 +155,12 @@ fn the_policy_names_what_the_page_runs() {
 #[test]
 fn more_events_than_a_page_holds_are_counted() {
     let mut events: Vec<EventEntry> = (0..1_000).map(|i| event(&format!("e{i}"), None)).collect();
-    events
-        .iter_mut()
-        .skip(5)
-        .for_each(|event| event.kind = "service-started");
+    events.iter_mut().skip(5).for_each(|event| event.kind = "service-started");
     events.push(event("the kill", None));
-    let body = body(&drawn(
-        &fixtures::healthy(),
-        events,
-        &Facts::default(),
-        None,
-    ));
+    let body = body(&drawn(&fixtures::healthy(), events, &Facts::default(), None));
     assert_eq!(body.matches("<span class=\"text\">").count(), 300);
     assert!(body.contains("And 701 more"), "{body}");
-    assert!(
-        body.contains("the kill"),
-        "what explains is told before what is many"
-    );
+    assert!(body.contains("the kill"), "what explains is told before what is many");
 }
 
 proptest! {

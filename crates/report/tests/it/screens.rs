@@ -102,10 +102,8 @@ fn one_rule() {
 fn every_rule_and_every_signal_is_listed() {
     let (rules, signals) = (RuleEntry::all(), SignalEntry::all());
     let screen = Screen::default();
-    let (listed_rules, listed_signals) = (
-        text::rules(&rules, &screen),
-        text::signals(&signals, &screen),
-    );
+    let (listed_rules, listed_signals) =
+        (text::rules(&rules, &screen), text::signals(&signals, &screen));
     for rule in rules {
         assert!(listed_rules.contains(rule.id), "{}", rule.id);
     }
@@ -119,10 +117,7 @@ fn what_came_again_is_told_as_often_as_it_came() {
     let told = |nights: &[(f64, f64)]| {
         let mut finding = fixtures::finding("dirty-throttle", Severity::Warning, "Writers wait.");
         (finding.from_s, finding.to_s) = (Some(nights[0].0), Some(nights[0].1));
-        finding.stretches = nights
-            .iter()
-            .map(|(from, to)| fixtures::stretch(*from, *to))
-            .collect();
+        finding.stretches = nights.iter().map(|(from, to)| fixtures::stretch(*from, *to)).collect();
         let mut report = fixtures::healthy();
         report.findings = vec![finding];
         text::check(&report, &Screen::default())
@@ -130,10 +125,7 @@ fn what_came_again_is_told_as_often_as_it_came() {
     let once = told(&[(60.0, 660.0)]);
     assert!(once.contains("1:00–11:00"), "{once}");
     let alike = told(&[(60.0, 660.0), (1260.0, 1860.0)]);
-    assert!(
-        alike.contains("2 times, 10 min each, first 1:00, last 21:00"),
-        "{alike}"
-    );
+    assert!(alike.contains("2 times, 10 min each, first 1:00, last 21:00"), "{alike}");
     let unlike = told(&[(60.0, 660.0), (1260.0, 1380.0)]);
     assert!(unlike.contains("2 times, 2 min to 10 min each"), "{unlike}");
 }

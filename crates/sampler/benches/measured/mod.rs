@@ -21,10 +21,7 @@ pub(crate) struct MeasuredRecorder {
 impl MeasuredRecorder {
     pub(crate) fn start(settings: Settings) -> Self {
         let directory = tempfile::tempdir().expect("a place for the recording");
-        let identity = HostIdentity {
-            id: "bench".to_owned(),
-            name: "bench".to_owned(),
-        };
+        let identity = HostIdentity { id: "bench".to_owned(), name: "bench".to_owned() };
         let options = WriterOptions::default();
         let writer = Writer::open(directory.path(), &identity, &Facts::default(), options);
         let writer = writer.expect("a recording");
@@ -32,18 +29,11 @@ impl MeasuredRecorder {
         let (outbox, inbox) = sync_channel(INBOX);
         let root = Root::default();
         let recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
-        Self {
-            recorder,
-            health,
-            _outbox: outbox,
-            _directory: directory,
-        }
+        Self { recorder, health, _outbox: outbox, _directory: directory }
     }
 
     pub(crate) fn stop(self) {
-        self.recorder
-            .stop()
-            .expect("the recording ends in good order");
+        self.recorder.stop().expect("the recording ends in good order");
     }
 }
 

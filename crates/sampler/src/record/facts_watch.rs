@@ -14,10 +14,7 @@ pub(crate) struct FactsWatch {
 impl FactsWatch {
     /// Watches the host below `root`; its facts are `known`.
     pub(crate) fn new(root: &Root, known: Facts) -> Self {
-        Self {
-            root: root.clone(),
-            known,
-        }
+        Self { root: root.clone(), known }
     }
 
     /// Reads the facts again. If something changed, returns the new facts and the events of the changes that are worth
@@ -62,10 +59,9 @@ fn structural(before: &Facts, after: &Facts, now: Stamp) -> Vec<Event> {
         let names = facts.disks.iter().map(|disk| disk.name.clone());
         names.filter(|name| !name.starts_with("loop")).collect()
     };
-    for (what, before, after) in [
-        ("NUMA node", nodes(before), nodes(after)),
-        ("disk", disks(before), disks(after)),
-    ] {
+    for (what, before, after) in
+        [("NUMA node", nodes(before), nodes(after)), ("disk", disks(before), disks(after))]
+    {
         events.extend(came_and_went(what, &before, &after, now));
     }
     events
@@ -137,16 +133,11 @@ mod tests {
         let mut known = Facts::default();
         host_facts::read(&root, Span::from_secs(100), &mut known);
         let mut watch = FactsWatch::new(&root, known);
-        let at = |second| Stamp {
-            boot: Span::from_secs(second),
-            ..Stamp::default()
-        };
+        let at = |second| Stamp { boot: Span::from_secs(second), ..Stamp::default() };
         assert!(watch.poll(at(160)).is_none());
         write(directory.path(), "proc/sys/vm/swappiness", "10\n");
         let (facts, _) = watch.poll(at(220)).unwrap();
-        let [change] = facts.changes() else {
-            panic!("{:?}", facts.changes())
-        };
+        let [change] = facts.changes() else { panic!("{:?}", facts.changes()) };
         assert_eq!(change.since, Some(Span::from_secs(160)));
         assert_eq!(change.at, Span::from_secs(220));
     }

@@ -304,10 +304,7 @@ mod tests {
         let mut cpu = Micros::new(350_000);
         let mut seen = Vec::new();
         for second in 0..5 {
-            let beat = Beat {
-                late: Span::ZERO,
-                missed: 0,
-            };
+            let beat = Beat { late: Span::ZERO, missed: 0 };
             health.sampled(Span::from_secs(100 + 2 * second), beat, every);
             health.cost(cpu, None, 0);
             // The first sample reads everything for the first time.

@@ -74,21 +74,12 @@ impl HeapWatch {
     pub fn start(plan: HeapPlan, health: Arc<Health>) -> std::io::Result<Self> {
         let (ending, alive) = std::io::pipe()?;
         let (sender, answers) = sync_channel(Self::WAITING_MAX);
-        let rounds = HeapRounds {
-            plan,
-            health,
-            sender,
-            ending,
-            killed: Vec::new(),
-        };
+        let rounds = HeapRounds { plan, health, sender, ending, killed: Vec::new() };
         std::thread::Builder::new()
             .name("memtide-heaps".to_owned())
             .stack_size(STACK)
             .spawn(move || rounds.run())?;
-        Ok(Self {
-            answers,
-            _alive: alive,
-        })
+        Ok(Self { answers, _alive: alive })
     }
 
     /// Returns the next answer, if one has arrived; never waits.
@@ -235,13 +226,7 @@ fn answer(reading: &HeapReading) -> HeapAnswer {
     for (signal, raw) in row.row.iter() {
         cells.set_raw(signal, raw);
     }
-    HeapAnswer {
-        of: ProcessKey {
-            pid: reading.pid,
-            start_ticks: reading.start_ticks,
-        },
-        cells,
-    }
+    HeapAnswer { of: ProcessKey { pid: reading.pid, start_ticks: reading.start_ticks }, cells }
 }
 
 #[cfg(test)]

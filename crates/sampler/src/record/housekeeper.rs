@@ -86,10 +86,7 @@ impl Housekeeper {
             .name("memtide-events".to_owned())
             .stack_size(STACK)
             .spawn(move || work.run(&ending))?;
-        Ok(Self {
-            thread: Some(thread),
-            alive: Some(alive),
-        })
+        Ok(Self { thread: Some(thread), alive: Some(alive) })
     }
 
     /// Ends the thread; its last status says that the recorder ended cleanly.
@@ -198,8 +195,7 @@ impl Work {
     /// Does what is due.
     fn run_due(&mut self, now: Stamp) {
         self.queue_reports(now, false);
-        self.names
-            .poll(now, &self.health, &self.recording.monitor.directory());
+        self.names.poll(now, &self.health, &self.recording.monitor.directory());
         if now.boot >= self.facts_due {
             self.facts_due = now.boot.plus(FACTS_EVERY);
             self.pss = own_share();
@@ -242,16 +238,11 @@ impl Work {
         self.queue_reports(now, true);
         self.send();
         // The sampler is gone: the next recorder reads the log from here and reports what still waits.
-        let next = if self.waiting.is_empty() {
-            self.log.resume_at()
-        } else {
-            self.log_safe
-        };
+        let next = if self.waiting.is_empty() { self.log.resume_at() } else { self.log_safe };
         // A recorder that started after our sampler ended has already written its own status.
         let theirs = status::read(self.recording.monitor.directory().path());
         if theirs.is_none_or(|status| status.process == self.us.process) {
-            self.names
-                .run(now, &self.health, &self.recording.monitor.directory());
+            self.names.run(now, &self.health, &self.recording.monitor.directory());
             self.write_status(now, next, true);
         }
     }
@@ -347,11 +338,7 @@ impl Work {
         let log = self.log.absence().map(|why| (KMSG, why.clone()));
         let known = absent.iter().any(|(file, _)| *file == KMSG);
         let all = absent.into_iter().chain(log.filter(|_| !known));
-        all.map(|(file, why)| AbsentFile {
-            file: file.to_owned(),
-            why: in_words(&why),
-        })
-        .collect()
+        all.map(|(file, why)| AbsentFile { file: file.to_owned(), why: in_words(&why) }).collect()
     }
 }
 
@@ -392,9 +379,7 @@ fn own_share() -> Option<Bytes> {
 fn on_wall(boot: Span, now: Stamp) -> Option<Timestamp> {
     let wall = now.wall.filter(|_| boot > Span::ZERO)?;
     let ago = i64::try_from((now.boot - boot).as_nanos()).ok()?;
-    status::timestamp(WallClock::from_unix_nanos(
-        wall.unix_nanos().saturating_sub(ago),
-    ))
+    status::timestamp(WallClock::from_unix_nanos(wall.unix_nanos().saturating_sub(ago)))
 }
 
 fn seconds(micros: Micros) -> f64 {

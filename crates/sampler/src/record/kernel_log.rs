@@ -62,9 +62,7 @@ impl Watch {
             .flat_map(|group| [group.path.clone(), group.victim_path.clone()])
             .filter(|path| !path.is_empty())
             .collect();
-        let note = reports
-            .into_iter()
-            .map(|it| Event::of_report(it.stamp, &it.report, it.lines));
+        let note = reports.into_iter().map(|it| Event::of_report(it.stamp, &it.report, it.lines));
         (note.collect(), groups)
     }
 
@@ -78,9 +76,7 @@ impl Watch {
             }
             Absence::Failed(why) => why.clone(),
         };
-        Some(format!(
-            "{KMSG}: {why}; OOM kills are counted, their reports are not stored"
-        ))
+        Some(format!("{KMSG}: {why}; OOM kills are counted, their reports are not stored"))
     }
 }
 
@@ -93,9 +89,6 @@ mod tests {
         let nowhere = tempfile::tempdir().unwrap();
         let watch = Watch::open(&Root::at(nowhere.path()), None);
         let problem = watch.problem().unwrap();
-        assert!(
-            problem.contains("/dev/kmsg") && problem.contains("not stored"),
-            "{problem}"
-        );
+        assert!(problem.contains("/dev/kmsg") && problem.contains("not stored"), "{problem}");
     }
 }

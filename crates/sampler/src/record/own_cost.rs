@@ -59,9 +59,7 @@ impl OwnCost {
 
 fn micros(seconds: i64, micros: i64) -> u64 {
     let part = |n: i64| u64::try_from(n).unwrap_or(0);
-    part(seconds)
-        .saturating_mul(1_000_000)
-        .saturating_add(part(micros))
+    part(seconds).saturating_mul(1_000_000).saturating_add(part(micros))
 }
 
 /// Returns the CPU time of ended children, in µs.
@@ -73,10 +71,7 @@ fn children() -> u64 {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
     };
-    [usage.ru_utime, usage.ru_stime]
-        .map(|time| micros(time.tv_sec, time.tv_usec))
-        .iter()
-        .sum()
+    [usage.ru_utime, usage.ru_stime].map(|time| micros(time.tv_sec, time.tv_usec)).iter().sum()
 }
 
 #[cfg(test)]

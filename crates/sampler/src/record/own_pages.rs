@@ -106,10 +106,7 @@ mod tests {
             mapping("9000-a000 r--s 00000000 fe:00 43   /var/shared", 0),
         ]
         .concat();
-        assert_eq!(
-            unchanged(smaps.as_bytes()),
-            [0x1000..0x3000, 0x3000..0x5000]
-        );
+        assert_eq!(unchanged(smaps.as_bytes()), [0x1000..0x3000, 0x3000..0x5000]);
         assert!(unchanged(b"x\nAnonymous: 0 kB\n\xff-\n1-2\n").is_empty());
     }
 

@@ -113,7 +113,8 @@ fn be_spared() -> String {
                 format!("oom_score_adj is {OOM_SCORE_ADJ}: the OOM killer takes others first")
             }
             Err(error) => format!(
-                "oom_score_adj stays {adj}, so the OOM killer may take the recorder, which is small and seldom chosen: {}",
+                "oom_score_adj stays {adj}, so the OOM killer may take the recorder, which is \
+                 small and seldom chosen: {}",
                 why(&error, "CAP_SYS_RESOURCE", "")
             ),
         },
@@ -189,11 +190,7 @@ mod tests {
     fn whoever_is_root_already_is_not_told_to_be() {
         for (is_root, or, expected) in [
             (false, "", "that needs root or CAP_X"),
-            (
-                false,
-                "`ulimit -e`",
-                "that needs root, CAP_X or `ulimit -e`",
-            ),
+            (false, "`ulimit -e`", "that needs root, CAP_X or `ulimit -e`"),
             (true, "", "that needs CAP_X, which root does not have here"),
             (
                 true,

@@ -142,12 +142,7 @@ impl Processes {
         report: &mut dyn FnMut(Event),
     ) -> ProcessScan {
         self.take_answers(stamp.boot);
-        let Self {
-            tasks,
-            known,
-            visits,
-            ..
-        } = self;
+        let Self { tasks, known, visits, .. } = self;
         visits.begin(stamp);
         writer.begin_processes();
         let mut cursor = ScanCursor::default();
@@ -183,8 +178,8 @@ impl Processes {
         process.schedule.leave_alone(stamp.boot);
         let name = String::from_utf8_lossy(process.name());
         let text = format!(
-            "{name} (pid {}) did not let its memory be read in time: its mmap lock is taken, or the host is very slow; \
-             its proportional share (PSS) is left alone for an hour",
+            "{name} (pid {}) did not let its memory be read in time: its mmap lock is taken, or \
+             the host is very slow; its proportional share (PSS) is left alone for an hour",
             stuck.pid
         );
         Some(Event {
@@ -292,10 +287,7 @@ impl Visits {
             return;
         }
         cursor.pid = Some(task.pid);
-        while known
-            .get(cursor.process)
-            .is_some_and(|process| process.of.pid < task.pid)
-        {
+        while known.get(cursor.process).is_some_and(|process| process.of.pid < task.pid) {
             cursor.process += 1;
         }
         let of = ProcessKey::from_task(task);
@@ -329,8 +321,7 @@ impl Visits {
         let increases = process.share.update(cells, false);
         if let Some(service) = process.service {
             let stayed = before == process.service;
-            self.services
-                .add(service, &process.share, &increases, stayed);
+            self.services.add(service, &process.share, &increases, stayed);
         }
         if !writer.process(process.slot, cells) {
             process.slot = process.declare(task.name, &self.services, writer);
@@ -459,19 +450,14 @@ impl Process {
 
 impl ProcessKey {
     fn from_task(task: &Task<'_>) -> Self {
-        Self {
-            pid: task.pid,
-            start_ticks: task.start_ticks,
-        }
+        Self { pid: task.pid, start_ticks: task.start_ticks }
     }
 }
 
 /// Returns the unit or container of a process for the store; empty for a program, which the process's name already
 /// gives.
 fn unit(services: &Services, service: Option<ServiceId>, is_program: bool) -> &str {
-    service
-        .filter(|_| !is_program)
-        .map_or("", |id| services.name(id))
+    service.filter(|_| !is_program).map_or("", |id| services.name(id))
 }
 
 fn find(known: &mut [Process], of: ProcessKey) -> Option<&mut Process> {

@@ -77,10 +77,8 @@ impl Busy {
     /// Returns the process that is read past its deadline.
     fn overdue(&self, now: Span) -> Option<ProcessKey> {
         let since = self.since.load(Acquire);
-        let of = ProcessKey {
-            pid: self.pid.load(Relaxed),
-            start_ticks: self.start_ticks.load(Relaxed),
-        };
+        let of =
+            ProcessKey { pid: self.pid.load(Relaxed), start_ticks: self.start_ticks.load(Relaxed) };
         let deadline = Span::from_nanos(self.deadline.load(Relaxed));
         std::sync::atomic::fence(Acquire);
         let is_same = self.since.load(Relaxed) == since;
@@ -222,9 +220,8 @@ impl Shares {
             busy: Arc::clone(&busy),
             alive: Alive::new(&self.alive),
         };
-        let builder = std::thread::Builder::new()
-            .name("memtide-pss".to_owned())
-            .stack_size(Self::STACK);
+        let builder =
+            std::thread::Builder::new().name("memtide-pss".to_owned()).stack_size(Self::STACK);
         // On a host without room for a thread, shares are not read.
         if builder.spawn(move || thread.run()).is_ok() {
             self.worker = Some(Worker {
@@ -265,11 +262,7 @@ impl Shares {
             return;
         };
         let deadline = Self::DEADLINE.max(cost.times(4.0));
-        let ask = PssRequest {
-            of,
-            is_huge,
-            deadline,
-        };
+        let ask = PssRequest { of, is_huge, deadline };
         match worker.asks.try_send(ask) {
             Ok(()) => {
                 worker.queue.push(ask);
@@ -440,10 +433,7 @@ mod tests {
         let mut shares = Shares::new(&Root::at(directory.path()), Ratio::from_percent(0.2));
         let ten_gib = 10 << 18;
         let mut asked = |pid, now| {
-            let of = ProcessKey {
-                pid,
-                start_ticks: 1,
-            };
+            let of = ProcessKey { pid, start_ticks: 1 };
             let mut schedule = Schedule::default();
             shares.ask(of, &mut schedule, ten_gib, now);
             schedule.is_asked
@@ -462,23 +452,11 @@ mod tests {
         let (_answered, answers) = sync_channel(4);
         let busy = Arc::new(Busy::default());
         // A thread waits for a lock since the tenth second; its previous answer is not collected yet.
-        let of = |pid| ProcessKey {
-            pid,
-            start_ticks: 7,
-        };
-        let ask = PssRequest {
-            of: of(2),
-            is_huge: false,
-            deadline: Shares::DEADLINE,
-        };
+        let of = |pid| ProcessKey { pid, start_ticks: 7 };
+        let ask = PssRequest { of: of(2), is_huge: false, deadline: Shares::DEADLINE };
         busy.begin(ask, Span::from_secs(10));
         let queue = Vec::new();
-        shares.worker = Some(Worker {
-            asks,
-            answers,
-            busy,
-            queue,
-        });
+        shares.worker = Some(Worker { asks, answers, busy, queue });
         for pid in [1, 2, 3] {
             shares.ask(of(pid), &mut Schedule::default(), 1_000, Span::from_secs(9));
         }

@@ -61,13 +61,7 @@ pub(crate) fn between(last: Stamp, next: Stamp, every: Span) -> impl Iterator<It
 }
 
 fn event(stamp: Stamp, kind: EventKind, text: String) -> Event {
-    Event {
-        stamp,
-        kind,
-        subject: String::new(),
-        text,
-        report: String::new(),
-    }
+    Event { stamp, kind, subject: String::new(), text, report: String::new() }
 }
 
 #[cfg(test)]
@@ -89,10 +83,7 @@ mod tests {
         for (next, expected) in [
             (stamp(11, 11, 101), ""),
             (stamp(15, 15, 105), ""),
-            (
-                stamp(11, 11, 3701),
-                "the wall clock was set forward by 60 min",
-            ),
+            (stamp(11, 11, 3701), "the wall clock was set forward by 60 min"),
             (stamp(11, 11, 91), "the wall clock was set back by 10 s"),
             (stamp(71, 71, 161), "no samples for 61 s"),
             (stamp(30, 30, 120), "no samples for 20 s"),
@@ -111,17 +102,9 @@ mod tests {
             ("/proc/slabinfo", Absence::PermissionDenied),
             ("/proc/pressure/memory", Absence::NotFound),
         ];
-        let event = started(
-            Stamp::default(),
-            &Settings::default(),
-            Some("/proc"),
-            &absent,
-        );
+        let event = started(Stamp::default(), &Settings::default(), Some("/proc"), &absent);
         let text = event.text;
-        assert!(
-            text.contains("every 1 s, processes every 10 s (/proc)"),
-            "{text}"
-        );
+        assert!(text.contains("every 1 s, processes every 10 s (/proc)"), "{text}");
         assert!(text.ends_with("may not read /proc/slabinfo"), "{text}");
     }
 }

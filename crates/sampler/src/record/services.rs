@@ -44,10 +44,7 @@ struct Partly<const N: usize> {
 
 impl<const N: usize> Default for Partly<N> {
     fn default() -> Self {
-        Self {
-            values: [0; N],
-            known: 0,
-        }
+        Self { values: [0; N], known: 0 }
     }
 }
 
@@ -272,9 +269,7 @@ impl Services {
             let entity = table.add();
             entity.key.reserve(Self::NAME_ROOM);
             entity.key.push_str(&service.name);
-            entity
-                .row
-                .set(SERVICE_PROCESSES, Count::new(service.processes));
+            entity.row.set(SERVICE_PROCESSES, Count::new(service.processes));
             service.readings(|signal, raw| entity.row.set_raw(signal, raw));
         }
     }
@@ -310,10 +305,7 @@ impl ServiceState {
         }
         let text = if self.stayed == 0 && is_worth_telling(&self.name) {
             self.since = now;
-            format!(
-                "{} was started again: all of its processes are new",
-                self.name
-            )
+            format!("{} was started again: all of its processes are new", self.name)
         } else if self.is_new {
             format!("{} was started", self.name)
         } else {
@@ -346,9 +338,7 @@ impl ServiceState {
 fn is_worth_telling(name: &str) -> bool {
     let is_unit = name.ends_with(".service")
         && !name.starts_with('/')
-        && !["user@", "user-runtime-dir@", "run-"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix));
+        && !["user@", "user-runtime-dir@", "run-"].iter().any(|prefix| name.starts_with(prefix));
     let (above, part) = name.rsplit_once('/').unwrap_or(("", name));
     let part = timeline::cgroup::PathPart::of(part, above);
     // systemd's own containers and virtual machines are units: `machine-NAME.scope`.
@@ -357,13 +347,7 @@ fn is_worth_telling(name: &str) -> bool {
 }
 
 fn event(stamp: Stamp, kind: EventKind, subject: &str, text: String) -> Event {
-    Event {
-        stamp,
-        kind,
-        subject: subject.to_owned(),
-        text,
-        report: String::new(),
-    }
+    Event { stamp, kind, subject: subject.to_owned(), text, report: String::new() }
 }
 
 #[cfg(test)]
@@ -373,10 +357,7 @@ mod tests {
     use units::{Bytes, Pages, Span, Ticks};
 
     fn at(seconds: u64) -> Stamp {
-        Stamp {
-            boot: Span::from_secs(seconds),
-            ..Stamp::default()
-        }
+        Stamp { boot: Span::from_secs(seconds), ..Stamp::default() }
     }
 
     /// Builds readings of a process: resident pages, user time, and swap if it was read.
@@ -411,9 +392,7 @@ mod tests {
         let mut sample = Sample::default();
         services.rows(&mut sample);
         let rows = sample.table(Entity::Service).rows().iter();
-        rows.filter(|row| row.key == name)
-            .map(|row| row.row.clone())
-            .next()
+        rows.filter(|row| row.key == name).map(|row| row.row.clone()).next()
     }
 
     #[test]
@@ -429,11 +408,7 @@ mod tests {
         assert_eq!(seen.get(SERVICE_RSS), Some(Pages::new(30)));
         assert_eq!(seen.get(SERVICE_SWAP), Some(Bytes::new(7)));
         assert_eq!(seen.get(SERVICE_PSS), None::<Bytes>, "it was never read");
-        assert_eq!(
-            seen.get(SERVICE_CPU),
-            Some(Ticks::new(0)),
-            "since recording began"
-        );
+        assert_eq!(seen.get(SERVICE_CPU), Some(Ticks::new(0)), "since recording began");
         // Swap is not read in every scan; its last reading stands.
         let second = &mut [
             ("web.service", true, &mut a, cells(11, 530, None)),
@@ -485,12 +460,7 @@ mod tests {
         let (old, new) = (("web.service", 2), ("web.service", 3));
         let reported = events_of(&[
             &[db, ("sshd", 9), ("session-1.scope", 5)],
-            &[
-                db,
-                ("session-2.scope", 6),
-                ("sleep", 7),
-                ("logrotate.service", 8),
-            ],
+            &[db, ("session-2.scope", 6), ("sleep", 7), ("logrotate.service", 8)],
             &[db, old],
             &[db, old],
             &[db, new],
@@ -498,14 +468,8 @@ mod tests {
         ]);
         let expected = [
             (20, "web.service was started".to_owned()),
-            (
-                40,
-                "web.service was started again: all of its processes are new".to_owned(),
-            ),
-            (
-                50,
-                "db.service has ended: none of its processes is left".to_owned(),
-            ),
+            (40, "web.service was started again: all of its processes are new".to_owned()),
+            (50, "db.service has ended: none of its processes is left".to_owned()),
         ];
         assert_eq!(reported, expected);
     }

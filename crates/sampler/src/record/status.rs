@@ -107,11 +107,7 @@ pub fn on_present_clock(mut status: RecorderStatus, now: Stamp) -> RecorderStatu
     let boot_id = BootId::from_text(&status.boot_id);
     let present = |boot_ns: Option<u64>| {
         let boot = Span::from_nanos(boot_ns?);
-        let then = Stamp {
-            boot,
-            boot_id,
-            ..Stamp::default()
-        };
+        let then = Stamp { boot, boot_id, ..Stamp::default() };
         timestamp(then.wall_as_set_at(now)?)
     };
     status.started = present(status.started_boot_ns).or(status.started);
@@ -120,11 +116,7 @@ pub fn on_present_clock(mut status: RecorderStatus, now: Stamp) -> RecorderStatu
     };
     let set_by = written.duration_since(before);
     let samples = &mut status.samples;
-    let times = [
-        &mut status.written,
-        &mut samples.last,
-        &mut samples.worst_late,
-    ];
+    let times = [&mut status.written, &mut samples.last, &mut samples.worst_late];
     let of_heaps = status.heaps.as_mut().map(|heaps| &mut heaps.last);
     for time in times.into_iter().chain(of_heaps) {
         *time = time.and_then(|time| time.checked_add(set_by).ok());
@@ -224,10 +216,7 @@ mod tests {
         assert_eq!(present.started, Some(second(1_794_999_960)));
         assert_eq!(present.written, Some(second(1_794_999_990)));
         assert_eq!(present.samples.last, Some(second(1_794_999_989)));
-        let other_boot = Stamp {
-            boot_id: BootId::from_bytes([1; 16]),
-            ..now
-        };
+        let other_boot = Stamp { boot_id: BootId::from_bytes([1; 16]), ..now };
         assert_eq!(on_present_clock(status.clone(), other_boot), status);
     }
 
@@ -245,9 +234,7 @@ mod tests {
         write(&of_this_process(), &directory).unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"foreign");
         std::fs::remove_file(directory.join(FILE)).unwrap();
-        let pipe = std::process::Command::new("mkfifo")
-            .arg(directory.join(FILE))
-            .status();
+        let pipe = std::process::Command::new("mkfifo").arg(directory.join(FILE)).status();
         assert!(pipe.unwrap().success());
         assert_eq!(read(&directory), None);
     }
@@ -268,11 +255,8 @@ mod tests {
     fn other_versions_and_damage_are_read_as_far_as_they_go() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(FILE);
-        std::fs::write(
-            &path,
-            "{\n\"pid\": 7, \"samples\": {\"taken\": 3}, \"later\": [1]}",
-        )
-        .unwrap();
+        std::fs::write(&path, "{\n\"pid\": 7, \"samples\": {\"taken\": 3}, \"later\": [1]}")
+            .unwrap();
         let status = read(directory.path()).unwrap();
         assert_eq!((status.pid, status.samples.taken), (7, 3));
         for damage in ["", "{\"pid\": 7", "[]", "\0\0\0\0"] {
@@ -311,10 +295,7 @@ mod tests {
         };
         for (field, expected) in [
             (r#""started_boot_ns": 1795240800000000"#, true),
-            (
-                r#""settings": {"keep_s": 1209600.0, "keep_size_bytes": 2147483648}"#,
-                true,
-            ),
+            (r#""settings": {"keep_s": 1209600.0, "keep_size_bytes": 2147483648}"#, true),
             (r#""settings": {"keep_s": 1e99}"#, false),
             (r#""samples": {"worst_late_s": -1.0}"#, false),
             (r#""samples": {"taken": 9223372036854775807}"#, false),

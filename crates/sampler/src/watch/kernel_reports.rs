@@ -40,8 +40,7 @@ impl KernelReports {
         self.watch.read(now, since);
         self.read = Some(now.boot);
         let written = self.watch.settled(now, is_end).into_iter();
-        self.found
-            .extend(written.filter(|report| report.stamp.boot >= self.from));
+        self.found.extend(written.filter(|report| report.stamp.boot >= self.from));
         let too_many = self.found.len().saturating_sub(REPORTS_MAX);
         self.found.drain(..too_many);
     }
@@ -50,12 +49,7 @@ impl KernelReports {
     /// log that cannot be read is noted as a problem if OOM kills were counted.
     pub(crate) fn finish(mut self, timeline: &mut Timeline, problems: &mut Problems) {
         self.read_new(true);
-        for Written {
-            stamp,
-            report,
-            lines,
-        } in self.found
-        {
+        for Written { stamp, report, lines } in self.found {
             let mut sample = Sample::default();
             kernel_report::fill(&report, &mut sample);
             let Some(index) = timeline.report_by_time(stamp, report, Some(lines.into())) else {
@@ -79,10 +73,9 @@ fn unread(why: &Absence, counted: u64) -> String {
         n => format!("{} OOM kills", Count::new(n)),
     };
     let (why, help) = match why {
-        Absence::PermissionDenied if host_facts::user_is_root() => (
-            "permission denied, CAP_SYSLOG is missing".to_owned(),
-            String::new(),
-        ),
+        Absence::PermissionDenied if host_facts::user_is_root() => {
+            ("permission denied, CAP_SYSLOG is missing".to_owned(), String::new())
+        }
         Absence::PermissionDenied => (
             "permission denied, as kernel.dmesg_restrict is 1".to_owned(),
             "; root can read it".to_owned(),
@@ -91,8 +84,8 @@ fn unread(why: &Absence, counted: u64) -> String {
         Absence::Failed(why) => (why.clone(), String::new()),
     };
     format!(
-        "the host counts {kills} since boot; when and of which process is in the kernel's log, which cannot be read \
-         ({KMSG}: {why}){help}"
+        "the host counts {kills} since boot; when and of which process is in the kernel's log, \
+         which cannot be read ({KMSG}: {why}){help}"
     )
 }
 
@@ -118,10 +111,7 @@ mod tests {
         assert_eq!(finished(0), [""; 0]);
         let problems = finished(3);
         assert_eq!(problems.len(), 1);
-        assert!(
-            problems[0].contains("3 OOM kills") && problems[0].contains(KMSG),
-            "{problems:?}"
-        );
+        assert!(problems[0].contains("3 OOM kills") && problems[0].contains(KMSG), "{problems:?}");
         let denied = unread(&Absence::PermissionDenied, 1);
         assert!(denied.contains("an OOM kill since boot"), "{denied}");
     }

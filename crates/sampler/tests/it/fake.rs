@@ -46,9 +46,7 @@ impl Process {
 impl Fake {
     /// A host of kernel 6.1 without processes.
     pub(crate) fn host() -> Self {
-        let fake = Self {
-            directory: tempfile::tempdir().unwrap(),
-        };
+        let fake = Self { directory: tempfile::tempdir().unwrap() };
         let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/kernel/6.1");
         for (saved, path) in [
             ("vmstat", "proc/vmstat"),
@@ -102,18 +100,12 @@ impl Fake {
 
     /// Writes the files of a process, or writes them anew.
     pub(crate) fn process(&self, process: &Process) {
-        let Process {
-            pid,
-            start,
-            name,
-            unit,
-            pages,
-            ticks,
-        } = process;
+        let Process { pid, start, name, unit, pages, ticks } = process;
         let size = pages << 12;
         let at = |file: &str| format!("proc/{pid}/{file}");
         let stat = format!(
-            "{pid} ({name}) S 1 {pid} {pid} 0 -1 4194560 900 0 3 0 {ticks} 7 0 0 20 0 1 0 {start} {size} {pages} 0"
+            "{pid} ({name}) S 1 {pid} {pid} 0 -1 4194560 900 0 3 0 {ticks} 7 0 0 20 0 1 0 {start} \
+             {size} {pages} 0"
         );
         // Whoever reads in between sees one or the other.
         let mut text = stat;
@@ -121,10 +113,8 @@ impl Fake {
         self.replace(&at("stat"), &text);
         let kib = pages * 4;
         let mut status = format!("Name:\t{name}\nVmSize:\t{kib} kB\nVmRSS:\t{kib} kB\n");
-        let _ = write!(
-            status,
-            "RssAnon:\t{kib} kB\nRssFile:\t0 kB\nRssShmem:\t0 kB\nVmSwap:\t8 kB\n"
-        );
+        let _ =
+            write!(status, "RssAnon:\t{kib} kB\nRssFile:\t0 kB\nRssShmem:\t0 kB\nVmSwap:\t8 kB\n");
         self.replace(&at("status"), &status);
         self.replace(&at("statm"), &format!("{} {pages} 0 1 0 0 0\n", pages * 2));
         self.replace(&at("oom_score_adj"), "0\n");
@@ -134,10 +124,7 @@ impl Fake {
             &at("io"),
             "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\nwrite_bytes: 0\ncancelled_write_bytes: 0\n",
         );
-        let rollup = format!(
-            "0-1 ---p 0 0:0 0 [rollup]\nRss: {kib} kB\nPss: {} kB\n",
-            kib / 2
-        );
+        let rollup = format!("0-1 ---p 0 0:0 0 [rollup]\nRss: {kib} kB\nPss: {} kB\n", kib / 2);
         self.replace(&at("smaps_rollup"), &rollup);
     }
 
@@ -188,14 +175,8 @@ pub(crate) fn recorder(
     directory: &Path,
     settings: Settings,
 ) -> (Recorder, Arc<Health>, SyncSender<Message>) {
-    let identity = HostIdentity {
-        id: "fake".to_owned(),
-        name: "fake".to_owned(),
-    };
-    let options = WriterOptions {
-        every: settings.every,
-        ..WriterOptions::default()
-    };
+    let identity = HostIdentity { id: "fake".to_owned(), name: "fake".to_owned() };
+    let options = WriterOptions { every: settings.every, ..WriterOptions::default() };
     let mut facts = Facts::default();
     facts.cpus = Some(2);
     let writer = Writer::open(directory, &identity, &facts, options).unwrap();

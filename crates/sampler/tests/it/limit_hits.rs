@@ -60,11 +60,8 @@ fn a_small_group_that_meets_its_limit_for_seconds_is_named_with_the_second() {
         groups_share: Ratio::from_percent(100.0),
         ..Settings::default()
     };
-    let (mut recorder, _, _outbox) = recorder(
-        &Root::default(),
-        &directory.path().join("recording"),
-        settings,
-    );
+    let (mut recorder, _, _outbox) =
+        recorder(&Root::default(), &directory.path().join("recording"), settings);
     let ended = directory.path().join("ended");
     let start = Instant::now();
     let mut stalled = None;
@@ -75,7 +72,8 @@ fn a_small_group_that_meets_its_limit_for_seconds_is_named_with_the_second() {
         if second == 3 {
             // It writes until the last sample, so that a slow machine reads the cgroup often enough meanwhile.
             let script = format!(
-                "echo $$ > {}/cgroup.procs; while [ ! -e {} ]; do head -c 24000000 /dev/zero > {}; done",
+                "echo $$ > {}/cgroup.procs; while [ ! -e {} ]; do head -c 24000000 /dev/zero > {}; \
+                 done",
                 full.display(),
                 ended.display(),
                 directory.path().join("file").display()
@@ -87,24 +85,17 @@ fn a_small_group_that_meets_its_limit_for_seconds_is_named_with_the_second() {
     stalled.unwrap().wait().unwrap();
     recorder.stop().unwrap();
     let recording = store::Recording::open(&directory.path().join("recording")).unwrap();
-    let timeline = recording
-        .load(store::Selection::default(), &mut |_| ())
-        .timeline;
+    let timeline = recording.load(store::Selection::default(), &mut |_| ()).timeline;
     let key = full.strip_prefix("/sys/fs/cgroup/memory").unwrap();
     let rises = cgroup_counter_rises(&timeline, &Facts::default(), CGROUP_EVENTS_MAX);
     let its = &rises[&format!("/{}", key.display())];
     let times = timeline.times();
     eprintln!(
         "limit hits between {:?}",
-        its.iter()
-            .map(|rise| (times[rise.from], times[rise.to], rise.by))
-            .collect::<Vec<_>>()
+        its.iter().map(|rise| (times[rise.from], times[rise.to], rise.by)).collect::<Vec<_>>()
     );
     // The second scan of all comes after 10 s, and the recording ends before.
-    assert!(
-        its.len() >= 2,
-        "it is found, and read each second from then on"
-    );
+    assert!(its.len() >= 2, "it is found, and read each second from then on");
     let mut later = its.iter().skip(1);
     assert!(later.all(|rise| rise.to == rise.from + 1));
 }

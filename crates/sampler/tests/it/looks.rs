@@ -15,9 +15,7 @@ const WEB: &str = "/system.slice/web.service";
 
 fn keys(timeline: &Timeline, entity: Entity) -> Vec<String> {
     let series = timeline.entities(entity);
-    series
-        .map(|series| format!("{} {} {}", series.key, series.label, series.group))
-        .collect()
+    series.map(|series| format!("{} {} {}", series.key, series.label, series.group)).collect()
 }
 
 #[test]
@@ -62,23 +60,11 @@ fn processes_come_go_and_change_and_their_service_goes_on() {
     let web = timeline.entity(Entity::Service, "web.service").unwrap();
     let cpu = |at| timeline.at_of(web, SERVICE_CPU, at);
     assert_eq!(cpu(1), Some(Ticks::new(30)));
-    assert_eq!(
-        cpu(2),
-        Some(Ticks::new(42)),
-        "what the new one has used counts"
-    );
+    assert_eq!(cpu(2), Some(Ticks::new(42)), "what the new one has used counts");
     assert_eq!(timeline.at_of(web, SERVICE_RSS, 1), Some(Pages::new(1_200)));
-    assert_eq!(
-        timeline.at_of(web, SERVICE_PROCESSES, 3),
-        Some(Count::new(1))
-    );
-    let services = timeline
-        .entities(Entity::Service)
-        .map(|service| service.key.as_str());
-    assert_eq!(
-        services.collect::<Vec<_>>(),
-        ["bash", "make", "web.service"]
-    );
+    assert_eq!(timeline.at_of(web, SERVICE_PROCESSES, 3), Some(Count::new(1)));
+    let services = timeline.entities(Entity::Service).map(|service| service.key.as_str());
+    assert_eq!(services.collect::<Vec<_>>(), ["bash", "make", "web.service"]);
     let told = timeline.recorder_events().iter().map(|event| event.kind);
     assert!(told.clone().any(|kind| kind == EventKind::ServiceStarted));
     assert_eq!(health.figures().processes, 2);
@@ -97,10 +83,7 @@ fn a_process_that_is_moved_belongs_to_its_new_service() {
     recorder.take();
     recorder.stop().unwrap();
     let timeline = fake.loaded().timeline;
-    assert_eq!(
-        keys(&timeline, Entity::Process),
-        ["30@130 worker web.service"]
-    );
+    assert_eq!(keys(&timeline, Entity::Process), ["30@130 worker web.service"]);
     let at = |name, at| {
         let service = timeline.entity(Entity::Service, name).unwrap();
         timeline.at_of(service, SERVICE_PROCESSES, at)
@@ -132,10 +115,7 @@ fn processes_and_groups_are_looked_at_on_their_own_beats() {
     assert_eq!(read(Entity::Service), [0, 3, 6]);
     assert_eq!(read(Entity::Cgroup), [0, 2, 4, 6]);
     let web = timeline.entity(Entity::Cgroup, "/web").unwrap();
-    assert_eq!(
-        timeline.at_of(web, CGROUP_CURRENT, 2),
-        Some(Bytes::new(700))
-    );
+    assert_eq!(timeline.at_of(web, CGROUP_CURRENT, 2), Some(Bytes::new(700)));
     assert_eq!(health.figures().groups, 2);
 }
 
@@ -175,14 +155,9 @@ fn between_two_scans_the_busiest_groups_are_read_and_the_others_are_not_gone() {
         assert!(levels.values().iter().all(Option::is_some), "{name}");
     }
     let hits = timeline.rate_of(group("/full"), CGROUP_EVENTS_MAX).unwrap();
-    let rises = hits
-        .values()
-        .iter()
-        .map(|rate| rate.is_some_and(|rate| rate > 0.0));
-    let rises: Vec<usize> = (0..)
-        .zip(rises)
-        .filter_map(|(at, rises)| rises.then_some(at))
-        .collect();
+    let rises = hits.values().iter().map(|rate| rate.is_some_and(|rate| rate > 0.0));
+    let rises: Vec<usize> =
+        (0..).zip(rises).filter_map(|(at, rises)| rises.then_some(at)).collect();
     assert_eq!(rises, [1, 2], "until the second in which it was asked");
     let grown = |at| timeline.at_of(group("/grows"), CGROUP_CURRENT, at);
     assert_eq!(grown(6), Some(Bytes::new(706)));
@@ -212,17 +187,9 @@ fn shares_come_from_their_own_thread_with_the_look_that_follows() {
     let share = Some(Bytes::from_kib(100_000));
     assert_eq!(timeline.at_of(web, PROC_PSS, 0), None);
     assert_eq!(timeline.at_of(web, PROC_PSS, last - 1), share);
-    assert_eq!(
-        timeline.at_of(web, PROC_PSS, last),
-        None,
-        "no reading is told twice"
-    );
+    assert_eq!(timeline.at_of(web, PROC_PSS, last), None, "no reading is told twice");
     let service = timeline.entity(Entity::Service, "web.service").unwrap();
-    assert_eq!(
-        timeline.at_of(service, SERVICE_PSS, last),
-        share,
-        "of the service, the last known"
-    );
+    assert_eq!(timeline.at_of(service, SERVICE_PSS, last), share, "of the service, the last known");
 }
 
 #[test]

@@ -33,10 +33,7 @@ fn what_the_host_said_is_in_the_recording_and_so_are_the_recorders_own_figures()
 #[test]
 fn it_samples_on_the_beat_until_told_to_stop_and_says_when_it_began_and_ended() {
     let fake = Fake::host();
-    let settings = Settings {
-        every: Span::from_millis(20),
-        ..always()
-    };
+    let settings = Settings { every: Span::from_millis(20), ..always() };
     let (recorder, health, outbox) = fake.recorder(settings);
     let control = Control::default();
     let event = Event {
@@ -47,21 +44,15 @@ fn it_samples_on_the_beat_until_told_to_stop_and_says_when_it_began_and_ended() 
         report: "line\nline".to_owned(),
     };
     outbox.try_send(Message::Event(event.clone())).unwrap();
-    outbox
-        .try_send(Message::Absent("/dev/kmsg", Absence::PermissionDenied))
-        .unwrap();
+    outbox.try_send(Message::Absent("/dev/kmsg", Absence::PermissionDenied)).unwrap();
     std::thread::scope(|scope| {
         let running = scope.spawn(|| recorder.run(&control));
         // Until then it has sealed once.
-        control
-            .seal
-            .store(true, std::sync::atomic::Ordering::Relaxed);
+        control.seal.store(true, std::sync::atomic::Ordering::Relaxed);
         while health.figures().samples < 10 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        control
-            .stop
-            .store(true, std::sync::atomic::Ordering::Relaxed);
+        control.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         running.join().unwrap().unwrap();
     });
     let timeline = fake.loaded().timeline;
@@ -85,11 +76,7 @@ fn it_samples_on_the_beat_until_told_to_stop_and_says_when_it_began_and_ended() 
     assert!(beats.is_sorted_by(|one, next| one < next), "{beats:?}");
     let missed = health.figures().missed;
     assert_eq!(beats.last(), Some(&(samples - 1 + missed)));
-    let kinds: Vec<EventKind> = timeline
-        .recorder_events()
-        .iter()
-        .map(|event| event.kind)
-        .collect();
+    let kinds: Vec<EventKind> = timeline.recorder_events().iter().map(|event| event.kind).collect();
     use EventKind::{OomKill, RecorderStarted, RecorderStopped};
     assert_eq!(kinds, [RecorderStarted, OomKill, RecorderStopped]);
     assert_eq!(timeline.recorder_events()[1], event);
@@ -101,10 +88,7 @@ fn it_samples_on_the_beat_until_told_to_stop_and_says_when_it_began_and_ended() 
 #[test]
 fn a_sample_that_is_late_says_by_how_much_and_those_missed_are_not_made_up_for() {
     let fake = Fake::host();
-    let settings = Settings {
-        every: Span::from_millis(100),
-        ..always()
-    };
+    let settings = Settings { every: Span::from_millis(100), ..always() };
     let (mut recorder, health, _outbox) = fake.recorder(settings);
     recorder.take();
     // The second is due after 100 ms, and this host is slow.
@@ -115,9 +99,7 @@ fn a_sample_that_is_late_says_by_how_much_and_those_missed_are_not_made_up_for()
         while health.figures().samples < 2 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        control
-            .stop
-            .store(true, std::sync::atomic::Ordering::Relaxed);
+        control.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         running.join().unwrap().unwrap();
     });
     let figures = health.figures();

@@ -54,10 +54,7 @@ fn samples_of_processes_services_and_groups_allocate_nothing() {
         assert_eq!(allocations(&mut recorder, 3), 0, "round {round}");
     }
     let figures = health.figures();
-    assert_eq!(
-        (figures.processes, figures.services, figures.groups),
-        (299, 40, 52)
-    );
+    assert_eq!((figures.processes, figures.services, figures.groups), (299, 40, 52));
     recorder.stop().unwrap();
 }
 
@@ -124,11 +121,8 @@ fn samples_with_bpf_and_shares_allocate_nothing() {
 #[test]
 fn samples_of_this_host_allocate_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = Settings {
-        processes: None,
-        source: Some(TaskSource::Proc),
-        ..Settings::default()
-    };
+    let settings =
+        Settings { processes: None, source: Some(TaskSource::Proc), ..Settings::default() };
     let (mut recorder, _, _outbox) = recorder(&Root::default(), directory.path(), settings);
     allocations(&mut recorder, 5);
     // The slab caches are read with one sample in 60.

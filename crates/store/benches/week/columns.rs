@@ -82,11 +82,7 @@ impl Columns {
             left -= 1;
             Lively::By(self.most)
         };
-        let untold = self
-            .runs
-            .iter()
-            .enumerate()
-            .filter(|(_, runs)| runs.is_empty());
+        let untold = self.runs.iter().enumerate().filter(|(_, runs)| runs.is_empty());
         let ids = untold.filter_map(|(column, _)| SignalId::from_index(self.first + column));
         let is_read = |id: &SignalId| id.def().file != DERIVED && has_linux_6_1(id.def().since);
         ids.filter(is_read).map(|id| (id, lively(id))).collect()
@@ -160,9 +156,7 @@ fn has_linux_6_1(since: &str) -> bool {
     if since.contains(" to ") {
         return false;
     }
-    let mut numbers = since
-        .split('.')
-        .map(|number| number.parse().unwrap_or(0u32));
+    let mut numbers = since.split('.').map(|number| number.parse().unwrap_or(0u32));
     let came = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     came <= (6, 1)
 }

@@ -101,10 +101,7 @@ impl Host {
     /// One that is well but for stalls of seconds, at times of chance.
     pub(crate) fn well() -> Self {
         let stalls = Some(stalls(&mut Noise(7)));
-        Self {
-            stalls,
-            ..Self::default()
-        }
+        Self { stalls, ..Self::default() }
     }
 
     /// One second of the week passes, which began on a Monday at midnight.
@@ -168,11 +165,7 @@ impl Host {
         self.starved = (1.0 - self.cache / WORKING_SET).clamp(0.0, 1.0);
         let is_wanted = self.load.max(if self.backup.is_some() { 0.6 } else { 0.0 });
         self.refaults = (mib(95.0) * self.starved * self.starved * is_wanted) * noise.about(0.4);
-        let backup = if self.backup.is_some() {
-            mib(52.0)
-        } else {
-            0.0
-        };
+        let backup = if self.backup.is_some() { mib(52.0) } else { 0.0 };
         let fresh = (backup + mib(1.4) * self.load) * noise.about(0.7);
         self.read = (fresh + self.refaults).min(DISK);
         self.refaults = self.refaults.min(self.read);

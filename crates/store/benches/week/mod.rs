@@ -74,10 +74,7 @@ fn made_of(directory: &Path, host: Host, reads_all_often: bool) {
     if Recording::is_at(directory) {
         return;
     }
-    let identity = HostIdentity {
-        id: "bench".to_owned(),
-        name: "bench".to_owned(),
-    };
+    let identity = HostIdentity { id: "bench".to_owned(), name: "bench".to_owned() };
     let mut week = Week::new(host, reads_all_often);
     for hour in 0..HOURS {
         let timeline = week.hour(hour * HOUR..(hour + 1) * HOUR);
@@ -168,9 +165,7 @@ impl Week {
         }
         if second.is_multiple_of(SLABS_EVERY) {
             let (load, noise) = (self.host.load, &mut self.noise);
-            self.slabs
-                .iter_mut()
-                .for_each(|row| row.rest(at, load, noise));
+            self.slabs.iter_mut().for_each(|row| row.rest(at, load, noise));
             timeline.mark_read(Entity::Slab, at);
         }
     }
@@ -191,19 +186,12 @@ impl Week {
     fn read_processes(&mut self, at: usize) {
         let (host, noise) = (&self.host, &mut self.noise);
         let runs = |service| service != services::BACKUP || host.backup.is_some();
-        for (service, row) in self
-            .services
-            .iter_mut()
-            .enumerate()
-            .filter(|(service, _)| runs(*service))
+        for (service, row) in
+            self.services.iter_mut().enumerate().filter(|(service, _)| runs(*service))
         {
             services::of_service(row, at, service, host, noise);
         }
-        for process in self
-            .processes
-            .iter_mut()
-            .filter(|process| runs(process.service))
-        {
+        for process in self.processes.iter_mut().filter(|process| runs(process.service)) {
             process.read(at, host, noise);
         }
     }
@@ -245,13 +233,7 @@ impl Week {
             let again = if is_backup { 1_000 * (night + 1) } else { 0 };
             let key = format!("{}@{}", 400 + number as u64 + again, 5_000 + again);
             let name = services::NAMES[process.service];
-            put(
-                Entity::Process,
-                &key,
-                name,
-                &group(process.service),
-                &mut process.row,
-            );
+            put(Entity::Process, &key, name, &group(process.service), &mut process.row);
         }
     }
 }
@@ -274,10 +256,7 @@ fn known() -> Facts {
     known.ticks_per_second = Some(100);
     known.cpus = Some(4);
     known.cgroup_mode = Some(CgroupMode::V2);
-    known.nodes = vec![Node {
-        id: 0,
-        distances: vec![10],
-    }];
+    known.nodes = vec![Node { id: 0, distances: vec![10] }];
     let disk = |(number, name): (usize, &&str)| Disk {
         name: (*name).to_owned(),
         rotational: Some(number > 0),

@@ -42,10 +42,7 @@ fn meminfo(row: &mut Columns, at: usize, host: &Host) {
         (s::MEM_ANON, host.anon),
         (s::MEM_MAPPED, host.cache.min(mib(420.0)) * 0.6),
         (s::MEM_SHMEM, host.shmem),
-        (
-            s::MEM_KRECLAIMABLE,
-            host.slab_reclaimable + OTHER_RECLAIMABLE,
-        ),
+        (s::MEM_KRECLAIMABLE, host.slab_reclaimable + OTHER_RECLAIMABLE),
         (s::MEM_SLAB, host.slab_reclaimable + host.slab_unreclaimable),
         (s::MEM_SLAB_RECLAIMABLE, host.slab_reclaimable),
         (s::MEM_SLAB_UNRECLAIMABLE, host.slab_unreclaimable),
@@ -100,11 +97,7 @@ fn lists(row: &mut Columns, at: usize, host: &Host, noise: &mut Noise) {
 fn reclaim(row: &mut Columns, at: usize, host: &Host, noise: &mut Noise) {
     row.rise(s::PGPGIN, at, (host.read + host.swapped_in) * 4_096.0);
     row.rise(s::PGPGOUT, at, (host.written + host.swapped_out) * 4_096.0);
-    let stalls = if host.starved > 0.6 {
-        host.reclaimed * 0.12
-    } else {
-        0.0
-    };
+    let stalls = if host.starved > 0.6 { host.reclaimed * 0.12 } else { 0.0 };
     let all = host.reclaimed + host.swapped_out;
     let faults = 900.0 + 42_000.0 * host.load * noise.about(0.4);
     for (signal, pages) in [
@@ -112,10 +105,7 @@ fn reclaim(row: &mut Columns, at: usize, host: &Host, noise: &mut Noise) {
         (s::PSWPOUT, host.swapped_out),
         (s::SWAP_RA, host.swapped_in * 0.7),
         (s::SWAP_RA_HIT, host.swapped_in * 0.4),
-        (
-            s::PGSCAN_KSWAPD,
-            (all - stalls) * (1.1 + 2.0 * host.starved),
-        ),
+        (s::PGSCAN_KSWAPD, (all - stalls) * (1.1 + 2.0 * host.starved)),
         (s::PGSCAN_DIRECT, stalls * (1.1 + 2.0 * host.starved)),
         (s::PGSTEAL_KSWAPD, all - stalls),
         (s::PGSTEAL_DIRECT, stalls),
@@ -142,11 +132,7 @@ fn reclaim(row: &mut Columns, at: usize, host: &Host, noise: &mut Noise) {
     ] {
         row.rise(signal, at, pages);
     }
-    let failed = if host.starved > 0.8 {
-        2.0 * noise.share()
-    } else {
-        0.0
-    };
+    let failed = if host.starved > 0.8 { 2.0 * noise.share() } else { 0.0 };
     for (signal, times) in [
         (s::PGFAULT, faults),
         (s::PGMAJFAULT, host.swapped_in * 0.5 + host.refaults * 0.05),
@@ -165,11 +151,7 @@ fn reclaim(row: &mut Columns, at: usize, host: &Host, noise: &mut Noise) {
     ] {
         row.rise(signal, at, times);
     }
-    for signal in [
-        s::NUMA_PAGES_MIGRATED,
-        s::NR_THROTTLED_WRITTEN,
-        s::PGMIGRATE_FAIL,
-    ] {
+    for signal in [s::NUMA_PAGES_MIGRATED, s::NR_THROTTLED_WRITTEN, s::PGMIGRATE_FAIL] {
         row.rise(signal, at, 0.0);
     }
 }
@@ -225,21 +207,9 @@ fn cpu(row: &mut Columns, at: usize, host: &Host, noise: &mut Noise) {
     ] {
         row.rise(signal, at, ticks);
     }
-    row.set(
-        s::TASKS_RUNNING,
-        at,
-        1 + noise.below(2 + whole(host.load * 6.0)),
-    );
-    row.set(
-        s::TASKS_BLOCKED,
-        at,
-        whole(host.io_some * 6.0 * noise.share()),
-    );
-    row.set(
-        s::RECORDER_LATE,
-        at,
-        40 + noise.below(whole(200.0 + 4_000.0 * host.memory_some)),
-    );
+    row.set(s::TASKS_RUNNING, at, 1 + noise.below(2 + whole(host.load * 6.0)));
+    row.set(s::TASKS_BLOCKED, at, whole(host.io_some * 6.0 * noise.share()));
+    row.set(s::RECORDER_LATE, at, 40 + noise.below(whole(200.0 + 4_000.0 * host.memory_some)));
     row.rise(s::RECORDER_CPU, at, 1_500.0 * noise.about(0.3));
     row.set(s::RECORDER_RSS, at, whole(mib(7.0)) * 4_096);
     row.set(s::RECORDER_LOST, at, 0);
@@ -262,10 +232,7 @@ pub(super) fn of_zone(row: &mut Columns, at: usize, number: usize, host: &Host, 
         (s::ZONE_PRESENT, managed * 1.02),
         (s::ZONE_MANAGED, managed),
         (s::ZONE_PROTECTION, reserve),
-        (
-            s::ZONE_PCP,
-            host.pcp * if number == 0 { 0.0 } else { part / 0.94 },
-        ),
+        (s::ZONE_PCP, host.pcp * if number == 0 { 0.0 } else { part / 0.94 }),
         (s::ZONE_FREE_CMA, 0.0),
     ] {
         row.set(signal, at, whole(pages));
@@ -306,10 +273,7 @@ pub(super) fn of_node(row: &mut Columns, at: usize, host: &Host, noise: &mut Noi
         (s::NODE_FILE, files + host.shmem),
         (s::NODE_ANON, host.anon),
         (s::NODE_SHMEM, host.shmem),
-        (
-            s::NODE_SLAB,
-            host.slab_reclaimable + host.slab_unreclaimable,
-        ),
+        (s::NODE_SLAB, host.slab_reclaimable + host.slab_unreclaimable),
         (s::NODE_DIRTY, host.dirty),
         (s::NODE_ACTIVE_FILE, files * 0.4),
         (s::NODE_INACTIVE_FILE, files * 0.6),
@@ -323,11 +287,7 @@ pub(super) fn of_node(row: &mut Columns, at: usize, host: &Host, noise: &mut Noi
 pub(super) fn of_disk(row: &mut Columns, at: usize, number: usize, host: &Host, noise: &mut Noise) {
     let few = mib(0.2) * noise.share();
     let (read, written, busy) = match number {
-        0 => (
-            host.read + host.swapped_in,
-            host.written + host.swapped_out,
-            host.io_some,
-        ),
+        0 => (host.read + host.swapped_in, host.written + host.swapped_out, host.io_some),
         1 if host.backup.is_some() => (few, mib(18.0) * noise.about(0.5), 0.35 * noise.about(0.4)),
         _ => (few, few * noise.share(), 0.004 * noise.share()),
     };
@@ -336,11 +296,7 @@ pub(super) fn of_disk(row: &mut Columns, at: usize, number: usize, host: &Host, 
     row.rise(s::DISK_READ_TIME, at, read / 16.0 * 0.7 * noise.about(0.3));
     row.rise(s::DISK_WRITES, at, written / 24.0 * noise.about(0.2));
     row.rise(s::DISK_WRITE_BYTES, at, written.floor() * 4_096.0);
-    row.rise(
-        s::DISK_WRITE_TIME,
-        at,
-        written / 24.0 * 1.4 * noise.about(0.3),
-    );
+    row.rise(s::DISK_WRITE_TIME, at, written / 24.0 * 1.4 * noise.about(0.3));
     row.set(s::DISK_IN_FLIGHT, at, whole(busy * 12.0 * noise.share()));
     row.rise(s::DISK_IO_TIME, at, (busy * 1_000.0).min(1_000.0));
     row.rise(s::DISK_QUEUE_TIME, at, busy * 4_000.0 * noise.about(0.4));

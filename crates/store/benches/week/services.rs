@@ -72,11 +72,7 @@ pub(super) fn held(service: usize, host: &Host) -> (f64, f64) {
     };
     // The backup has just touched all of its memory; what is idle lies in swap.
     let idle = (host.base + host.leak).max(1.0);
-    let swapped = if service == BACKUP {
-        0.0
-    } else {
-        host.swapped * wanted / idle
-    };
+    let swapped = if service == BACKUP { 0.0 } else { host.swapped * wanted / idle };
     let swapped = swapped.min(wanted);
     (wanted - swapped, swapped)
 }
@@ -98,19 +94,12 @@ pub(super) fn of_group(
     noise: &mut Noise,
 ) {
     let (anon, swapped) = held(service, host);
-    let part = if service == BACKUP {
-        0.3
-    } else {
-        0.6 * share(service.max(3))
-    };
+    let part = if service == BACKUP { 0.3 } else { 0.6 * share(service.max(3)) };
     let file = host.cache * part;
     let anon = anon * noise.about(0.001);
     let kernel = mib(2.0) + anon / 300.0;
     for (signal, pages) in [
-        (
-            s::CGROUP_CURRENT,
-            anon.floor() + file.floor() + kernel.floor(),
-        ),
+        (s::CGROUP_CURRENT, anon.floor() + file.floor() + kernel.floor()),
         (s::CGROUP_SWAP_CURRENT, swapped),
         (s::CGROUP_ANON, anon),
         (s::CGROUP_FILE, file),
@@ -123,11 +112,7 @@ pub(super) fn of_group(
     ] {
         row.set_bytes(signal, at, pages);
     }
-    let limit = if service == KILLED {
-        whole(BOX * 1.6) * 4_096
-    } else {
-        u64::MAX
-    };
+    let limit = if service == KILLED { whole(BOX * 1.6) * 4_096 } else { u64::MAX };
     row.set(s::CGROUP_MAX, at, limit);
     for signal in [s::CGROUP_HIGH, s::CGROUP_SWAP_MAX] {
         row.set(signal, at, u64::MAX);
@@ -135,11 +120,7 @@ pub(super) fn of_group(
     for signal in [s::CGROUP_LOW, s::CGROUP_MIN] {
         row.set(signal, at, 0);
     }
-    let kills = if service == KILLED && KILLS.contains(&second) {
-        1.0
-    } else {
-        0.0
-    };
+    let kills = if service == KILLED && KILLS.contains(&second) { 1.0 } else { 0.0 };
     for (signal, times) in [
         (s::CGROUP_EVENTS_LOW, 0.0),
         (s::CGROUP_EVENTS_HIGH, 0.0),
@@ -152,26 +133,10 @@ pub(super) fn of_group(
         row.rise(signal, at, times);
     }
     row.rise(s::CGROUP_REFAULT_FILE, at, host.refaults * part);
-    row.rise(
-        s::CGROUP_PSI_MEMORY_SOME,
-        at,
-        host.memory_some * 4e5 * noise.share(),
-    );
-    row.rise(
-        s::CGROUP_PSI_MEMORY_FULL,
-        at,
-        host.memory_full * 3e5 * noise.share(),
-    );
-    row.rise(
-        s::CGROUP_PSI_IO_SOME,
-        at,
-        host.io_some * 3e5 * noise.share(),
-    );
-    row.rise(
-        s::CGROUP_PSI_IO_FULL,
-        at,
-        host.io_full * 3e5 * noise.share(),
-    );
+    row.rise(s::CGROUP_PSI_MEMORY_SOME, at, host.memory_some * 4e5 * noise.share());
+    row.rise(s::CGROUP_PSI_MEMORY_FULL, at, host.memory_full * 3e5 * noise.share());
+    row.rise(s::CGROUP_PSI_IO_SOME, at, host.io_some * 3e5 * noise.share());
+    row.rise(s::CGROUP_PSI_IO_FULL, at, host.io_full * 3e5 * noise.share());
     row.rest(at, host.load, noise);
 }
 
@@ -215,12 +180,7 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn new(service: usize, number: usize) -> Self {
-        Self {
-            service,
-            number,
-            row: Columns::new(Entity::Process, 6, 0),
-            held: (0.0, 0.0),
-        }
+        Self { service, number, row: Columns::new(Entity::Process, 6, 0), held: (0.0, 0.0) }
     }
 
     /// One in five works, and others hardly change.
@@ -254,13 +214,8 @@ impl Process {
         ] {
             self.row.set_bytes(signal, at, pages);
         }
-        self.row
-            .set(s::PROC_RSS, at, whole(anon) + whole(mib(18.0)));
-        for (signal, number) in [
-            (s::PROC_THREADS, 4),
-            (s::PROC_PARENT, 1),
-            (s::PROC_OOM_ADJ, 0),
-        ] {
+        self.row.set(s::PROC_RSS, at, whole(anon) + whole(mib(18.0)));
+        for (signal, number) in [(s::PROC_THREADS, 4), (s::PROC_PARENT, 1), (s::PROC_OOM_ADJ, 0)] {
             self.row.set(signal, at, number);
         }
     }
@@ -269,17 +224,13 @@ impl Process {
         for (signal, ticks) in [(s::PROC_UTIME, 60.0), (s::PROC_STIME, 12.0)] {
             self.row.rise(signal, at, ticks * work * noise.share());
         }
-        for (signal, pages) in [
-            (s::PROC_READ_BYTES, 400.0),
-            (s::PROC_WRITE_BYTES, 200.0),
-            (s::PROC_RCHAR, 2_000.0),
-        ] {
+        for (signal, pages) in
+            [(s::PROC_READ_BYTES, 400.0), (s::PROC_WRITE_BYTES, 200.0), (s::PROC_RCHAR, 2_000.0)]
+        {
             let pages = (pages * work * noise.share()).floor();
             self.row.rise(signal, at, pages * 4_096.0);
         }
-        self.row
-            .rise(s::PROC_MINFLT, at, 900.0 * work * noise.share());
-        self.row
-            .rise(s::PROC_MAJFLT, at, host.refaults * 0.005 * work);
+        self.row.rise(s::PROC_MINFLT, at, 900.0 * work * noise.share());
+        self.row.rise(s::PROC_MAJFLT, at, host.refaults * 0.005 * work);
     }
 }

@@ -69,11 +69,7 @@ pub(crate) fn read(directory: &Path) -> Result<HostIdentity, StoreError> {
     };
     let OnlyFormat { format } = serde_json::from_slice(&text).map_err(strange)?;
     if format != FORMAT {
-        return Err(StoreError::OtherFormat {
-            path: directory.to_owned(),
-            format,
-            known: FORMAT,
-        });
+        return Err(StoreError::OtherFormat { path: directory.to_owned(), format, known: FORMAT });
     }
     let content: RecordingFile = serde_json::from_slice(&text).map_err(strange)?;
     let HostEntry { id, name } = content.host;
@@ -99,10 +95,7 @@ pub(crate) fn is_new(directory: &Path, host: &HostIdentity) -> Result<bool, Stor
     if !directory.join(FILE).exists() {
         return match foreign(directory)? {
             None => Ok(true),
-            Some(found) => Err(StoreError::NotARecording {
-                path: directory.to_owned(),
-                found,
-            }),
+            Some(found) => Err(StoreError::NotARecording { path: directory.to_owned(), found }),
         };
     }
     let theirs = read(directory)?;
@@ -129,10 +122,7 @@ fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
     match files::owner_of_new(directory) {
         Ok(ours) if ours == theirs.uid() => Ok(()),
         Err(error) if error.kind() != ErrorKind::PermissionDenied => Ok(()),
-        _ => Err(StoreError::OtherUser {
-            path: directory.to_owned(),
-            owner: user(theirs.uid()),
-        }),
+        _ => Err(StoreError::OtherUser { path: directory.to_owned(), owner: user(theirs.uid()) }),
     }
 }
 
@@ -165,21 +155,13 @@ fn foreign(directory: &Path) -> Result<Option<String>, StoreError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
-        if ![DRAFT, crate::directory::lock::FILE, "lost+found"]
-            .iter()
-            .any(|known| name == *known)
-        {
+        if ![DRAFT, crate::directory::lock::FILE, "lost+found"].iter().any(|known| name == *known) {
             names.push(format!("`{}`", name.to_string_lossy().escape_debug()));
         }
     }
     names.sort();
     let more = names.len().saturating_sub(SHOWN);
-    let shown = names
-        .iter()
-        .take(SHOWN)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ");
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     Ok(match (names.len(), more) {
         (0, _) => None,
         (_, 0) => Some(shown),
@@ -216,10 +198,7 @@ fn content(file: &File, identity: &HostIdentity, every: Span) -> io::Result<Reco
     Ok(RecordingFile {
         format: FORMAT,
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
-        host: HostEntry {
-            id: identity.id.clone(),
-            name: identity.name.clone(),
-        },
+        host: HostEntry { id: identity.id.clone(), name: identity.name.clone() },
         created_unix_s: age.ok().map(|age| age.as_secs()),
         every_s: Some(every.as_secs_f64()),
     })
@@ -232,25 +211,16 @@ mod tests {
     #[test]
     fn a_recording_of_another_user_is_refused_with_whose_it_is() {
         if !rustix::process::geteuid().is_root() {
-            assert!(
-                std::env::var_os("CI").is_none(),
-                "run as root: this test gives a file away"
-            );
+            assert!(std::env::var_os("CI").is_none(), "run as root: this test gives a file away");
             println!("skipped: giving a file away needs root");
             return;
         }
         let directory = tempfile::tempdir().unwrap();
-        let host = HostIdentity {
-            id: "1".to_owned(),
-            name: "host".to_owned(),
-        };
+        let host = HostIdentity { id: "1".to_owned(), name: "host".to_owned() };
         write(directory.path(), &host, Span::from_secs(1)).unwrap();
         assert!(!is_new(directory.path(), &host).unwrap(), "one's own");
         let path = directory.path().join(FILE);
-        for (id, name) in [
-            (1, user(1)),
-            (4_000_000, "the user of ID 4000000".to_owned()),
-        ] {
+        for (id, name) in [(1, user(1)), (4_000_000, "the user of ID 4000000".to_owned())] {
             std::os::unix::fs::chown(&path, Some(id), None).unwrap();
             let error = is_new(directory.path(), &host).unwrap_err().to_string();
             assert!(error.contains(&format!("belongs to {name},")), "{error}");

@@ -36,17 +36,12 @@ impl Lock {
         match exclusively(&file) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
-                return Err(StoreError::Locked {
-                    path: recording.to_owned(),
-                    pid: holder(&path),
-                });
+                return Err(StoreError::Locked { path: recording.to_owned(), pid: holder(&path) });
             }
             Err(error) => return Err(failed(error.into())),
         }
         write_pid(&path).map_err(failed)?;
-        Ok(Self {
-            _locked: file.into(),
-        })
+        Ok(Self { _locked: file.into() })
     }
 }
 
@@ -85,11 +80,7 @@ fn open(path: &Path) -> io::Result<File> {
         let mut bytes = text.trim_ascii().iter();
         bytes.all(u8::is_ascii_digit)
     });
-    if is_ours {
-        Ok(file)
-    } else {
-        Err(io::Error::other("it contains something other than a PID"))
-    }
+    if is_ours { Ok(file) } else { Err(io::Error::other("it contains something other than a PID")) }
 }
 
 /// The digits of the largest PID (a number of 32 bits).

@@ -39,11 +39,7 @@ impl PinnedDirectory {
     /// [`StoreError::Io`]; [`StoreError::NotTrusted`] if another user can write to it, or made a symbolic link that leads
     /// to it.
     pub fn make(path: &Path) -> Result<Self, StoreError> {
-        let walk = PathWalk {
-            creates: true,
-            follows: true,
-            ..PathWalk::default()
-        };
+        let walk = PathWalk { creates: true, follows: true, ..PathWalk::default() };
         Self::open(path, walk)
     }
 
@@ -57,10 +53,7 @@ impl PinnedDirectory {
         let whole = std::path::absolute(path).map_err(failed)?;
         let descriptor = walk.to(&whole).map_err(|error| match error {
             Refusal::Io(error) => failed(error),
-            Refusal::NotTrusted(why) => StoreError::NotTrusted {
-                path: path.to_owned(),
-                why,
-            },
+            Refusal::NotTrusted(why) => StoreError::NotTrusted { path: path.to_owned(), why },
         })?;
         let inside = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
         let pinned = Self {
@@ -129,10 +122,7 @@ impl PinnedDirectory {
     fn is_ours(&self) -> Result<(), StoreError> {
         let failed = |error: io::Error| StoreError::io("open", &self.name, &error);
         let found = fs::metadata(&self.inside).map_err(failed)?;
-        let refused = |why: String| StoreError::NotTrusted {
-            path: self.name.clone(),
-            why,
-        };
+        let refused = |why: String| StoreError::NotTrusted { path: self.name.clone(), why };
         if let Some(writers) = other_writers(&found) {
             return Err(refused(format!("{writers} can write to it")));
         }
@@ -323,8 +313,7 @@ impl PathWalk {
             None
         };
         if let Some(who) = who {
-            self.exposed
-                .get_or_insert(format!("{who} can write to {}", self.name.display()));
+            self.exposed.get_or_insert(format!("{who} can write to {}", self.name.display()));
         }
     }
 }

@@ -159,9 +159,7 @@ fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
 fn written(path: &Path) -> Option<WallClock> {
     let age = path.metadata().ok()?.modified().ok()?;
     let age = age.duration_since(std::time::UNIX_EPOCH).ok()?;
-    Some(WallClock::from_unix_nanos(
-        i64::try_from(age.as_nanos()).ok()?,
-    ))
+    Some(WallClock::from_unix_nanos(i64::try_from(age.as_nanos()).ok()?))
 }
 
 impl RecordingPart {
@@ -172,9 +170,7 @@ impl RecordingPart {
             }
             // Renamed first: a kill during removal must not leave half a segment in its place.
             let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-            let gone = self
-                .path
-                .with_file_name(format!("{UNFINISHED}{name}{DROPPED}"));
+            let gone = self.path.with_file_name(format!("{UNFINISHED}{name}{DROPPED}"));
             fs::rename(&self.path, &gone)?;
             fs::remove_dir_all(&gone)
         };
@@ -189,25 +185,13 @@ impl RecordingPart {
 fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
     // Larger ones are not history, and dropping history would not make them smaller.
     const EACH_MAX: u64 = 1 << 20;
-    let others = [
-        facts::FILE,
-        kept_names::FILE,
-        identity::FILE,
-        lock::FILE,
-        "status.json",
-    ];
-    let others: u64 = others
-        .iter()
-        .map(|name| files::disk_bytes(&directory.join(name)).min(EACH_MAX))
-        .sum();
+    let others = [facts::FILE, kept_names::FILE, identity::FILE, lock::FILE, "status.json"];
+    let others: u64 =
+        others.iter().map(|name| files::disk_bytes(&directory.join(name)).min(EACH_MAX)).sum();
     let heads = head::files(directory).unwrap_or_default();
     let written = heads.last().map_or(0, |head| files::disk_bytes(&head.path));
     let parts: u64 = parts.iter().map(|part| part.bytes).sum();
-    let own = [
-        directory.to_owned(),
-        head::directory_of(directory),
-        directory.join(SEGMENTS),
-    ];
+    let own = [directory.to_owned(), head::directory_of(directory), directory.join(SEGMENTS)];
     let own: u64 = own.iter().map(|path| files::disk_bytes(path)).sum();
     parts + written + own + others
 }
@@ -233,16 +217,13 @@ mod tests {
         let end = |(boot, hour): (u8, u64)| {
             Some((BootId::from_bytes([boot; 16])?, Span::from_hours(hour)))
         };
-        let parts = parts
-            .iter()
-            .zip(0..)
-            .map(|((until, its_end), sequence)| RecordingPart {
-                sequence,
-                path: PathBuf::new(),
-                bytes: 1,
-                until: until.map(wall),
-                end: its_end.and_then(end),
-            });
+        let parts = parts.iter().zip(0..).map(|((until, its_end), sequence)| RecordingPart {
+            sequence,
+            path: PathBuf::new(),
+            bytes: 1,
+            until: until.map(wall),
+            end: its_end.and_then(end),
+        });
         let parts: Vec<RecordingPart> = parts.collect();
         let (now, its_end) = now;
         let its_end = its_end.and_then(end);
@@ -268,26 +249,15 @@ mod tests {
         let steady = hours(now - 100, now + 1);
         assert_eq!(old(&steady, 48, now), 52, "ends more than 48 hours ago");
         let no_clock_yet = [hours(0, 10), hours(now - 3, now + 1)].concat();
-        assert_eq!(
-            old(&no_clock_yet, 48, now),
-            0,
-            "the clock showed 1970 at boot"
-        );
+        assert_eq!(old(&no_clock_yet, 48, now), 0, "the clock showed 1970 at boot");
         let wrong_now = hours(now - 40, now + 1);
         assert_eq!(old(&wrong_now, 48, 1_000_000), 0, "the clock says 2084 now");
         let mut wrong_once = steady.clone();
         wrong_once[90] = Some(1_000_000);
-        assert!(
-            (40..=52).contains(&old(&wrong_once, 48, now)),
-            "one is of 2084"
-        );
+        assert!((40..=52).contains(&old(&wrong_once, 48, now)), "one is of 2084");
         let mut undated = steady.clone();
         undated[..5].fill(None);
-        assert_eq!(
-            old(&undated, 48, now),
-            52,
-            "a part without a time has its neighbour's"
-        );
+        assert_eq!(old(&undated, 48, now), 52, "a part without a time has its neighbour's");
         assert_eq!(old(&[None; 9], 48, now), 0, "their age is unknown");
         let off_at_night: Vec<_> = (0..20).rev().map(|day| Some(now - 24 * day)).collect();
         assert_eq!(old(&off_at_night, 24 * 14, now), 5, "once a day");
@@ -305,9 +275,8 @@ mod tests {
         assert_eq!(old_of_boots(&steady, 24, set_before_now), 0);
         let undated_boots: Vec<Hours> = steady.iter().map(|(wall, _)| (*wall, None)).collect();
         assert_eq!(old_of_boots(&undated_boots, 24, (now + 25, None)), 10);
-        let set_earlier: Vec<Hours> = (0..10)
-            .map(|hour| part(hour, if hour < 5 { 0 } else { 25 }))
-            .collect();
+        let set_earlier: Vec<Hours> =
+            (0..10).map(|hour| part(hour, if hour < 5 { 0 } else { 25 })).collect();
         assert_eq!(old_of_boots(&set_earlier, 24, set_before_now), 0);
     }
 

@@ -8,11 +8,7 @@ use units::{Bytes, PageSize, Span};
 /// Returns the fields of [`Facts`] that are not tunables, by name; `null` if unknown.
 pub(super) fn structured(facts: &Facts) -> impl Iterator<Item = (&'static str, Value)> {
     let list = |values: Vec<Value>| {
-        if values.is_empty() {
-            Value::Null
-        } else {
-            Value::from(values)
-        }
+        if values.is_empty() { Value::Null } else { Value::from(values) }
     };
     let nodes = facts.nodes.iter().map(|node| {
         let Node { id, distances } = node;
@@ -27,10 +23,7 @@ pub(super) fn structured(facts: &Facts) -> impl Iterator<Item = (&'static str, V
         json!({ "point": point, "kind": kind, "size": size.map(Bytes::get) })
     });
     let container = facts.container.as_ref().map(|container| {
-        let Container {
-            signs,
-            meminfo_is_own,
-        } = container;
+        let Container { signs, meminfo_is_own } = container;
         json!({ "signs": signs, "meminfo_is_own": meminfo_is_own })
     });
     let mode = facts.cgroup_mode.map(|mode| match mode {
@@ -38,10 +31,7 @@ pub(super) fn structured(facts: &Facts) -> impl Iterator<Item = (&'static str, V
         CgroupMode::V2 => "v2",
     });
     [
-        (
-            "page_size",
-            json!(facts.page_size.map(|size| size.bytes().get())),
-        ),
+        ("page_size", json!(facts.page_size.map(|size| size.bytes().get()))),
         ("ticks_per_second", json!(facts.ticks_per_second)),
         ("cpus", json!(facts.cpus)),
         ("nodes", list(nodes.collect())),
@@ -92,10 +82,7 @@ pub(super) fn set(facts: &mut Facts, at: Span, name: &str, value: &Value) -> boo
 fn node(value: &Value) -> Option<Node> {
     let distances = value.get("distances")?.as_array()?.iter();
     let small = |value: &Value| u32::try_from(value.as_u64()?).ok();
-    Some(Node {
-        id: small(value.get("id")?)?,
-        distances: distances.filter_map(small).collect(),
-    })
+    Some(Node { id: small(value.get("id")?)?, distances: distances.filter_map(small).collect() })
 }
 
 fn disk(value: &Value) -> Option<Disk> {
@@ -116,9 +103,7 @@ fn mount(value: &Value) -> Option<MemoryMount> {
 fn container(value: &Value) -> Option<Container> {
     let signs = value.get("signs")?.as_array()?.iter();
     Some(Container {
-        signs: signs
-            .filter_map(|sign| Some(sign.as_str()?.to_owned()))
-            .collect(),
+        signs: signs.filter_map(|sign| Some(sign.as_str()?.to_owned())).collect(),
         meminfo_is_own: value.get("meminfo_is_own")?.as_bool()?,
     })
 }

@@ -159,13 +159,9 @@ mod tests {
 
     #[test]
     fn small_steps_are_short_whatever_their_sign() {
-        for (from, to, len) in [
-            (5, 5, 1),
-            (5, 4, 1),
-            (0, u64::MAX, 1),
-            (0, 64, 2),
-            (0, 1 << 63, 10),
-        ] {
+        for (from, to, len) in
+            [(5, 5, 1), (5, 4, 1), (0, u64::MAX, 1), (0, 64, 2), (0, 1 << 63, 10)]
+        {
             let mut bytes = Vec::new();
             put_step(&mut bytes, from, to);
             assert_eq!(bytes.len(), len, "{from} {to}");

@@ -70,10 +70,7 @@ impl<'t> Decoder<'t> {
 
     /// Reads only the clocks of samples: nothing goes into the timeline.
     pub(super) fn of_clocks(unused: &'t mut Timeline) -> Self {
-        Self {
-            only_clocks: true,
-            ..Self::new(unused, None)
-        }
+        Self { only_clocks: true, ..Self::new(unused, None) }
     }
 
     /// Takes the next frame of the file, or damage.
@@ -108,9 +105,7 @@ impl<'t> Decoder<'t> {
 
     fn frame(&mut self, kind: u8, payload: &[u8]) -> Option<()> {
         let Some(kind) = FrameKind::from_byte(kind) else {
-            self.note(format!(
-                "frames of kind {kind} are of a later memtide and are skipped"
-            ));
+            self.note(format!("frames of kind {kind} are of a later memtide and are skipped"));
             return Some(());
         };
         let mut input = ByteReader(payload);
@@ -150,11 +145,7 @@ impl<'t> Decoder<'t> {
                 counted(strange.len())
             ));
         }
-        self.tables = dictionary
-            .tables
-            .iter()
-            .map(HeadTableDecoder::new)
-            .collect();
+        self.tables = dictionary.tables.iter().map(HeadTableDecoder::new).collect();
         self.dictionary = Some(dictionary);
     }
 
@@ -180,9 +171,7 @@ impl<'t> Decoder<'t> {
         self.is_in_block = true;
         self.clocks = HeadClocks::default();
         self.boot_id = None;
-        self.tables
-            .iter_mut()
-            .for_each(HeadTableDecoder::begin_block);
+        self.tables.iter_mut().for_each(HeadTableDecoder::begin_block);
         self.sample(input)
     }
 
@@ -195,9 +184,7 @@ impl<'t> Decoder<'t> {
         self.read.end = Some(stamp);
         let index = self.is_wanted(stamp).then(|| self.push(stamp));
         while let Some(first) = input.byte() {
-            let table = self
-                .tables
-                .get_mut(usize::from(first & !(ALL_DECLARED | PARTIAL)))?;
+            let table = self.tables.get_mut(usize::from(first & !(ALL_DECLARED | PARTIAL)))?;
             table.section(first, &mut input, index, self.into)?;
         }
         Some(())
@@ -208,10 +195,7 @@ impl<'t> Decoder<'t> {
         let clocks = &mut self.clocks;
         clocks.step = input.step(clocks.step)?;
         clocks.boot = clocks.boot.wrapping_add(clocks.step);
-        let mut stamp = Stamp {
-            boot: Span::from_nanos(clocks.boot),
-            ..Stamp::default()
-        };
+        let mut stamp = Stamp { boot: Span::from_nanos(clocks.boot), ..Stamp::default() };
         if flags & HAS_AWAKE != 0 {
             clocks.awake = input.step(clocks.awake)?;
             stamp.awake = Some(Span::from_nanos(clocks.boot.wrapping_sub(clocks.awake)));
@@ -248,10 +232,7 @@ impl<'t> Decoder<'t> {
 
     fn event(&mut self, mut input: ByteReader<'_>) -> Option<()> {
         let flags = input.byte()?;
-        let mut stamp = Stamp {
-            boot: Span::from_nanos(input.number()?),
-            ..Stamp::default()
-        };
+        let mut stamp = Stamp { boot: Span::from_nanos(input.number()?), ..Stamp::default() };
         if flags & HAS_AWAKE != 0 {
             stamp.awake = Some(Span::from_nanos(input.number()?));
         }
@@ -327,33 +308,24 @@ impl<'t> Decoder<'t> {
                 self.into.why_full()
             ));
         }
-        self.tables
-            .iter_mut()
-            .for_each(|table| table.end(self.into));
+        self.tables.iter_mut().for_each(|table| table.end(self.into));
         if self.lost > 0 {
-            self.note(format!(
-                "{} samples before others are damaged or missing",
-                self.lost
-            ));
+            self.note(format!("{} samples before others are damaged or missing", self.lost));
         }
         if self.skipped > 0 {
             self.note(format!(
-                "{} samples behind that cannot be used: each is stored as the difference to the one before",
+                "{} samples behind that cannot be used: each is stored as the difference to the \
+                 one before",
                 Count::new(self.skipped)
             ));
         }
         if !self.strange_events.is_empty() {
             let names: Vec<String> = self.strange_events.iter().cloned().collect();
-            self.note(format!(
-                "events of unknown kinds are skipped: {}",
-                list(&names)
-            ));
+            self.note(format!("events of unknown kinds are skipped: {}", list(&names)));
         }
         if self.unlisted > 0 {
             let more = Count::new(self.unlisted);
-            self.read
-                .problems
-                .push(format!("{more} more places are damaged or invalid"));
+            self.read.problems.push(format!("{more} more places are damaged or invalid"));
         }
         self.read
     }
@@ -375,10 +347,7 @@ fn counted(names: usize) -> String {
 /// Lists some of many names.
 fn list(names: &[String]) -> String {
     const SHOWN: usize = 5;
-    let shown = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| format!("`{}`", name.escape_debug()));
+    let shown = names.iter().take(SHOWN).map(|name| format!("`{}`", name.escape_debug()));
     let mut text = shown.collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
         text.push_str(", …");

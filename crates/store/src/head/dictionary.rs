@@ -38,10 +38,7 @@ impl NameDictionary {
 
     pub(super) fn read(payload: &[u8]) -> Option<Self> {
         let mut input = ByteReader(payload.strip_prefix(MARK)?);
-        let mut dictionary = Self {
-            checksum: crc32fast::hash(payload),
-            ..Self::default()
-        };
+        let mut dictionary = Self { checksum: crc32fast::hash(payload), ..Self::default() };
         for _ in 0..input.number().filter(|tables| *tables < 0x80)? {
             let name = input.string()?;
             let entity = Entity::ALL.into_iter().find(|entity| entity.name() == name);
@@ -52,9 +49,7 @@ impl NameDictionary {
             let columns = 0..usize::try_from(count).ok()?;
             let signals = columns.map(|column| dictionary.signal(&mut input, entity, column));
             let signals = signals.collect::<Option<_>>()?;
-            dictionary
-                .tables
-                .push(DictionaryColumns { entity, signals });
+            dictionary.tables.push(DictionaryColumns { entity, signals });
         }
         Some(dictionary)
     }

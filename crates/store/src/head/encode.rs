@@ -102,11 +102,7 @@ impl Encoder {
         self.processes_begun = false;
         self.host_taken = false;
         self.sample += 1;
-        let kind = if is_key {
-            FrameKind::Key
-        } else {
-            FrameKind::Step
-        };
+        let kind = if is_key { FrameKind::Key } else { FrameKind::Step };
         frame::begin(&mut self.frame, kind);
         if is_key {
             self.begin_block();
@@ -133,9 +129,7 @@ impl Encoder {
     fn clocks(&mut self, stamp: Stamp) {
         let boot = stamp.boot.as_nanos();
         let awake = stamp.awake.map(|awake| boot.wrapping_sub(awake.as_nanos()));
-        let wall = stamp
-            .wall
-            .map(|wall| wall.unix_nanos().cast_unsigned().wrapping_sub(boot));
+        let wall = stamp.wall.map(|wall| wall.unix_nanos().cast_unsigned().wrapping_sub(boot));
         let boot_id = stamp.boot_id.filter(|_| self.is_key());
         self.frame.push(flags(&Stamp { boot_id, ..stamp }));
         let before = self.clocks;
@@ -278,12 +272,7 @@ pub(crate) fn put_event(into: &mut Vec<u8>, event: &Event) {
         put(into, wall.unix_nanos().cast_unsigned());
     }
     put_boot_id(into, stamp.boot_id);
-    for text in [
-        event.kind.name(),
-        &event.subject,
-        &event.text,
-        &event.report,
-    ] {
+    for text in [event.kind.name(), &event.subject, &event.text, &event.report] {
         put_text(into, text.as_bytes());
     }
     frame::end(into, at);

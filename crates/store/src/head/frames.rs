@@ -51,10 +51,7 @@ impl<'f> Frames<'f> {
             return Ok(Some(match frame {
                 Some(frame) => FoundFrame::Frame(frame[HEADER - 1], &frame[HEADER..]),
                 // Another program cut it between the check and now.
-                None => FoundFrame::Damage {
-                    at,
-                    len: len as u64,
-                },
+                None => FoundFrame::Damage { at, len: len as u64 },
             }));
         }
         let next = self.after_damage()?;
@@ -254,10 +251,7 @@ mod tests {
         all.resize(16 << 20, 1);
         let file = file_with(&all);
         let mut frames = Frames::new(&file, 0, all.len() as u64);
-        assert!(matches!(
-            frames.take_next().unwrap(),
-            Some(FoundFrame::Tail { at: 0, .. })
-        ));
+        assert!(matches!(frames.take_next().unwrap(), Some(FoundFrame::Tail { at: 0, .. })));
         assert!(frames.window.read < 12 * all.len() as u64 + (128 << 20));
     }
 }

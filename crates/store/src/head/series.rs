@@ -127,8 +127,7 @@ impl EntityReadings {
         let first = self.since[column];
         if let Some(last) = last.filter(|last| *last >= first) {
             let value = self.current[column];
-            self.runs
-                .push((column as u16, Run::new(first, last, value)));
+            self.runs.push((column as u16, Run::new(first, last, value)));
         }
     }
 
@@ -260,10 +259,7 @@ impl HeadTableDecoder {
                 into.mark_read(entity, index);
             }
         }
-        At {
-            index,
-            before: self.before,
-        }
+        At { index, before: self.before }
     }
 
     fn operations(
@@ -289,9 +285,7 @@ impl HeadTableDecoder {
             }
             let (operation, zigzag) = Operation::from_number(number);
             slot = slot.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg());
-            let index = usize::try_from(slot)
-                .ok()
-                .filter(|_| slot < Self::SLOTS_MAX)?;
+            let index = usize::try_from(slot).ok().filter(|_| slot < Self::SLOTS_MAX)?;
             match operation {
                 Operation::Declare => self.declare(index, input, into)?,
                 Operation::Gone => {
@@ -364,10 +358,8 @@ impl HeadTableDecoder {
             self.drop_slot(elsewhere, into);
         }
         self.by_key.insert(key.clone(), index);
-        self.slots[index] = Some(Box::new(EntityReadings {
-            key,
-            ..EntityReadings::sized(self.signals.len())
-        }));
+        self.slots[index] =
+            Some(Box::new(EntityReadings { key, ..EntityReadings::sized(self.signals.len()) }));
     }
 
     /// Removes the entity of a slot: its runs end at the previous read of its table.
@@ -441,17 +433,11 @@ mod tests {
 
     /// Reads a section that declares an entity in each of these slots; returns how many were accepted.
     fn declared(slots: &[u64]) -> (usize, usize) {
-        let columns = DictionaryColumns {
-            entity: Some(Entity::Process),
-            signals: vec![None],
-        };
+        let columns = DictionaryColumns { entity: Some(Entity::Process), signals: vec![None] };
         let mut bytes = Vec::new();
         let mut before = 0;
         for slot in slots {
-            put(
-                &mut bytes,
-                ((((slot - before) << 1) + 1) << 2) | Operation::Declare as u64,
-            );
+            put(&mut bytes, ((((slot - before) << 1) + 1) << 2) | Operation::Declare as u64);
             before = *slot;
             put_text(&mut bytes, slot.to_string().as_bytes());
             put_text(&mut bytes, b"");

@@ -62,11 +62,9 @@ struct EntityNames {
 impl EntityNames {
     fn set(&mut self, key: &[u8], label: &[u8], group: &[u8]) {
         self.encoded.clear();
-        for (text, place) in [
-            (key, &mut self.key),
-            (label, &mut self.label),
-            (group, &mut self.group),
-        ] {
+        for (text, place) in
+            [(key, &mut self.key), (label, &mut self.label), (group, &mut self.group)]
+        {
             put_text(&mut self.encoded, text);
             *place = (self.encoded.len() - text.len(), self.encoded.len());
         }
@@ -355,9 +353,7 @@ impl HeadTableEncoder {
 #[inline]
 fn differ(old: &[u64], new: &[u64], present: &[u64]) -> bool {
     let chunks = old.chunks(64).zip(new.chunks(64)).zip(present);
-    chunks
-        .into_iter()
-        .any(|((old, new), present)| changed(old, new) & present != 0)
+    chunks.into_iter().any(|((old, new), present)| changed(old, new) & present != 0)
 }
 
 /// Returns which of up to 64 readings differ.

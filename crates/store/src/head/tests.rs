@@ -36,9 +36,7 @@ fn column(entity: Entity, column: u8) -> SignalId {
 /// Sets each signal once, as kernel files do: overwriting it within a sample would only cut runs in the timeline.
 fn once(entity: Entity, readings: &[(u8, u64)]) -> BTreeMap<SignalId, u64> {
     let readings = readings.iter();
-    readings
-        .map(|(place, raw)| (column(entity, *place), *raw))
-        .collect()
+    readings.map(|(place, raw)| (column(entity, *place), *raw)).collect()
 }
 
 fn stamp(index: usize) -> Stamp {
@@ -111,11 +109,7 @@ fn dump(timeline: &Timeline) -> Vec<String> {
             let tables = Entity::ALL.map(|entity| {
                 let rows = sample.table(entity).rows().iter();
                 rows.map(|row| {
-                    (
-                        row.key.clone(),
-                        row.label.clone(),
-                        row.row.iter().collect::<Vec<_>>(),
-                    )
+                    (row.key.clone(), row.label.clone(), row.row.iter().collect::<Vec<_>>())
                 })
                 .collect::<Vec<_>>()
             });
@@ -128,10 +122,7 @@ fn dump(timeline: &Timeline) -> Vec<String> {
     for entity in Entity::ALL {
         for series in timeline.entities(entity) {
             let runs: Vec<_> = series.runs().collect();
-            lines.push(format!(
-                "{} {} {} {runs:?}",
-                series.key, series.label, series.group
-            ));
+            lines.push(format!("{} {} {} {runs:?}", series.key, series.label, series.group));
         }
     }
     lines
@@ -158,9 +149,8 @@ fn cgroup_values() -> impl Strategy<Value = Vec<CgroupValues>> {
 
 fn partial_samples(all: &[CgroupValues]) -> Vec<Sample> {
     let made = |(index, (is_partial, rows)): (usize, &CgroupValues)| {
-        let rows = rows
-            .iter()
-            .map(|(key, value)| (*key, vec![(0, *value), (1, value / 2), (2, 7)]));
+        let rows =
+            rows.iter().map(|(key, value)| (*key, vec![(0, *value), (1, value / 2), (2, 7)]));
         let mut sample = sample(index, &[], &[(Entity::Cgroup, rows.collect())]);
         if *is_partial {
             sample.table_mut(Entity::Cgroup).set_partial();
@@ -248,15 +238,11 @@ proptest! {
 
 /// Derives the content of a sample from its index, so that it can be verified without the original.
 fn derived(index: usize) -> Sample {
-    let host: Vec<(u8, u64)> = (100..200)
-        .filter(|c| c % 3 == 1)
-        .map(|c| (c, index as u64 * u64::from(c)))
-        .collect();
+    let host: Vec<(u8, u64)> =
+        (100..200).filter(|c| c % 3 == 1).map(|c| (c, index as u64 * u64::from(c))).collect();
     let processes = (0..20u8).filter(|pid| !(index / 10 + usize::from(*pid)).is_multiple_of(5));
     let rows = processes.map(|pid| (pid, vec![(0, u64::from(pid)), (5, (index / 3) as u64)]));
-    let every_third = index
-        .is_multiple_of(3)
-        .then(|| (Entity::Process, rows.collect()));
+    let every_third = index.is_multiple_of(3).then(|| (Entity::Process, rows.collect()));
     sample(index, &host, every_third.as_slice())
 }
 
@@ -266,9 +252,8 @@ fn is_derived(timeline: &Timeline, at: usize, index: usize) -> bool {
         let mut host: Vec<_> = sample.host.iter().collect();
         host.sort();
         let rows = sample.table(Entity::Process).rows().iter();
-        let mut rows: Vec<_> = rows
-            .map(|row| (row.key.clone(), row.row.iter().collect::<Vec<_>>()))
-            .collect();
+        let mut rows: Vec<_> =
+            rows.map(|row| (row.key.clone(), row.row.iter().collect::<Vec<_>>())).collect();
         rows.sort();
         (host, rows)
     };
@@ -314,19 +299,12 @@ fn a_flip_or_a_cut_costs_its_block_and_is_named() {
             .map(|at| (timeline.stamp(at).unwrap().boot.as_nanos() / 1_000_000_000 - 1000) as usize)
             .collect();
         for index in (0..SAMPLES).filter(|index| is_spared(*index)) {
-            assert!(
-                found.binary_search(&index).is_ok(),
-                "sample {index} is lost by byte {at}"
-            );
+            assert!(found.binary_search(&index).is_ok(), "sample {index} is lost by byte {at}");
         }
         // Comparing all of them each time would take minutes.
         for _ in 0..found.len().min(8) {
             let at = next(found.len());
-            assert!(
-                is_derived(&timeline, at, found[at]),
-                "sample {} is wrong",
-                found[at]
-            );
+            assert!(is_derived(&timeline, at, found[at]), "sample {} is wrong", found[at]);
         }
     }
 }
@@ -346,9 +324,7 @@ fn names_that_are_not_known_are_passed_over_and_said() {
     let file = file_with(&bytes);
     let mut frames = frames::Frames::new(&file, 0, bytes.len() as u64);
     while let Some(found) = frames.take_next().unwrap() {
-        let frames::FoundFrame::Frame(kind, payload) = found else {
-            panic!()
-        };
+        let frames::FoundFrame::Frame(kind, payload) = found else { panic!() };
         let start = changed.len();
         frame::begin(&mut changed, frame::FrameKind::from_byte(kind).unwrap());
         if kind == frame::FrameKind::Dictionary as u8 {
@@ -368,12 +344,7 @@ fn names_that_are_not_known_are_passed_over_and_said() {
     assert!(read.problems[0].contains("xem.free"), "{:?}", read.problems);
     assert_eq!(timeline.at(signals::MEM_FREE, 1), None);
     let other = column(Entity::Host, 199);
-    let found = timeline
-        .sample(1)
-        .unwrap()
-        .host
-        .iter()
-        .find(|(signal, _)| *signal == other);
+    let found = timeline.sample(1).unwrap().host.iter().find(|(signal, _)| *signal == other);
     assert_eq!(found, Some((other, 199)));
 }
 

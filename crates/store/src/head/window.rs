@@ -25,13 +25,7 @@ pub(super) struct FileWindow<'f> {
 impl<'f> FileWindow<'f> {
     /// Reads nothing yet.
     pub(super) fn new(file: &'f File, end: u64) -> Self {
-        Self {
-            file,
-            end,
-            at: 0,
-            bytes: Vec::new(),
-            read: 0,
-        }
+        Self { file, end, at: 0, bytes: Vec::new(), read: 0 }
     }
 
     /// Returns the offset at which it ends.

@@ -3,25 +3,13 @@ use proptest::prelude::*;
 use super::*;
 
 fn container(id: &str, name: &str) -> GroupNames {
-    let names = ContainerNames {
-        name: name.to_owned(),
-        pod: None,
-    };
-    GroupNames {
-        containers: BTreeMap::from([(id.to_owned(), names)]),
-        ..GroupNames::default()
-    }
+    let names = ContainerNames { name: name.to_owned(), pod: None };
+    GroupNames { containers: BTreeMap::from([(id.to_owned(), names)]), ..GroupNames::default() }
 }
 
 fn rich() -> GroupNames {
-    let cart = PodNames {
-        namespace: "shop".to_owned(),
-        name: "cart-0".to_owned(),
-    };
-    let app = ContainerNames {
-        name: "app".to_owned(),
-        pod: Some(cart.clone()),
-    };
+    let cart = PodNames { namespace: "shop".to_owned(), name: "cart-0".to_owned() };
+    let app = ContainerNames { name: "app".to_owned(), pod: Some(cart.clone()) };
     let mut names = container("a1", "web");
     names.containers.insert("b2".to_owned(), app);
     names.pods.insert("c-3".to_owned(), cart);
@@ -30,9 +18,7 @@ fn rich() -> GroupNames {
 }
 
 fn kept(directory: &Path, names: GroupNames) -> u64 {
-    NameBook::at(directory)
-        .keep_at(directory, None, names)
-        .unwrap();
+    NameBook::at(directory).keep_at(directory, None, names).unwrap();
     let file = std::fs::metadata(directory.join(FILE));
     file.map_or(0, |file| file.len())
 }
@@ -62,8 +48,7 @@ fn a_directory_that_took_the_place_gets_all_names() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut book = NameBook::at(first.path());
     book.keep_at(first.path(), None, rich()).unwrap();
-    book.keep_at(second.path(), None, GroupNames::default())
-        .unwrap();
+    book.keep_at(second.path(), None, GroupNames::default()).unwrap();
     assert_eq!(found(second.path()).0, rich());
 }
 
@@ -73,8 +58,7 @@ fn what_a_disk_refused_is_written_later() {
     let mut book = NameBook::at(directory.path());
     let nowhere = directory.path().join("nowhere");
     assert!(book.keep_at(&nowhere, None, rich()).is_err());
-    book.keep_at(directory.path(), None, container("d4", "db"))
-        .unwrap();
+    book.keep_at(directory.path(), None, container("d4", "db")).unwrap();
     assert_eq!(found(directory.path()).0.count(), rich().count() + 1);
 }
 
@@ -125,10 +109,7 @@ fn no_flipped_bit_makes_another_name() {
         let (names, _) = found(path);
         let kept = KeptName::all(&names);
         let all = KeptName::all(&rich());
-        assert!(
-            kept.iter().all(|name| all.contains(name)),
-            "byte {at}: {names:?}"
-        );
+        assert!(kept.iter().all(|name| all.contains(name)), "byte {at}: {names:?}");
         assert!(kept.len() + 2 >= all.len(), "byte {at}: {names:?}");
     }
 }
@@ -154,11 +135,7 @@ fn names_without_end_take_bounded_room_and_the_newest_stay() {
     assert_eq!(problems, [""; 0]);
     let newest = &names.containers[&id(rounds * 100 - 1)];
     assert_eq!(newest.name.len(), NAME_LEN_MAX);
-    assert!(
-        (1_000..=NAMES_MAX).contains(&names.count()),
-        "{}",
-        names.count()
-    );
+    assert!((1_000..=NAMES_MAX).contains(&names.count()), "{}", names.count());
 }
 
 #[test]
@@ -207,11 +184,7 @@ fn a_kind_of_a_later_memtide_is_passed_over() {
     json_lines::append(&path, &lines).unwrap();
     assert_eq!(found(directory.path()), (GroupNames::default(), Vec::new()));
     // A line without its checksum may be anybody's.
-    std::fs::write(
-        &path,
-        "{\"wall\":5,\"kind\":\"user\",\"id\":\"7\",\"name\":\"b\"}\n",
-    )
-    .unwrap();
+    std::fs::write(&path, "{\"wall\":5,\"kind\":\"user\",\"id\":\"7\",\"name\":\"b\"}\n").unwrap();
     assert_eq!(found(directory.path()).0, GroupNames::default());
 }
 

@@ -21,15 +21,9 @@ pub(crate) fn files(recording: &Path) -> io::Result<Vec<HeadFile>> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let number = path
-            .file_stem()
-            .and_then(|name| name.to_str()?.parse().ok());
+        let number = path.file_stem().and_then(|name| name.to_str()?.parse().ok());
         let is_aside = path.extension().is_some_and(|found| found == ASIDE);
-        files.extend(
-            number
-                .filter(|_| is_aside)
-                .map(|sequence| HeadFile { sequence, path }),
-        );
+        files.extend(number.filter(|_| is_aside).map(|sequence| HeadFile { sequence, path }));
     }
     files.sort_by_key(|file| file.sequence);
     Ok(files)

@@ -36,11 +36,8 @@ impl Recording {
     /// Whether the wall clock was set, as far as the parts show: then two wall-clock times do not select one range of
     /// samples.
     pub fn clock_was_set(&self) -> bool {
-        let heads: Vec<_> = self
-            .heads
-            .iter()
-            .filter_map(|file| head::first_and_last(&file.path))
-            .collect();
+        let heads: Vec<_> =
+            self.heads.iter().filter_map(|file| head::first_and_last(&file.path)).collect();
         let spans = self.segments.iter().filter_map(Segment::span);
         let spans: Vec<_> = spans.chain(heads.iter().copied()).collect();
         let goes_back =
@@ -57,11 +54,7 @@ impl Recording {
             Resolution::Auto => {}
         }
         let Selection { since, until, .. } = selection;
-        let Some(from) = segments
-            .iter()
-            .filter_map(|segment| Some(segment.span()?.0))
-            .min()
-        else {
+        let Some(from) = segments.iter().filter_map(|segment| Some(segment.span()?.0)).min() else {
             return false;
         };
         let lasts = segments.iter().map(|segment| within(segment, since, until));
@@ -121,11 +114,7 @@ mod tests {
         let mut wall = 39;
         for at in 0..samples {
             wall += i64::try_from(every).unwrap();
-            wall += steps
-                .iter()
-                .filter(|(step, _)| *step == at)
-                .map(|(_, by)| by)
-                .sum::<i64>();
+            wall += steps.iter().filter(|(step, _)| *step == at).map(|(_, by)| by).sum::<i64>();
             let mut sample = Sample::at(Span::from_secs(at * every));
             sample.stamp.wall = Some(WallClock::from_unix_nanos(wall * 1_000_000_000));
             sample.host.set(MEM_FREE, Bytes::new(at));
@@ -133,14 +122,7 @@ mod tests {
         }
         let directory = tempfile::tempdir().unwrap();
         let every = Span::from_secs(every);
-        add_timeline(
-            directory.path(),
-            &host(),
-            &timeline,
-            &Facts::default(),
-            every,
-        )
-        .unwrap();
+        add_timeline(directory.path(), &host(), &timeline, &Facts::default(), every).unwrap();
         let recording = Recording::open(directory.path()).unwrap();
         (directory, recording)
     }
@@ -159,17 +141,9 @@ mod tests {
         ] {
             let (_directory, recording) = recorded(samples, every, &steps);
             let loaded = recording.load(Selection::default(), &mut |_| {});
-            assert_eq!(
-                loaded.thinned_to.is_some(),
-                is_long,
-                "{samples} {every} {steps:?}"
-            );
+            assert_eq!(loaded.thinned_to.is_some(), is_long, "{samples} {every} {steps:?}");
             assert_eq!(recording.is_long(), is_long, "{samples} {every} {steps:?}");
-            assert_eq!(
-                recording.clock_was_set(),
-                is_set,
-                "{samples} {every} {steps:?}"
-            );
+            assert_eq!(recording.clock_was_set(), is_set, "{samples} {every} {steps:?}");
             let first = loaded.timeline.at(MEM_FREE, 0);
             assert_eq!(first, Some(Bytes::new(0)), "{samples} {every} {steps:?}");
         }

@@ -91,10 +91,7 @@ fn of_the_same(rolled: &MinutesFile, taken: &[StoredSample]) -> Result<Vec<Minut
     if ends.eq(rolled.taken().iter().map(|end| end.stamp)) {
         Ok(ranges)
     } else {
-        Err(format!(
-            "its minutes differ from those of {}",
-            names::MINUTES
-        ))
+        Err(format!("its minutes differ from those of {}", names::MINUTES))
     }
 }
 
@@ -126,9 +123,7 @@ fn parted<'a>(
         let within = &mut samples.places[minute.first..=minute.last];
         if *take == Take::RollUp {
             let place = within.last().copied().flatten();
-            place
-                .into_iter()
-                .for_each(|place| note(&mut parts.of_roll_ups, place));
+            place.into_iter().for_each(|place| note(&mut parts.of_roll_ups, place));
             ends.places.push(place);
             within.fill(None);
         } else {
@@ -156,11 +151,7 @@ fn last_reads(taken: &[StoredSample], within: impl Iterator<Item = usize> + Clon
 
 /// Returns the name of the table with a segment's minutes or samples.
 fn table(by_minute: bool) -> &'static str {
-    if by_minute {
-        names::MINUTES
-    } else {
-        names::file_of(Entity::Host)
-    }
+    if by_minute { names::MINUTES } else { names::file_of(Entity::Host) }
 }
 
 /// Says in words which table is read in place of the other.
@@ -204,18 +195,15 @@ impl Loading {
     ) {
         let mut left = ENTITY_RUNS;
         for entity in BY_IMPORTANCE.into_iter().skip(1) {
-            let manifests = segments
-                .clone()
-                .filter_map(|segment| segment.manifest.as_ref());
-            let size: usize = manifests
-                .map(|manifest| manifest.size(entity, self.by_minute))
-                .sum();
+            let manifests = segments.clone().filter_map(|segment| segment.manifest.as_ref());
+            let size: usize = manifests.map(|manifest| manifest.size(entity, self.by_minute)).sum();
             let stride = size.div_ceil((left / 2).max(1)).max(1);
             self.strides[entity as usize] = stride;
             left -= (size / stride).min(left);
             if stride > 1 {
                 self.problems.push(format!(
-                    "{} readings exceed the memory limit ({} changes): one {} in {stride} is shown; a shorter range shows all",
+                    "{} readings exceed the memory limit ({} changes): one {} in {stride} is \
+                     shown; a shorter range shows all",
                     entity.name(),
                     Count::new(u64::try_from(size).unwrap_or(u64::MAX)),
                     if self.by_minute { "minute" } else { "reading" },
@@ -249,7 +237,8 @@ impl Loading {
             left -= (size / stride).min(left);
             if stride > 1 {
                 self.problems.push(format!(
-                    "in minutes that are read sample by sample, one reading in {stride} of each {} is shown to limit memory; a shorter range shows all",
+                    "in minutes that are read sample by sample, one reading in {stride} of each {} \
+                     is shown to limit memory; a shorter range shows all",
                     entity.name(),
                 ));
             }
@@ -294,37 +283,23 @@ impl Loading {
         index: Option<RollUpIndex>,
         by_minute: bool,
     ) -> Result<(), String> {
-        if by_minute {
-            self.rolled_up(segment, index)
-        } else {
-            self.every_sample(segment)
-        }
+        if by_minute { self.rolled_up(segment, index) } else { self.every_sample(segment) }
     }
 
     fn lost(&mut self, segment: &Segment, file: &str, error: &str, rest: &str) {
         let name = segment.name();
-        self.problems
-            .push(format!("{name}/{file}: {error}; {rest}"));
+        self.problems.push(format!("{name}/{file}: {error}; {rest}"));
     }
 
     fn wrong_rows(&mut self, segment: &Segment, file: &str, wrong: Option<String>) {
         if let Some(wrong) = wrong {
-            self.lost(
-                segment,
-                file,
-                &wrong,
-                "their readings are missing, the other rows are read",
-            );
+            self.lost(segment, file, &wrong, "their readings are missing, the other rows are read");
         }
     }
 
     fn every_sample(&mut self, segment: &Segment) -> Result<(), String> {
         let host = segment.host()?;
-        let how = if self.by_minute {
-            Placement::ByMinute
-        } else {
-            Placement::Every
-        };
+        let how = if self.by_minute { Placement::ByMinute } else { Placement::Every };
         let placed = self.place(&host.taken, how);
         let picks = self.picks(&placed, Entity::Host);
         if let Err(error) = host.read(&picks, &mut self.timeline) {
@@ -454,16 +429,8 @@ impl Loading {
                 Ok(wrong) => self.wrong_rows(segment, file, wrong),
                 Err(error) => self.lost(segment, file, &error, ONE_A_MINUTE),
             }
-            let rolled = ReadMode {
-                readings,
-                picks: rolled,
-                others: &parts.of_samples,
-            };
-            let opened = ReadMode {
-                readings: other,
-                picks: opened,
-                others: &parts.of_roll_ups,
-            };
+            let rolled = ReadMode { readings, picks: rolled, others: &parts.of_samples };
+            let opened = ReadMode { readings: other, picks: opened, others: &parts.of_roll_ups };
             woven::append(entity, rolled, opened, &mut self.timeline);
         }
         self.buffers = buffers;
@@ -537,18 +504,12 @@ impl Loading {
 
     /// Appends samples without readings; of each minute only the selected ones.
     fn place<'a>(&mut self, taken: &'a [StoredSample], how: Placement<'_>) -> IndexedSamples<'a> {
-        let wanted: Vec<bool> = taken
-            .iter()
-            .map(|sample| self.wants(sample.stamp.wall))
-            .collect();
+        let wanted: Vec<bool> = taken.iter().map(|sample| self.wants(sample.stamp.wall)).collect();
         self.undated += (taken.iter().zip(&wanted))
             .filter(|(one, wanted)| one.stamp.wall.is_none() && !**wanted)
             .count();
-        let mut placed = IndexedSamples {
-            taken,
-            places: vec![None; taken.len()],
-            opened: Vec::new(),
-        };
+        let mut placed =
+            IndexedSamples { taken, places: vec![None; taken.len()], opened: Vec::new() };
         let plan = match how {
             Placement::Every => {
                 for at in (0..taken.len()).filter(|at| wanted[*at]) {
@@ -593,10 +554,7 @@ impl Loading {
             placed.opened[at] = take != Take::RollUp;
         }
         if take == Take::RollUp {
-            let place = within
-                .clone()
-                .next_back()
-                .and_then(|last| placed.places[last]);
+            let place = within.clone().next_back().and_then(|last| placed.places[last]);
             within.for_each(|at| placed.places[at] = place);
         }
     }
@@ -676,8 +634,7 @@ impl Loading {
             }
             let place = sample.and_then(|sample| places.get(sample).copied().flatten());
             if let Some(place) = place {
-                self.reported
-                    .push((self.timeline.recorder_events().len(), place));
+                self.reported.push((self.timeline.recorder_events().len(), place));
             }
             self.timeline.add_recorder_event(event);
         }
@@ -687,7 +644,8 @@ impl Loading {
     pub(super) fn say_unopened(&mut self, minutes: usize) {
         if minutes > 0 {
             self.problems.push(format!(
-                "{} minutes that may have problems are read by one sample each to limit memory; the worst are read in full, and a shorter range shows all",
+                "{} minutes that may have problems are read by one sample each to limit memory; \
+                 the worst are read in full, and a shorter range shows all",
                 Count::new(u64::try_from(minutes).unwrap_or(u64::MAX))
             ));
         }
@@ -697,7 +655,8 @@ impl Loading {
     pub(super) fn finish(&mut self) {
         if self.unexplained > 0 {
             self.problems.push(format!(
-                "at {} places the recording continues with an earlier time, as after a reboot with a wrong clock; nothing is computed across them",
+                "at {} places the recording continues with an earlier time, as after a reboot with \
+                 a wrong clock; nothing is computed across them",
                 self.unexplained
             ));
         }
@@ -709,13 +668,15 @@ impl Loading {
         }
         if self.lacking_entities > 0 {
             self.problems.push(format!(
-                "{} segments lack some processes, cgroups and other series: they exceeded the memory limit when they were written",
+                "{} segments lack some processes, cgroups and other series: they exceeded the \
+                 memory limit when they were written",
                 self.lacking_entities
             ));
         }
         if self.parts_left_out > 0 {
             self.problems.push(format!(
-                "only its first {} samples were read{}: {} later parts are left out; a shorter range shows them",
+                "only its first {} samples were read{}: {} later parts are left out; a shorter \
+                 range shows them",
                 Count::new(u64::try_from(self.timeline.len()).unwrap_or(u64::MAX)),
                 self.timeline.why_full(),
                 self.parts_left_out

@@ -50,9 +50,7 @@ impl Recording {
         let read = head::load(&file.path, &mut timeline, Some(scan.window));
         if timeline.is_empty() && !super::is_there(&file.path) {
             let (segments, _) = segment::list(&self.directory).unwrap_or_default();
-            let sealed = segments
-                .iter()
-                .find(|segment| segment.sequence == file.sequence);
+            let sealed = segments.iter().find(|segment| segment.sequence == file.sequence);
             return sealed.map_or((), |segment| scan.segment(segment));
         }
         scan.problems.extend(read.problems);
@@ -87,32 +85,21 @@ impl Scan<'_> {
         });
         self.signals = signals;
         if let Err(error) = read {
-            self.lost(
-                segment,
-                file,
-                &error,
-                "some peaks within its minutes are missing",
-            );
+            self.lost(segment, file, &error, "some peaks within its minutes are missing");
         }
     }
 
     fn head(&mut self, from: &Timeline) {
         let signals = std::mem::take(&mut self.signals);
         self.part(&StoredSample::all(from), |picks, timeline| {
-            part::append_host(
-                from,
-                |id| signals.binary_search(&id).is_ok(),
-                picks,
-                timeline,
-            );
+            part::append_host(from, |id| signals.binary_search(&id).is_ok(), picks, timeline);
         });
         self.signals = signals;
     }
 
     fn lost(&mut self, segment: &Segment, file: &str, error: &str, rest: &str) {
         let name = segment.name();
-        self.problems
-            .push(format!("{name}/{file}: {error}; {rest}"));
+        self.problems.push(format!("{name}/{file}: {error}; {rest}"));
     }
 
     /// Builds a part's timeline and passes it on.
@@ -173,14 +160,7 @@ mod tests {
     fn recorded(directory: &Path) -> Recording {
         for (from, to) in [(0, 100), (100, 160), (700, 720)] {
             let every = Span::from_secs(1);
-            add_timeline(
-                directory,
-                &host(),
-                &watched(from, to),
-                &Facts::default(),
-                every,
-            )
-            .unwrap();
+            add_timeline(directory, &host(), &watched(from, to), &Facts::default(), every).unwrap();
         }
         Recording::open(directory).unwrap()
     }
@@ -197,22 +177,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (parts, problems) = scanned(&recorded(directory.path()), Selection::default());
         assert_eq!(problems, Vec::<String>::new());
-        assert_eq!(
-            parts.iter().map(Timeline::len).collect::<Vec<_>>(),
-            [100, 69, 29]
-        );
-        let rates: Vec<_> = parts
-            .iter()
-            .map(|part| part.rate(PSWPIN).unwrap())
-            .collect();
+        assert_eq!(parts.iter().map(Timeline::len).collect::<Vec<_>>(), [100, 69, 29]);
+        let rates: Vec<_> = parts.iter().map(|part| part.rate(PSWPIN).unwrap()).collect();
         assert_eq!(rates[0].values()[0], None);
         assert_eq!(rates[1].values()[1..], vec![Some(10.0); 68]);
         assert_eq!(rates[2].values()[9], None, "after the gap");
         assert!(matches!(parts[2].breaks()[0].kind, BreakKind::Gap(_)));
-        assert!(
-            parts.iter().all(|part| part.rate(PSWPOUT).is_none()),
-            "not asked for"
-        );
+        assert!(parts.iter().all(|part| part.rate(PSWPOUT).is_none()), "not asked for");
         assert_eq!(parts[1].at(MEM_FREE, 9), Some(Bytes::new(100)));
     }
 
@@ -229,10 +200,7 @@ mod tests {
             let new = if part.len() == 10 { 0 } else { 9 };
             (new..part.len()).map(|index| part.stamp(index).unwrap().wall.unwrap())
         });
-        assert_eq!(
-            walls.collect::<Vec<_>>(),
-            (90..=130).map(at).collect::<Vec<_>>()
-        );
+        assert_eq!(walls.collect::<Vec<_>>(), (90..=130).map(at).collect::<Vec<_>>());
     }
 
     #[test]

@@ -91,11 +91,7 @@ impl Survey {
         window: head::Window,
         screen: &mut RollUpScreen<'_>,
     ) {
-        let answer = if rolled.is_empty() {
-            Vec::new()
-        } else {
-            (screen.could_hold)(rolled)
-        };
+        let answer = if rolled.is_empty() { Vec::new() } else { (screen.could_hold)(rolled) };
         let mut harm = None;
         for (at, minute) in rolled.minutes().iter().enumerate() {
             let is_suspicious = answer.get(at).copied().unwrap_or(true);
@@ -122,14 +118,11 @@ impl Survey {
             .flat_map(|(minutes, samples)| std::iter::repeat_n(*samples, *minutes))
             .collect();
         // Of equally bad minutes the later one is read: recent problems matter most.
-        self.suspicious
-            .sort_by_key(|(at, harm)| std::cmp::Reverse((*harm, *at)));
+        self.suspicious.sort_by_key(|(at, harm)| std::cmp::Reverse((*harm, *at)));
         let mut left = most;
         for (at, _) in &self.suspicious {
             let with_margin = at.saturating_sub(1)..(at + 2).min(take.len());
-            let more = with_margin
-                .clone()
-                .filter(|minute| take[*minute] != Take::All);
+            let more = with_margin.clone().filter(|minute| take[*minute] != Take::All);
             let more: usize = more.map(|minute| cost[minute]).sum();
             if let Some(rest) = left.checked_sub(more) {
                 left = rest;
@@ -149,10 +142,7 @@ impl Survey {
             opened: (0..take.len()).filter(is_opened).count(),
             unopened: unopened.count(),
         };
-        Plan {
-            parts: cut(&take, &self.parts),
-            screened,
-        }
+        Plan { parts: cut(&take, &self.parts), screened }
     }
 }
 
@@ -162,11 +152,7 @@ fn cut(take: &[Take], lengths: &[usize]) -> Vec<Vec<Take>> {
     let part = |length: &usize| {
         let (part, after) = rest.split_at(*length);
         rest = after;
-        if part.iter().all(|take| *take == Take::RollUp) {
-            Vec::new()
-        } else {
-            part.to_vec()
-        }
+        if part.iter().all(|take| *take == Take::RollUp) { Vec::new() } else { part.to_vec() }
     };
     lengths.iter().map(part).collect()
 }
@@ -250,27 +236,14 @@ mod tests {
         let at = |at| (at, (0, 1, 0));
         let plan = survey(&[5, 5, 2], &[at(5), at(11)]).plan(SAMPLES_MAX);
         assert_eq!(drawn(&plan, 3), "...lA|AA..l|AA");
-        assert_eq!(
-            plan.screened,
-            Screened {
-                minutes: 12,
-                suspicious: 2,
-                opened: 5,
-                unopened: 0
-            }
-        );
+        assert_eq!(plan.screened, Screened { minutes: 12, suspicious: 2, opened: 5, unopened: 0 });
         let plan = survey(&[5, 5], &[at(6)]).plan(SAMPLES_MAX);
         assert_eq!(drawn(&plan, 2), "....l|AAA..");
     }
 
     #[test]
     fn where_there_are_too_many_kills_come_first_then_pressure_then_the_latest() {
-        let suspicious = [
-            (1, (0, 5, 0)),
-            (5, (0, 0, 9)),
-            (9, (1, 0, 0)),
-            (13, (0, 0, 9)),
-        ];
+        let suspicious = [(1, (0, 5, 0)), (5, (0, 0, 9)), (9, (1, 0, 0)), (13, (0, 0, 9))];
         for (most, expected, unopened) in [
             (0, "", 4),
             (3, ".......lAAA....", 3),

@@ -71,10 +71,8 @@ impl Recording {
         let parts = self.in_order(segments);
         let mut done = steps(2 * parts.len(), progress);
         let (parts, plan) = self.survey(parts, &mut loading, &mut screen, most, &mut done);
-        let of_segments = parts
-            .iter()
-            .enumerate()
-            .filter_map(|(number, part)| Some((number, part.segment()?)));
+        let of_segments =
+            parts.iter().enumerate().filter_map(|(number, part)| Some((number, part.segment()?)));
         loading.choose_opened_strides(&plan, of_segments);
         for (number, part) in parts.into_iter().enumerate() {
             self.read_part(part, plan.part(number), &mut loading);
@@ -84,10 +82,7 @@ impl Recording {
         screened.opened -= loading.not_opened.min(screened.opened);
         loading.say_unopened(screened.unopened);
         loading.finish();
-        Loaded {
-            screened: Some(screened),
-            ..self.loaded(loading, selection)
-        }
+        Loaded { screened: Some(screened), ..self.loaded(loading, selection) }
     }
 
     fn read_part(

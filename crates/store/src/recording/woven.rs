@@ -119,9 +119,7 @@ fn put(
 fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> {
     let is_crossed = |run: &Run| {
         let next = others.partition_point(|(_, last)| *last < run.first());
-        others
-            .get(next)
-            .is_some_and(|(first, _)| *first <= run.last())
+        others.get(next).is_some_and(|(first, _)| *first <= run.last())
     };
     // Most runs cover a single sample.
     let Some(crossed) = runs.iter().position(is_crossed) else {
@@ -201,9 +199,6 @@ mod tests {
     fn runs_of_both_are_in_order_and_joined() {
         let rolled = vec![run(0, 1, 7), run(5, 6, 8), run(9, 9, 8)];
         let opened = vec![run(2, 2, 7), run(3, 3, 9), run(7, 8, 8)];
-        assert_eq!(
-            weave(rolled, opened),
-            [run(0, 2, 7), run(3, 3, 9), run(5, 9, 8)]
-        );
+        assert_eq!(weave(rolled, opened), [run(0, 2, 7), run(3, 3, 9), run(5, 9, 8)]);
     }
 }

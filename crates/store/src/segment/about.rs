@@ -56,10 +56,7 @@ impl About {
         });
         let unknown = timeline.unknown();
         let rounded = timeline.rounded_signals().filter_map(|signal| {
-            Some((
-                signal.def().name.to_owned(),
-                timeline.rounding_error(signal)?,
-            ))
+            Some((signal.def().name.to_owned(), timeline.rounding_error(signal)?))
         });
         Self {
             absent: absent.collect(),

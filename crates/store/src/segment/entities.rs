@@ -35,9 +35,7 @@ fn index(n: u32) -> usize {
 /// Returns the entities sorted by name and start: similar rows and increasing keys compress well.
 fn in_order(timeline: &Timeline, entity: Entity) -> Vec<&EntitySeries> {
     let begins = |series: &EntitySeries| {
-        let firsts = series
-            .runs()
-            .filter_map(|(_, runs)| Some(runs.first()?.first()));
+        let firsts = series.runs().filter_map(|(_, runs)| Some(runs.first()?.first()));
         firsts.min()
     };
     let mut all: Vec<&EntitySeries> = timeline.entities(entity).collect();
@@ -54,10 +52,7 @@ struct TableReads {
 
 impl TableReads {
     fn new(entity: Entity, taken: &[StoredSample]) -> Self {
-        let mut reads = Self {
-            samples: Vec::new(),
-            before: vec![0],
-        };
+        let mut reads = Self { samples: Vec::new(), before: vec![0] };
         for (sample, taken) in taken.iter().enumerate() {
             if taken.was_read(entity) {
                 reads.samples.push(place(sample));
@@ -81,12 +76,7 @@ impl<'a> EntityTableWriter<'a> {
         taken: &'a [StoredSample],
     ) -> Option<Self> {
         let reads = TableReads::new(entity, taken);
-        let mut table = Self {
-            series: Vec::new(),
-            rows: Vec::new(),
-            signals: Vec::new(),
-            taken,
-        };
+        let mut table = Self { series: Vec::new(), rows: Vec::new(), signals: Vec::new(), taken };
         let mut has = vec![false; timeline::signals::ALL.len()];
         for series in in_order(timeline, entity) {
             let before = table.rows.len();
@@ -135,9 +125,7 @@ impl<'a> EntityTableWriter<'a> {
     pub(super) fn columns(&'a self) -> Vec<ColumnChunk<'a>> {
         let number = |name, shape, of: fn(&EntityFileRow, &[StoredSample]) -> Option<i64>| {
             ColumnChunk::numbers(name, shape, move |cells| {
-                self.rows
-                    .iter()
-                    .for_each(|row| cells.push(of(row, self.taken)));
+                self.rows.iter().for_each(|row| cells.push(of(row, self.taken)));
             })
         };
         let word = |name, of: fn(&EntitySeries) -> &str| {
@@ -147,18 +135,10 @@ impl<'a> EntityTableWriter<'a> {
             })
         };
         let mut columns = vec![
-            number("time", ColumnShape::Time, |row, taken| {
-                taken[index(row.first)].wall()
-            }),
-            number("until", ColumnShape::Time, |row, taken| {
-                taken[index(row.last)].wall()
-            }),
-            number("first", ColumnShape::Ordinal, |row, _| {
-                Some(i64::from(row.first))
-            }),
-            number("last", ColumnShape::Ordinal, |row, _| {
-                Some(i64::from(row.last))
-            }),
+            number("time", ColumnShape::Time, |row, taken| taken[index(row.first)].wall()),
+            number("until", ColumnShape::Time, |row, taken| taken[index(row.last)].wall()),
+            number("first", ColumnShape::Ordinal, |row, _| Some(i64::from(row.first))),
+            number("last", ColumnShape::Ordinal, |row, _| Some(i64::from(row.last))),
             word("key", |series| &series.key),
             word("label", |series| &series.label),
             word("group", |series| &series.group),
@@ -211,12 +191,8 @@ pub(super) fn read(
         let words = part.words_at(column(name)?, &starts);
         words.map_err(|e| e.to_string())
     };
-    let names_of_rows = EntityRowNames {
-        entity,
-        labels: words("label")?,
-        groups: words("group")?,
-        keys,
-    };
+    let names_of_rows =
+        EntityRowNames { entity, labels: words("label")?, groups: words("group")?, keys };
     let ends = (column("first")?, column("last")?);
     let (rows, wrong) = kept_rows(&part, ends, &names_of_rows.keys, picks)?;
     let mut cells = Cells::default();
@@ -225,8 +201,7 @@ pub(super) fn read(
         let Some(signal) = signal else {
             continue;
         };
-        part.numbers(column, &mut cells)
-            .map_err(|e| format!("column `{name}`: {e}"))?;
+        part.numbers(column, &mut cells).map_err(|e| format!("column `{name}`: {e}"))?;
         names_of_rows.fill(timeline, signal, &cells, &rows, picks);
     }
     Ok((wrong > 0).then(|| {
@@ -346,14 +321,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("cgroup.parquet");
         // (first, last, key) of five samples.
-        let rows = [
-            (0, 2, "/a"),
-            (2, 4, "/a"),
-            (3, 4, "/a"),
-            (0, 5, "/b"),
-            (3, 1, "/b"),
-            (0, 4, "/c"),
-        ];
+        let rows =
+            [(0, 2, "/a"), (2, 4, "/a"), (3, 4, "/a"), (0, 5, "/b"), (3, 1, "/b"), (0, 4, "/c")];
         let number = |name, shape, of: fn(&(i64, i64, &str)) -> i64| {
             ColumnChunk::numbers(name, shape, move |cells| {
                 rows.iter().for_each(|row| cells.push(Some(of(row))));
@@ -384,10 +353,7 @@ mod tests {
         let readings = |key: &str| {
             let series = timeline.entity(Entity::Cgroup, key)?;
             let runs = series.runs().flat_map(|(_, runs)| runs);
-            Some(
-                runs.map(|run| (run.first(), run.last()))
-                    .collect::<Vec<_>>(),
-            )
+            Some(runs.map(|run| (run.first(), run.last())).collect::<Vec<_>>())
         };
         assert_eq!(readings("/b"), None);
         assert_eq!(readings("/c"), Some(vec![(0, 4)]));

@@ -63,12 +63,8 @@ pub(super) fn columns(events: &[KeptEvents]) -> Vec<ColumnChunk<'_>> {
         number("time", ColumnShape::Time, |stored| {
             stored.event.stamp.wall.map(WallClock::unix_nanos)
         }),
-        number("boot_ns", ColumnShape::Reading, |stored| {
-            Some(nanos(stored.event.stamp.boot))
-        }),
-        number("awake_ns", ColumnShape::Reading, |stored| {
-            stored.event.stamp.awake.map(nanos)
-        }),
+        number("boot_ns", ColumnShape::Reading, |stored| Some(nanos(stored.event.stamp.boot))),
+        number("awake_ns", ColumnShape::Reading, |stored| stored.event.stamp.awake.map(nanos)),
         number("sample", ColumnShape::Reading, |stored| {
             stored.sample.and_then(|sample| i64::try_from(sample).ok())
         }),
@@ -136,10 +132,7 @@ mod tests {
         let mut timeline = Timeline::default();
         for second in [1, 2, 1, 3, 2] {
             timeline.add_recorder_event(Event {
-                stamp: Stamp {
-                    boot: units::Span::from_secs(second),
-                    ..Stamp::default()
-                },
+                stamp: Stamp { boot: units::Span::from_secs(second), ..Stamp::default() },
                 kind: EventKind::OomKill,
                 subject: "java (7)".to_owned(),
                 text: String::new(),
@@ -147,9 +140,7 @@ mod tests {
             });
         }
         let at = stored_events(&timeline).into_iter();
-        let at: Vec<u64> = at
-            .map(|stored| stored.event.stamp.boot.as_nanos())
-            .collect();
+        let at: Vec<u64> = at.map(|stored| stored.event.stamp.boot.as_nanos()).collect();
         assert_eq!(at, [1, 2, 3].map(|second| second * 1_000_000_000));
     }
 }

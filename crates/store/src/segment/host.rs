@@ -23,9 +23,8 @@ pub(crate) struct StoredSample {
 impl StoredSample {
     /// Returns all samples of a timeline.
     pub(crate) fn all(timeline: &Timeline) -> Vec<Self> {
-        let mut all: Vec<Self> = (0..timeline.len())
-            .map(|index| Self::related(timeline, index))
-            .collect();
+        let mut all: Vec<Self> =
+            (0..timeline.len()).map(|index| Self::related(timeline, index)).collect();
         for gap in timeline.breaks() {
             if gap.kind == BreakKind::NewSegment {
                 all[gap.before].is_unrelated = true;
@@ -60,9 +59,9 @@ impl StoredSample {
     pub(crate) fn read_in_any(samples: &[Self]) -> i64 {
         const ALL: i64 = (1 << PARTIAL) - 1;
         let whole = |sample: &Self| sample.read & !(sample.read >> PARTIAL) & ALL;
-        let (read, whole) = samples.iter().fold((0, 0), |(read, all), sample| {
-            (read | sample.read & ALL, all | whole(sample))
-        });
+        let (read, whole) = samples
+            .iter()
+            .fold((0, 0), |(read, all), sample| (read | sample.read & ALL, all | whole(sample)));
         read | (read & !whole) << PARTIAL
     }
 
@@ -119,16 +118,12 @@ pub(super) fn columns<'a>(
     };
     let mut columns = vec![
         clock(CLOCKS[0], ColumnShape::Time, StoredSample::wall),
-        clock(CLOCKS[1], ColumnShape::Reading, |sample| {
-            Some(nanos(sample.stamp.boot))
-        }),
+        clock(CLOCKS[1], ColumnShape::Reading, |sample| Some(nanos(sample.stamp.boot))),
         clock(CLOCKS[2], ColumnShape::Reading, |sample| {
             let awake = sample.stamp.awake.map(nanos);
             awake.map(|awake| nanos(sample.stamp.boot).wrapping_sub(awake))
         }),
-        clock(CLOCKS[3], ColumnShape::Ordinal, |sample| {
-            Some(i64::from(sample.is_unrelated))
-        }),
+        clock(CLOCKS[3], ColumnShape::Ordinal, |sample| Some(i64::from(sample.is_unrelated))),
         clock(CLOCKS[4], ColumnShape::Ordinal, |sample| Some(sample.read)),
     ];
     let rows = taken.len();
@@ -206,8 +201,7 @@ pub(super) fn read(
         let Some(signal) = names::signal(name).filter(|signal| wanted(*signal)) else {
             continue;
         };
-        part.numbers(column, &mut cells)
-            .map_err(|e| format!("column `{name}`: {e}"))?;
+        part.numbers(column, &mut cells).map_err(|e| format!("column `{name}`: {e}"))?;
         if signal.def().entity != Entity::Host || cells.values.is_empty() {
             continue;
         }

@@ -125,10 +125,7 @@ impl Manifest {
 
     pub(super) fn add(&mut self, name: &str, path: &Path) -> std::io::Result<()> {
         let bytes = fs::read(path)?;
-        let stored = StoredTable {
-            bytes: bytes.len(),
-            crc32: crc32fast::hash(&bytes),
-        };
+        let stored = StoredTable { bytes: bytes.len(), crc32: crc32fast::hash(&bytes) };
         self.files.insert(name.to_owned(), stored);
         Ok(())
     }
@@ -138,9 +135,7 @@ impl Manifest {
     }
 
     pub(super) fn minute_rows(&mut self, rows: impl Iterator<Item = (Entity, usize)>) {
-        self.minute_rows = rows
-            .map(|(entity, rows)| (entity.name().to_owned(), rows))
-            .collect();
+        self.minute_rows = rows.map(|(entity, rows)| (entity.name().to_owned(), rows)).collect();
     }
 
     pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
@@ -184,16 +179,10 @@ impl Manifest {
         if self.format != FORMAT {
             return Err(format!("another memtide wrote it (format {})", self.format));
         }
-        let stored = self
-            .files
-            .get(name)
-            .ok_or_else(|| format!("{} does not list it", names::MANIFEST))?;
+        let stored =
+            self.files.get(name).ok_or_else(|| format!("{} does not list it", names::MANIFEST))?;
         if stored.bytes != bytes.len() {
-            return Err(format!(
-                "it has {} bytes instead of {}",
-                bytes.len(),
-                stored.bytes
-            ));
+            return Err(format!("it has {} bytes instead of {}", bytes.len(), stored.bytes));
         }
         if stored.crc32 != crc32fast::hash(bytes) {
             return Err("its checksum is wrong".to_owned());
@@ -203,10 +192,8 @@ impl Manifest {
 
     /// Checks that there are as many roll-ups as were written.
     pub(super) fn check_minute_rows(&self, rows: usize) -> Result<(), String> {
-        let listed = self
-            .minute_rows
-            .values()
-            .fold(0, |sum: usize, rows| sum.saturating_add(*rows));
+        let listed =
+            self.minute_rows.values().fold(0, |sum: usize, rows| sum.saturating_add(*rows));
         if rows == listed {
             return Ok(());
         }
@@ -217,10 +204,7 @@ impl Manifest {
     /// Returns the earliest and the latest wall clock of its samples.
     pub(crate) fn span(&self) -> Option<(WallClock, WallClock)> {
         let (from, until) = (self.from?, self.until?);
-        Some((
-            WallClock::from_unix_nanos(from),
-            WallClock::from_unix_nanos(until),
-        ))
+        Some((WallClock::from_unix_nanos(from), WallClock::from_unix_nanos(until)))
     }
 
     /// Returns its duration by the boot clock.
@@ -249,17 +233,9 @@ impl Manifest {
 
     /// Returns the number of runs of a kind of entity, in full or by the minute.
     pub(crate) fn size(&self, entity: Entity, by_minute: bool) -> usize {
-        let sizes = if by_minute {
-            &self.minute_rows
-        } else {
-            &self.runs
-        };
+        let sizes = if by_minute { &self.minute_rows } else { &self.runs };
         let listed = sizes.get(entity.name()).copied().unwrap_or(0);
-        let file = if by_minute {
-            names::MINUTES
-        } else {
-            names::file_of(entity)
-        };
+        let file = if by_minute { names::MINUTES } else { names::file_of(entity) };
         let bytes = self.files.get(file).map_or(0, |stored| stored.bytes);
         listed.min(bytes.saturating_mul(RUNS_PER_BYTE))
     }
@@ -271,18 +247,11 @@ mod tests {
 
     #[test]
     fn a_header_that_claims_more_samples_than_a_segment_has_is_refused() {
-        let of = |samples| Manifest {
-            samples,
-            ..Manifest::default()
-        };
+        let of = |samples| Manifest { samples, ..Manifest::default() };
         for (manifest, rows, problem) in [
             (Some(of(5)), 5, None),
             (None, 36_000, None),
-            (
-                Some(of(5)),
-                30_000_000,
-                Some("30000000 rows, and segment.json lists 5"),
-            ),
+            (Some(of(5)), 30_000_000, Some("30000000 rows, and segment.json lists 5")),
             (Some(of(30_000_000)), 30_000_000, Some("than a segment has")),
             (None, 30_000_000, Some("than a segment has")),
             (Some(of(5)), 0, Some("0 rows")),

@@ -71,10 +71,7 @@ pub(crate) fn minutes(taken: &[StoredSample]) -> Vec<MinuteRange> {
             .is_some_and(|before| !breaks(before, sample) && number(before) == number(sample));
         match minutes.last_mut().filter(|_| goes_on) {
             Some(minute) => minute.last = index,
-            None => minutes.push(MinuteRange {
-                first: index,
-                last: index,
-            }),
+            None => minutes.push(MinuteRange { first: index, last: index }),
         }
     }
     minutes
@@ -156,12 +153,7 @@ impl<'a> Rolled<'a> {
     /// Returns the number of rows of each kind of entity.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (Entity, usize)> + '_ {
         let kinds = self.series.chunk_by(|a, b| a.entity() == b.entity());
-        kinds.map(|kind| {
-            (
-                kind[0].entity(),
-                kind.iter().map(|series| series.rows).sum(),
-            )
-        })
+        kinds.map(|kind| (kind[0].entity(), kind.iter().map(|series| series.rows).sum()))
     }
 
     /// Returns the metadata that memtide reads: the minutes and their boots.
@@ -177,10 +169,7 @@ impl<'a> Rolled<'a> {
             )
         };
         let rows: Vec<MinuteRow> = self.minutes.iter().map(row_of).collect();
-        vec![
-            (MINUTES_KEY.to_owned(), json(&rows)),
-            (BOOTS_KEY.to_owned(), json(&self.boots())),
-        ]
+        vec![(MINUTES_KEY.to_owned(), json(&rows)), (BOOTS_KEY.to_owned(), json(&self.boots()))]
     }
 
     /// Returns from which minute on each boot holds.
@@ -220,9 +209,7 @@ impl<'a> Rolled<'a> {
         vec![
             time("time", |row, minutes| minutes[row.first_minute()].first),
             time("until", |row, minutes| minutes[row.last_minute()].last),
-            number(FIRST, ColumnShape::Ordinal, |row| {
-                Some(i64::from(row.first))
-            }),
+            number(FIRST, ColumnShape::Ordinal, |row| Some(i64::from(row.first))),
             number(LAST, ColumnShape::Ordinal, |row| Some(i64::from(row.last))),
             self.numbers(KEY_NUMBER, |series| series.of),
             self.numbers(SIGNAL_NUMBER, |series| series.signal.index()),
@@ -301,10 +288,7 @@ fn by_signal<'a>(
 ) -> Vec<(usize, SignalId, &'a [Run])> {
     let mut all: Vec<_> = match entity {
         // The host has no name: its index is the first one.
-        Entity::Host => timeline
-            .host_runs()
-            .map(|(id, runs)| (0, id, runs))
-            .collect(),
+        Entity::Host => timeline.host_runs().map(|(id, runs)| (0, id, runs)).collect(),
         _ => Vec::new(),
     };
     for series in largest(timeline, entity, facts) {
@@ -336,10 +320,8 @@ fn largest<'a>(timeline: &'a Timeline, entity: Entity, facts: &Facts) -> Vec<&'a
         });
         columns.fold(0, u64::saturating_add)
     };
-    let mut all: Vec<(u64, &EntitySeries)> = timeline
-        .entities(entity)
-        .map(|series| (peak(series), series))
-        .collect();
+    let mut all: Vec<(u64, &EntitySeries)> =
+        timeline.entities(entity).map(|series| (peak(series), series)).collect();
     all.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.key.cmp(&b.1.key)));
     if matches!(entity, Entity::Process | Entity::Slab) {
         all.truncate(NAMES_MAX);

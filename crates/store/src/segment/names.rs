@@ -42,8 +42,7 @@ pub(crate) fn signal(name: &str) -> Option<SignalId> {
     static BY_NAME: OnceLock<HashMap<&'static str, SignalId>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
         let all = signals::ALL.iter().enumerate();
-        all.filter_map(|(place, def)| Some((def.name, SignalId::from_index(place)?)))
-            .collect()
+        all.filter_map(|(place, def)| Some((def.name, SignalId::from_index(place)?))).collect()
     });
     by_name.get(name).copied()
 }
@@ -95,20 +94,9 @@ fn civil(at: WallClock) -> [i64; 6] {
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     let year = year + era * 400 + later;
-    [
-        year,
-        month,
-        day,
-        second / 3600,
-        second / 60 % 60,
-        second % 60,
-    ]
+    [year, month, day, second / 3600, second / 60 % 60, second % 60]
 }
 
 #[cfg(test)]

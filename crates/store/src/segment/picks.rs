@@ -31,10 +31,7 @@ impl SamplePicks {
     ) -> Self {
         let selected = (0..samples.len()).filter(|at| samples[*at].is_some());
         let partial = (0..).zip(selected).filter(|(_, at)| is_partial(*at));
-        Self {
-            partial: partial.map(|(rank, _)| rank).collect(),
-            ..Self::new(samples)
-        }
+        Self { partial: partial.map(|(rank, _)| rank).collect(), ..Self::new(samples) }
     }
 
     fn rank(&self) -> u32 {

@@ -67,12 +67,7 @@ pub(crate) struct Joined<'a> {
 impl<'a> Joined<'a> {
     pub(crate) fn new(picks: &'a SamplePicks, runs: &'a mut Vec<Run>) -> Self {
         let start = runs.len();
-        Self {
-            picks,
-            runs,
-            start,
-            last: 0,
-        }
+        Self { picks, runs, start, last: 0 }
     }
 
     /// Adds the next row: ranks of selected samples, and the reading.
@@ -83,18 +78,14 @@ impl<'a> Joined<'a> {
         let last = self.picks.place(last);
         match self.runs[self.start..].last_mut() {
             Some(run) if follows && run.value == value => *run = run.ending_at(last),
-            _ => self
-                .runs
-                .push(Run::new(self.picks.place(first), last, value)),
+            _ => self.runs.push(Run::new(self.picks.place(first), last, value)),
         }
     }
 
     /// Adds all runs of a signal.
     pub(crate) fn take(&mut self, runs: &[Run]) {
         for run in runs {
-            let ordinals = i32::try_from(run.first())
-                .ok()
-                .zip(i32::try_from(run.last()).ok());
+            let ordinals = i32::try_from(run.first()).ok().zip(i32::try_from(run.last()).ok());
             let ranks = ordinals.and_then(|(first, last)| self.picks.within(first, last));
             if let Some(ranks) = ranks {
                 self.push(ranks, run.value.cast_signed());
@@ -109,16 +100,7 @@ mod tests {
 
     #[test]
     fn runs_of_rows_that_are_all_kept_are_those_that_are_joined() {
-        let rows = [
-            None,
-            Some(1),
-            Some(1),
-            None,
-            Some(1),
-            Some(2),
-            Some(2),
-            None,
-        ];
+        let rows = [None, Some(1), Some(1), None, Some(1), Some(2), Some(2), None];
         for end in 0..=rows.len() {
             let mut cells = Cells::default();
             rows[..end].iter().for_each(|row| cells.push(*row));
@@ -126,8 +108,7 @@ mod tests {
             let mut runs = Vec::new();
             let mut joined = Joined::new(&picks, &mut runs);
             for (rank, row) in (0..).zip(&rows[..end]) {
-                row.iter()
-                    .for_each(|value| joined.push((rank, rank), *value));
+                row.iter().for_each(|value| joined.push((rank, rank), *value));
             }
             let mut pushed = Vec::new();
             cells.push_runs(7, &mut pushed);

@@ -114,12 +114,7 @@ impl<'a> ColumnChunk<'a> {
         fill: impl Fn(&mut Cells) + 'a,
     ) -> Self {
         let fill = ValueSource::Numbers(Box::new(fill));
-        Self {
-            name,
-            shape,
-            fill,
-            page: None,
-        }
+        Self { name, shape, fill, page: None }
     }
 
     /// Creates a column of words: `which` returns for each row the index of its word in `distinct`.
@@ -130,20 +125,12 @@ impl<'a> ColumnChunk<'a> {
     ) -> Self {
         let fill = ValueSource::Words(distinct, Box::new(which));
         let shape = ColumnShape::Word;
-        Self {
-            name,
-            shape,
-            fill,
-            page: None,
-        }
+        Self { name, shape, fill, page: None }
     }
 
     /// Splits the column into pages of this many rows: pages without a requested row are not decompressed.
     pub(crate) fn in_pages_of(self, rows: usize) -> Self {
-        Self {
-            page: Some(rows),
-            ..self
-        }
+        Self { page: Some(rows), ..self }
     }
 
     /// Creates a column of few distinct words, stored by their numbers: rows are skipped quickly.
@@ -153,10 +140,7 @@ impl<'a> ColumnChunk<'a> {
         which: impl Fn(&mut dyn FnMut(usize)) + 'a,
     ) -> Self {
         let shape = ColumnShape::Name;
-        Self {
-            shape,
-            ..Self::words(name, distinct, which)
-        }
+        Self { shape, ..Self::words(name, distinct, which) }
     }
 }
 
@@ -185,9 +169,7 @@ fn write_parquet(
     columns: &[ColumnChunk<'_>],
     metadata: Vec<(String, String)>,
 ) -> Result<(), ParquetError> {
-    let metadata = metadata
-        .into_iter()
-        .map(|(key, value)| KeyValue::new(key, value));
+    let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value));
     let mut properties = base(LEVEL)
         .set_created_by(format!("memtide {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(metadata.collect()));
@@ -263,8 +245,7 @@ impl ColumnChunk<'_> {
         }
         let is_optional = self.shape != ColumnShape::Always;
         let present = is_optional.then_some(cells.present.as_slice());
-        out.typed::<Int64Type>()
-            .write_batch(&cells.values, present, None)?;
+        out.typed::<Int64Type>().write_batch(&cells.values, present, None)?;
         Ok(())
     }
 }
@@ -282,11 +263,7 @@ fn write_words(
     const AT_ONCE: usize = 4096;
     let words: Vec<ByteArray> = distinct.iter().map(|word| ByteArray::from(*word)).collect();
     for rows in which.chunks(AT_ONCE) {
-        let word = |at: &i64| {
-            usize::try_from(*at)
-                .ok()
-                .and_then(|at| words.get(at).cloned())
-        };
+        let word = |at: &i64| usize::try_from(*at).ok().and_then(|at| words.get(at).cloned());
         let batch: Vec<ByteArray> = rows.iter().filter_map(word).collect();
         out.write_batch(&batch, None, None)?;
     }
@@ -304,11 +281,9 @@ fn schema(columns: &[ColumnChunk<'_>]) -> Result<Arc<Type>, ParquetError> {
             ColumnShape::Reading => (Physical::INT64, Repetition::OPTIONAL, None),
             ColumnShape::Always => (Physical::INT64, Repetition::REQUIRED, None),
             ColumnShape::Ordinal => (Physical::INT32, Repetition::REQUIRED, None),
-            ColumnShape::Word | ColumnShape::Name => (
-                Physical::BYTE_ARRAY,
-                Repetition::REQUIRED,
-                Some(LogicalType::String),
-            ),
+            ColumnShape::Word | ColumnShape::Name => {
+                (Physical::BYTE_ARRAY, Repetition::REQUIRED, Some(LogicalType::String))
+            }
         };
         let field = Type::primitive_type_builder(column.name, physical);
         let field = field.with_repetition(repetition).with_logical_type(logical);
@@ -330,9 +305,7 @@ const TRIAL: i32 = 3;
 fn base(level: i32) -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
-        .set_compression(Compression::ZSTD(
-            ZstdLevel::try_new(level).unwrap_or_default(),
-        ))
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(level).unwrap_or_default()))
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_max_row_group_row_count(None)
@@ -361,10 +334,8 @@ const FOR_NUMBERS: [ColumnEncoding; 3] = [
 ];
 
 /// A dictionary suits few distinct words, plain words suit keys with few rows each.
-const FOR_WORDS: [ColumnEncoding; 2] = [
-    ColumnEncoding::Dictionary,
-    ColumnEncoding::As(Encoding::PLAIN),
-];
+const FOR_WORDS: [ColumnEncoding; 2] =
+    [ColumnEncoding::Dictionary, ColumnEncoding::As(Encoding::PLAIN)];
 
 /// Returns the encoding with the fewest bytes. It tries them all, as no rule by kind or unit of a signal comes close.
 fn shortest(column: &ColumnChunk<'_>, cells: &Cells) -> ColumnEncoding {
@@ -377,11 +348,7 @@ fn shortest(column: &ColumnChunk<'_>, cells: &Cells) -> ColumnEncoding {
         return candidates[0];
     }
     let size = |stored: &&ColumnEncoding| size(column, cells, **stored).unwrap_or(usize::MAX);
-    candidates
-        .iter()
-        .min_by_key(size)
-        .copied()
-        .unwrap_or(candidates[0])
+    candidates.iter().min_by_key(size).copied().unwrap_or(candidates[0])
 }
 
 /// Returns the size of a file with only this column.
@@ -395,9 +362,7 @@ fn size(
         ColumnEncoding::As(encoding) => base(TRIAL).set_encoding(encoding),
     };
     let only = std::slice::from_ref(column);
-    put(io::sink(), only, properties.build(), |column, out| {
-        column.put(cells, out)
-    })
+    put(io::sink(), only, properties.build(), |column, out| column.put(cells, out))
 }
 
 fn too_short() -> ParquetError {

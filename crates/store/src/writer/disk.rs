@@ -230,8 +230,7 @@ impl DiskWriter {
     fn report_state(&self, error: &io::Error) -> String {
         let pinned = &self.place.pinned;
         let problem = format!("cannot write to {}: {error}", pinned.name().display());
-        self.shared
-            .disk_is(&state_of(error, pinned), problem.clone());
+        self.shared.disk_is(&state_of(error, pinned), problem.clone());
         problem
     }
 
@@ -289,17 +288,11 @@ impl DiskWriter {
     /// Takes the directory again if it exists, else the one that took its place.
     fn take_again(&mut self) -> Result<(), StoreError> {
         let is_there = self.place.pinned.is_there();
-        let pinned = if is_there {
-            self.place.pinned.clone()
-        } else {
-            self.place.pinned.open_again()?
-        };
+        let pinned =
+            if is_there { self.place.pinned.clone() } else { self.place.pinned.open_again()? };
         // Our own lock on the file that was removed says nothing any more.
         self.lock = None;
-        let place = RecordingDirectory {
-            pinned,
-            ..self.place.clone()
-        };
+        let place = RecordingDirectory { pinned, ..self.place.clone() };
         self.lock = Some(place.take()?);
         self.place = place;
         self.log = None;
@@ -342,9 +335,7 @@ impl DiskWriter {
     /// of the last two times counts, and nothing is dropped for its age at the first time.
     fn retain(&mut self, last: Option<Stamp>) {
         let before = std::mem::replace(&mut self.rotated, last);
-        let walls = before
-            .and_then(|before| before.wall)
-            .zip(last.and_then(|last| last.wall));
+        let walls = before.and_then(|before| before.wall).zip(last.and_then(|last| last.wall));
         let now = Stamp {
             wall: walls.map(|(before, wall)| before.min(wall)),
             ..last.unwrap_or_default()
@@ -376,16 +367,13 @@ impl DiskWriter {
 
 fn is_full(error: &io::Error) -> bool {
     let full = [Errno::NOSPC, Errno::DQUOT];
-    full.iter()
-        .any(|errno| Errno::from_io_error(error) == Some(*errno))
+    full.iter().any(|errno| Errno::from_io_error(error) == Some(*errno))
 }
 
 fn is_gone(error: &io::Error) -> bool {
     let gone = [Errno::NOENT, Errno::NOTDIR, Errno::STALE];
     error.kind() == io::ErrorKind::NotFound
-        || gone
-            .iter()
-            .any(|errno| Errno::from_io_error(error) == Some(*errno))
+        || gone.iter().any(|errno| Errno::from_io_error(error) == Some(*errno))
 }
 
 fn state_of(error: &io::Error, pinned: &PinnedDirectory) -> DiskState {

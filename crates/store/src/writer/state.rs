@@ -105,10 +105,7 @@ const FAILED: u8 = 4;
 
 impl Shared {
     pub(crate) fn new(pinned: PinnedDirectory) -> Self {
-        let place = RecordingPlace {
-            pinned,
-            moved_to: None,
-        };
+        let place = RecordingPlace { pinned, moved_to: None };
         Self {
             written: AtomicU64::default(),
             lost: AtomicU64::default(),
@@ -154,10 +151,7 @@ impl Shared {
         let place = self.place.try_lock().ok()?;
         let shown = |path: &Path| path.display().to_string();
         let from = place.pinned.name();
-        Some((
-            shown(from),
-            shown(place.moved_to.as_deref().unwrap_or(from)),
-        ))
+        Some((shown(from), shown(place.moved_to.as_deref().unwrap_or(from))))
     }
 
     /// Returns the directory that is written.
@@ -203,11 +197,7 @@ impl Shared {
     }
 
     pub(crate) fn state(&self) -> WriterState {
-        let last_error = self
-            .last_error
-            .try_lock()
-            .ok()
-            .and_then(|last| last.clone());
+        let last_error = self.last_error.try_lock().ok().and_then(|last| last.clone());
         let disk = match self.disk.load(Relaxed) {
             OK => DiskState::Ok,
             FULL => DiskState::Full,

@@ -137,9 +137,7 @@ impl GroupNames {
 
     /// Whether all ids of these names have a name there, too.
     pub fn is_known_to(&self, other: &Self) -> bool {
-        self.containers
-            .keys()
-            .all(|id| other.containers.contains_key(id))
+        self.containers.keys().all(|id| other.containers.contains_key(id))
             && self.pods.keys().all(|uid| other.pods.contains_key(uid))
             && self.users.keys().all(|uid| other.users.contains_key(uid))
     }
@@ -148,12 +146,9 @@ impl GroupNames {
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let mut left = self.clone();
-        left.containers
-            .retain(|id, names| other.containers.get(id) != Some(names));
-        left.pods
-            .retain(|uid, names| other.pods.get(uid) != Some(names));
-        left.users
-            .retain(|uid, name| other.users.get(uid) != Some(name));
+        left.containers.retain(|id, names| other.containers.get(id) != Some(names));
+        left.pods.retain(|uid, names| other.pods.get(uid) != Some(names));
+        left.users.retain(|uid, name| other.users.get(uid) != Some(name));
         left
     }
 
@@ -247,16 +242,11 @@ mod tests {
 
     /// Names of the container with this id, and of its pod.
     fn named(container: Option<(&str, bool)>, pod: bool) -> GroupNames {
-        let cart = PodNames {
-            namespace: "shop".to_owned(),
-            name: "cart-0".to_owned(),
-        };
+        let cart = PodNames { namespace: "shop".to_owned(), name: "cart-0".to_owned() };
         let mut names = GroupNames::default();
         if let Some((name, is_in_pod)) = container {
-            let container = ContainerNames {
-                name: name.to_owned(),
-                pod: is_in_pod.then(|| cart.clone()),
-            };
+            let container =
+                ContainerNames { name: name.to_owned(), pod: is_in_pod.then(|| cart.clone()) };
             for group in [alone(), in_pod()] {
                 let unique = unique_name(&group).to_owned();
                 names.containers.insert(unique, container.clone());
@@ -285,26 +275,10 @@ mod tests {
         let (alone, in_pod) = (alone(), in_pod());
         for (names, path, expected) in [
             (named(None, false), &alone, "docker 3350ade4226f"),
-            (
-                named(Some(("web", false)), false),
-                &alone,
-                "web (docker 3350ade4226f)",
-            ),
-            (
-                named(Some(("app", true)), false),
-                &in_pod,
-                "shop/cart-0: app",
-            ),
-            (
-                named(Some(("app", false)), true),
-                &in_pod,
-                "shop/cart-0: app",
-            ),
-            (
-                named(None, true),
-                &in_pod,
-                "shop/cart-0: container 3350ade4226f",
-            ),
+            (named(Some(("web", false)), false), &alone, "web (docker 3350ade4226f)"),
+            (named(Some(("app", true)), false), &in_pod, "shop/cart-0: app"),
+            (named(Some(("app", false)), true), &in_pod, "shop/cart-0: app"),
+            (named(None, true), &in_pod, "shop/cart-0: container 3350ade4226f"),
             (named(None, false), &in_pod, "container 3350ade4226f"),
         ] {
             assert_eq!(names.innermost(path).as_deref(), Some(expected));
@@ -318,30 +292,15 @@ mod tests {
         names.users.insert(7, "al".to_owned());
         let of_al = "/user.slice/user-7.slice/user@7.service";
         for (path, expected) in [
-            (
-                format!("{of_al}/docker-{ID}.scope"),
-                "docker 3350ade4226f of user al",
-            ),
+            (format!("{of_al}/docker-{ID}.scope"), "docker 3350ade4226f of user al"),
             (
                 format!("/user.slice/user-7.slice/docker-{ID}.scope"),
                 "docker 3350ade4226f of user al",
             ),
-            (
-                format!("/system.slice/batch.service/docker-{ID}.scope"),
-                "docker 3350ade4226f",
-            ),
-            (
-                format!("{}/docker/{ID}", in_pod()),
-                "shop/cart-0: docker 3350ade4226f",
-            ),
-            (
-                format!("{of_al}/app.slice/mysqld.service"),
-                "mysqld.service of user al",
-            ),
-            (
-                format!("{of_al}{}", pod_group()),
-                &*format!("pod {UID} of user al"),
-            ),
+            (format!("/system.slice/batch.service/docker-{ID}.scope"), "docker 3350ade4226f"),
+            (format!("{}/docker/{ID}", in_pod()), "shop/cart-0: docker 3350ade4226f"),
+            (format!("{of_al}/app.slice/mysqld.service"), "mysqld.service of user al"),
+            (format!("{of_al}{}", pod_group()), &*format!("pod {UID} of user al")),
             (alone(), "web (docker 3350ade4226f)"),
         ] {
             assert_eq!(names.service(unique_name(&path)), expected, "{path}");
@@ -350,10 +309,7 @@ mod tests {
         let copy = format!("{of_al}/docker-{ID}.scope");
         assert_eq!(names.place(&copy), "container 3350ade4226f of user al");
         let inner = format!("{}/system.slice/nginx.service", alone());
-        assert_eq!(
-            names.service(&inner),
-            "nginx.service in web (docker 3350ade4226f)"
-        );
+        assert_eq!(names.service(&inner), "nginx.service in web (docker 3350ade4226f)");
     }
 
     #[test]
@@ -363,10 +319,8 @@ mod tests {
         let mut expected = named(Some(("web", false)), true);
         assert_eq!(names, expected);
         assert_eq!(names.count(), 3);
-        let user = GroupNames {
-            users: BTreeMap::from([(7, "al".to_owned())]),
-            ..GroupNames::default()
-        };
+        let user =
+            GroupNames { users: BTreeMap::from([(7, "al".to_owned())]), ..GroupNames::default() };
         expected.fill_from(user);
         assert_eq!(expected.count(), 4);
     }
@@ -385,17 +339,11 @@ mod tests {
         ] {
             assert_eq!(names.innermost(path).as_deref(), expected, "{path}");
         }
-        assert_eq!(
-            named(None, false).innermost(&pod),
-            Some(format!("pod {UID}"))
-        );
+        assert_eq!(named(None, false).innermost(&pod), Some(format!("pod {UID}")));
         assert_eq!(names.service(r"a\x2db.service"), "a-b.service");
         assert!(names.has_all_of(&pod) && names.has_all_of("/app"));
         assert!(!names.has_all_of(&format!("{pod}/{ID}")));
         assert!(!names.has_all_of("/user.slice/user-7.slice"));
-        assert_eq!(
-            names.service(&format!("docker-{ID}.scope")),
-            "docker 3350ade4226f"
-        );
+        assert_eq!(names.service(&format!("docker-{ID}.scope")), "docker 3350ade4226f");
     }
 }

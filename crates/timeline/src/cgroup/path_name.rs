@@ -148,10 +148,7 @@ impl<'a> PathPart<'a> {
             .iter()
             .find(|(prefix, _)| prefix.strip_suffix('-') == Some(runtime))?;
         Some(Self {
-            container: is_id(id).then_some(ContainerPart {
-                runtime: Some(known.1),
-                id,
-            }),
+            container: is_id(id).then_some(ContainerPart { runtime: Some(known.1), id }),
             pod: pod_of_slice(slice),
             ..Self::default()
         })
@@ -171,11 +168,7 @@ pub struct Named<'a, T> {
 
 impl<'a, T> Named<'a, T> {
     const fn new(path: &'a str, is_in_container: bool, what: T) -> Self {
-        Self {
-            path,
-            is_in_container,
-            what,
-        }
+        Self { path, is_in_container, what }
     }
 }
 
@@ -241,9 +234,7 @@ impl<'a> GroupName<'a> {
             let is_manager = part.starts_with("user@") && names.is_unit;
             in_slices &= part.is_empty() || part.ends_with(".slice") || is_manager;
             let user = names.uid.filter(|_| in_slices);
-            found.user = found
-                .user
-                .or_else(|| Some(Named::new(path, is_in_container, user?)));
+            found.user = found.user.or_else(|| Some(Named::new(path, is_in_container, user?)));
             let inner = names.container;
             let container = inner.map(|it| Named::new(path, is_in_container, it));
             found.container = container.or(found.container);
@@ -274,9 +265,7 @@ pub fn unescaped(unit: &str) -> Cow<'_, str> {
     let mut rest = unit;
     while let Some((before, after)) = rest.split_once("\\x") {
         bytes.extend_from_slice(before.as_bytes());
-        let byte = after
-            .get(..2)
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match byte.filter(|byte| !byte.is_ascii_control()) {
             Some(byte) => {
                 bytes.push(byte);
@@ -293,9 +282,7 @@ pub fn unescaped(unit: &str) -> Cow<'_, str> {
 }
 
 fn is_unit(part: &str) -> bool {
-    [".service", ".scope"]
-        .iter()
-        .any(|ending| part.len() > ending.len() && part.ends_with(ending))
+    [".service", ".scope"].iter().any(|ending| part.len() > ending.len() && part.ends_with(ending))
 }
 
 fn uid_of_slice(part: &str) -> Option<u32> {
@@ -309,10 +296,7 @@ fn is_id(text: &str) -> bool {
 }
 
 fn container<'a>(part: &'a str, parent: &str) -> Option<ContainerPart<'a>> {
-    let lxc = |id| ContainerPart {
-        runtime: Some(ContainerRuntime::Lxc),
-        id,
-    };
+    let lxc = |id| ContainerPart { runtime: Some(ContainerRuntime::Lxc), id };
     if let Some(name) = part.strip_prefix("lxc.payload.") {
         return Some(lxc(name));
     }
@@ -320,12 +304,10 @@ fn container<'a>(part: &'a str, parent: &str) -> Option<ContainerPart<'a>> {
         return Some(lxc(part));
     }
     let bare = part.strip_suffix(".scope").unwrap_or(part);
-    let prefixed = ContainerRuntime::PREFIXES
-        .iter()
-        .find_map(|(prefix, runtime)| {
-            let id = bare.strip_prefix(prefix)?;
-            Some((Some(*runtime), id))
-        });
+    let prefixed = ContainerRuntime::PREFIXES.iter().find_map(|(prefix, runtime)| {
+        let id = bare.strip_prefix(prefix)?;
+        Some((Some(*runtime), id))
+    });
     let runtime_of_parent = match parent {
         "docker" => Some(ContainerRuntime::Docker),
         // Namespaces of containerd.
@@ -341,25 +323,16 @@ fn container<'a>(part: &'a str, parent: &str) -> Option<ContainerPart<'a>> {
 fn pod_of_slice(part: &str) -> Option<PodPart<'_>> {
     let name = part.strip_suffix(".slice")?;
     if let Some((_, id)) = name.split_once("-libpod_pod_") {
-        return is_id(id).then_some(PodPart {
-            written: id,
-            qos: None,
-        });
+        return is_id(id).then_some(PodPart { written: id, qos: None });
     }
     let (class, uid) = name.rsplit_once("-pod")?;
-    is_pod_uid(uid).then_some(PodPart {
-        written: uid,
-        qos: Some(qos(class)),
-    })
+    is_pod_uid(uid).then_some(PodPart { written: uid, qos: Some(qos(class)) })
 }
 
 /// `podUID` below `burstable`, `besteffort` or `kubepods`.
 fn pod_of_directory<'a>(part: &'a str, parent: &str) -> Option<PodPart<'a>> {
     let uid = part.strip_prefix("pod")?;
-    is_pod_uid(uid).then_some(PodPart {
-        written: uid,
-        qos: Some(qos(parent)),
-    })
+    is_pod_uid(uid).then_some(PodPart { written: uid, qos: Some(qos(parent)) })
 }
 
 /// A UUID; of a pod from a file on the node, a hash of 32 digits.

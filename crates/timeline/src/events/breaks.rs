@@ -10,10 +10,7 @@ use super::{EventTime, PlacedEvent};
 pub(super) fn events(timeline: &Timeline) -> Vec<PlacedEvent> {
     let breaks = timeline.breaks();
     let kinds_at = |before: usize| {
-        breaks
-            .iter()
-            .filter(move |other| other.before == before)
-            .map(|other| other.kind)
+        breaks.iter().filter(move |other| other.before == before).map(|other| other.kind)
     };
     breaks
         .iter()
@@ -28,33 +25,21 @@ impl Event {
     pub fn of_break(kind: BreakKind, before: Stamp, after: Stamp) -> Option<Self> {
         let (stamp, kind, text) = match kind {
             BreakKind::Reboot => (after, EventKind::Boot, "the machine rebooted".to_owned()),
-            BreakKind::Suspend(duration) => (
-                before,
-                EventKind::Suspend,
-                format!("the machine was suspended for {duration}"),
-            ),
+            BreakKind::Suspend(duration) => {
+                (before, EventKind::Suspend, format!("the machine was suspended for {duration}"))
+            }
             BreakKind::Gap(duration) => {
                 (before, EventKind::Gap, format!("no samples for {duration}"))
             }
-            BreakKind::ClockForward(by) => (
-                after,
-                EventKind::ClockStep,
-                format!("the wall clock was set forward by {by}"),
-            ),
-            BreakKind::ClockBack(by) => (
-                after,
-                EventKind::ClockStep,
-                format!("the wall clock was set back by {by}"),
-            ),
+            BreakKind::ClockForward(by) => {
+                (after, EventKind::ClockStep, format!("the wall clock was set forward by {by}"))
+            }
+            BreakKind::ClockBack(by) => {
+                (after, EventKind::ClockStep, format!("the wall clock was set back by {by}"))
+            }
             BreakKind::NewSegment => return None,
         };
-        Some(Self {
-            stamp,
-            kind,
-            subject: String::new(),
-            text,
-            report: String::new(),
-        })
+        Some(Self { stamp, kind, subject: String::new(), text, report: String::new() })
     }
 }
 

@@ -86,11 +86,7 @@ fn narrowed(host: &[CounterRise], rise: CounterRise) -> Vec<CounterRise> {
         .copied()
         .collect();
     let sum = parts.iter().map(|part| part.by);
-    if sum.fold(0, u64::saturating_add) == rise.by {
-        parts
-    } else {
-        vec![rise]
-    }
+    if sum.fold(0, u64::saturating_add) == rise.by { parts } else { vec![rise] }
 }
 
 /// Limit hits of cgroups, as events.
@@ -98,11 +94,7 @@ pub(super) fn limit_hits(timeline: &Timeline, facts: &Facts) -> Vec<PlacedEvent>
     let mut all = Vec::new();
     let kinds = [
         (CGROUP_EVENTS_MAX, CGROUP_MAX, "hit its limit"),
-        (
-            CGROUP_EVENTS_HIGH,
-            CGROUP_HIGH,
-            "was throttled at memory.high",
-        ),
+        (CGROUP_EVENTS_HIGH, CGROUP_HIGH, "was throttled at memory.high"),
     ];
     for (events, limit, what) in kinds {
         for (group, rises) in cgroup_counter_rises(timeline, facts, events) {
@@ -140,12 +132,7 @@ fn spells(timeline: &Timeline, rises: &[CounterRise]) -> Vec<Spell> {
                 last.to = rise.to;
                 last.by = last.by.saturating_add(rise.by);
             }
-            _ => spells.push(Spell {
-                since: rise.from,
-                from: rise.to,
-                to: rise.to,
-                by: rise.by,
-            }),
+            _ => spells.push(Spell { since: rise.from, from: rise.to, to: rise.to, by: rise.by }),
         }
     }
     spells
@@ -188,8 +175,7 @@ pub fn cgroup_counter_rises(
             rises.iter().for_each(|rise| subtract(theirs, *rise));
         }
     }
-    own.values_mut()
-        .for_each(|rises| rises.retain(|rise| rise.by > 0));
+    own.values_mut().for_each(|rises| rises.retain(|rise| rise.by > 0));
     own
 }
 
@@ -225,11 +211,7 @@ fn rises(runs: &[Run], cuts: &[usize]) -> Vec<CounterRise> {
         let by = b.value.checked_sub(a.value).filter(|by| *by > 0)?;
         let cut = cuts.get(cuts.partition_point(|cut| *cut <= a.last()));
         let whole = cut.is_none_or(|cut| *cut > b.first());
-        whole.then_some(CounterRise {
-            from: a.last(),
-            to: b.first(),
-            by,
-        })
+        whole.then_some(CounterRise { from: a.last(), to: b.first(), by })
     };
     runs.windows(2).filter_map(rise).collect()
 }
@@ -238,10 +220,7 @@ fn rises(runs: &[Run], cuts: &[usize]) -> Vec<CounterRise> {
 fn cuts(timeline: &Timeline) -> Vec<usize> {
     let begins_anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
     let breaks = timeline.breaks().iter();
-    breaks
-        .filter(|found| begins_anew(found.kind))
-        .map(|found| found.before)
-        .collect()
+    breaks.filter(|found| begins_anew(found.kind)).map(|found| found.before).collect()
 }
 
 fn placed(timeline: &Timeline, group: &str, text: String, spell: Spell) -> Option<PlacedEvent> {

@@ -19,18 +19,12 @@ pub struct EventTime {
 impl EventTime {
     /// The event time of a time on the timeline's clock.
     pub(super) fn new(at: Span, wall: Option<WallClock>) -> Self {
-        Self {
-            nanos: i128::from(at.as_nanos()),
-            wall,
-        }
+        Self { nanos: i128::from(at.as_nanos()), wall }
     }
 
     /// The event time of a stamp; zero where the timeline has no samples.
     pub(super) fn at_stamp(timeline: &Timeline, stamp: Stamp) -> Self {
-        Self {
-            nanos: timeline.nanos_at(stamp).unwrap_or_default(),
-            wall: stamp.wall,
-        }
+        Self { nanos: timeline.nanos_at(stamp).unwrap_or_default(), wall: stamp.wall }
     }
 
     /// The event time of a sample.
@@ -41,18 +35,12 @@ impl EventTime {
 
     /// The time that is `span` later on the timeline's clock; the wall clock stays.
     pub(super) fn plus(self, span: Span) -> Self {
-        Self {
-            nanos: self.nanos + i128::from(span.as_nanos()),
-            ..self
-        }
+        Self { nanos: self.nanos + i128::from(span.as_nanos()), ..self }
     }
 
     /// The time that is `span` earlier on the timeline's clock; the wall clock stays.
     pub(super) fn minus(self, span: Span) -> Self {
-        Self {
-            nanos: self.nanos - i128::from(span.as_nanos()),
-            ..self
-        }
+        Self { nanos: self.nanos - i128::from(span.as_nanos()), ..self }
     }
 
     /// The distance between two times, in nanoseconds.

@@ -40,11 +40,7 @@ pub(super) fn until_end(timeline: &Timeline) -> Vec<WrittenReport<'_>> {
 /// Reports of a timeline, including those before the source's first sample.
 pub(super) fn of_timeline(timeline: &Timeline) -> Vec<WrittenReport<'_>> {
     let mut all = earlier(timeline);
-    all.extend(
-        timeline
-            .reports()
-            .map(|reported| written(timeline, reported)),
-    );
+    all.extend(timeline.reports().map(|reported| written(timeline, reported)));
     all
 }
 
@@ -82,20 +78,12 @@ fn written_at(timeline: &Timeline, reported: &Reported) -> EventTime {
     let at = timeline.times().get(index).copied().unwrap_or_default();
     let by = Span::from_nanos(own.unix_nanos().abs_diff(wall.unix_nanos()));
     let at = EventTime::new(at, Some(wall));
-    if own > wall {
-        at.minus(by)
-    } else {
-        at.plus(by)
-    }
+    if own > wall { at.minus(by) } else { at.plus(by) }
 }
 
 /// Reports as events. A requested memory dump (SysRq m) is not one.
 pub(super) fn events(reports: &[WrittenReport<'_>]) -> Vec<PlacedEvent> {
-    reports
-        .iter()
-        .filter(|written| !written.report.is_memory_dump())
-        .map(event)
-        .collect()
+    reports.iter().filter(|written| !written.report.is_memory_dump()).map(event).collect()
 }
 
 fn event(written: &WrittenReport<'_>) -> PlacedEvent {
@@ -116,13 +104,7 @@ impl Event {
             ReportKind::OomKill => (EventKind::OomKill, killed(report)),
             ReportKind::AllocationFailure => (EventKind::AllocationFailure, failed(report)),
         };
-        Self {
-            stamp,
-            kind,
-            subject: report.subject(),
-            text,
-            report: lines,
-        }
+        Self { stamp, kind, subject: report.subject(), text, report: lines }
     }
 }
 
@@ -133,10 +115,8 @@ pub(super) fn merge(
     listed: &mut [PlacedEvent],
     noted: &mut Vec<PlacedEvent>,
 ) {
-    let reports: Vec<&WrittenReport<'_>> = reports
-        .iter()
-        .filter(|written| !written.report.is_memory_dump())
-        .collect();
+    let reports: Vec<&WrittenReport<'_>> =
+        reports.iter().filter(|written| !written.report.is_memory_dump()).collect();
     let mut of_subject: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, written) in reports.iter().enumerate() {
         let subject = written.report.subject();
@@ -182,9 +162,7 @@ fn killed(report: &KernelReport) -> String {
 fn at_limit(group: &GroupReport) -> String {
     let limits = [group.memory, group.swap, group.memory_and_swap];
     let full = limits.into_iter().flatten().find(|limit| limit.is_full());
-    let limit = full.map_or_else(String::new, |full| {
-        format!(" at its limit of {}", full.limit)
-    });
+    let limit = full.map_or_else(String::new, |full| format!(" at its limit of {}", full.limit));
     match group.path.as_str() {
         "" if limit.is_empty() => ", in a cgroup".to_owned(),
         "" => format!(", in a cgroup{limit}"),

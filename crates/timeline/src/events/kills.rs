@@ -58,12 +58,7 @@ pub fn recent_kills(timeline: &Timeline, facts: &Facts, within: Span) -> Vec<Kil
         let since = kills.kill.since;
         kills.dated != Dated::SinceBoot || since.is_some_and(|since| since.nanos >= from.nanos)
     };
-    all.extend(
-        counted
-            .into_iter()
-            .filter(is_recent)
-            .map(|kills| kills.kill),
-    );
+    all.extend(counted.into_iter().filter(is_recent).map(|kills| kills.kill));
     all.retain(|kill| from.nanos <= kill.at.nanos && kill.at.nanos <= to.nanos);
     all.sort_by_key(|kill| kill.at);
     all
@@ -97,10 +92,7 @@ fn boot(timeline: &Timeline) -> Option<EventTime> {
     let stamp = timeline.stamp(0)?;
     let first = EventTime::at_sample(timeline, 0)?;
     let booted = first.minus(stamp.boot);
-    Some(EventTime {
-        wall: stamp.wall.map(|wall: WallClock| wall.minus(stamp.boot)),
-        ..booted
-    })
+    Some(EventTime { wall: stamp.wall.map(|wall: WallClock| wall.minus(stamp.boot)), ..booted })
 }
 
 /// The kills of reports and recorder events.
@@ -111,10 +103,7 @@ pub(super) fn from_reports(reports: &[WrittenReport<'_>], noted: &[PlacedEvent])
         .flat_map(named)
         .collect();
     all.extend(
-        noted
-            .iter()
-            .filter(|note| note.kind() == EventKind::OomKill)
-            .map(from_recorder_event),
+        noted.iter().filter(|note| note.kind() == EventKind::OomKill).map(from_recorder_event),
     );
     all
 }
@@ -158,10 +147,7 @@ pub(super) fn only_counted(
     let before = before_first(timeline, &known);
     let since_boot = timeline.at(OOM_KILLS, 0).map_or(0, Count::get);
     let mut all = Vec::new();
-    all.extend(counted_since_boot(
-        timeline,
-        since_boot.saturating_sub(before),
-    ));
+    all.extend(counted_since_boot(timeline, since_boot.saturating_sub(before)));
     let mut known = UncountedKills::new(timeline, facts, &known);
     let (groups, host) = counters::kills(timeline, facts);
     for (group, rise) in groups {

@@ -76,11 +76,8 @@ fn kill_of(pid: u32) -> KernelReport {
 
 #[test]
 fn a_kill_that_every_ancestor_counts_is_told_once_where_it_happened() {
-    let groups: [(&str, &[u64]); 3] = [
-        ("/sys", &[5, 5, 6, 6]),
-        ("/sys/web", &[2, 2, 3, 3]),
-        ("/sys/web/a", &[0, 0, 1, 1]),
-    ];
+    let groups: [(&str, &[u64]); 3] =
+        [("/sys", &[5, 5, 6, 6]), ("/sys/web", &[2, 2, 3, 3]), ("/sys/web/a", &[0, 0, 1, 1])];
     let timeline = counted(CGROUP_EVENTS_OOM_KILL, &groups);
     let found = texts(&timeline, &Facts::default());
     assert_eq!(found, ["OOM kill in /sys/web/a"]);
@@ -112,10 +109,7 @@ fn a_cgroup_at_its_limit_is_one_event_until_a_pause() {
     let groups: [(&str, &[u64]); 2] = [("/a", &values), ("/a/b", &values)];
     let mut timeline = counted(CGROUP_EVENTS_MAX, &groups);
     let found = texts(&timeline, &Facts::default());
-    assert_eq!(
-        found,
-        ["/a/b hit its limit, 30 times in 2 s", "/a/b hit its limit"]
-    );
+    assert_eq!(found, ["/a/b hit its limit, 30 times in 2 s", "/a/b hit its limit"]);
     let mut sample = second(500);
     let row = sample.table_mut(Entity::Cgroup).entry("/a/b");
     row.row.set(CGROUP_MAX, Limit::Bytes(Bytes::from_mib(64)));
@@ -123,10 +117,7 @@ fn a_cgroup_at_its_limit_is_one_event_until_a_pause() {
     count(&mut sample, "/a/b", CGROUP_EVENTS_HIGH, 1);
     timeline.push(&sample).unwrap();
     let found = texts(&timeline, &Facts::default());
-    assert!(
-        found.contains(&"/a/b hit its limit of 64 MiB".to_owned()),
-        "{found:?}"
-    );
+    assert!(found.contains(&"/a/b hit its limit of 64 MiB".to_owned()), "{found:?}");
 }
 
 #[test]
@@ -135,12 +126,7 @@ fn a_kill_that_report_recorder_and_counters_tell_of_is_one_event() {
     for at in 0..10 {
         let mut sample = second(at);
         sample.host.set(OOM_KILLS, Count::new(u64::from(at >= 5)));
-        count(
-            &mut sample,
-            "/web",
-            CGROUP_EVENTS_OOM_KILL,
-            u64::from(at >= 5),
-        );
+        count(&mut sample, "/web", CGROUP_EVENTS_OOM_KILL, u64::from(at >= 5));
         timeline.push(&sample).unwrap();
         if at == 5 {
             timeline.report(kill_of(42), None);
@@ -178,12 +164,7 @@ fn everything_that_can_happen_is_told_in_order_of_time() {
         timeline.push(&second(at)).unwrap();
     }
     // A gap of ten minutes, a step of the wall clock, sleep, a reboot.
-    for (boot, awake, wall) in [
-        (604, 604, 604),
-        (605, 605, 4205),
-        (705, 606, 4305),
-        (3, 3, 4400),
-    ] {
+    for (boot, awake, wall) in [(604, 604, 604), (605, 605, 4205), (705, 606, 4305), (3, 3, 4400)] {
         let mut sample = second(boot);
         sample.stamp = stamp(boot, wall);
         sample.stamp.awake = Some(Span::from_secs(awake));
@@ -233,13 +214,7 @@ fn counters_that_restart_after_a_reboot_show_no_event() {
         timeline.push(&sample).unwrap();
     }
     let found = texts(&timeline, &Facts::default());
-    assert_eq!(
-        found,
-        [
-            "OOM kill since boot, by the host's counter",
-            "the machine rebooted"
-        ]
-    );
+    assert_eq!(found, ["OOM kill since boot, by the host's counter", "the machine rebooted"]);
 }
 
 /// A kill that a recorder read in the kernel's log, `seconds` after the first sample, with the log's lines.
@@ -258,9 +233,7 @@ fn kills_of_before_the_first_sample_are_told_once_each_at_their_own_times() {
         let mut sample = second(at);
         sample.stamp.boot = Span::from_secs(50_000 + at);
         sample.stamp.awake = None;
-        sample
-            .host
-            .set(OOM_KILLS, Count::new(3 + u64::from(at > 0)));
+        sample.host.set(OOM_KILLS, Count::new(3 + u64::from(at > 0)));
         timeline.push(&sample).unwrap();
     }
     let kills = [(-33_000, 7), (-32_988, 8), (-40, 9)];
@@ -271,10 +244,8 @@ fn kills_of_before_the_first_sample_are_told_once_each_at_their_own_times() {
     let sample = timeline.report_by_time(fresh.stamp, kill_of(9), Some(fresh.report.into()));
     assert_eq!(sample, None, "nothing is known of the host at that time");
     let all = events(&timeline, &Facts::default());
-    let found: Vec<_> = all
-        .iter()
-        .map(|listed| (listed.event.stamp.wall, listed.event.subject.as_str()))
-        .collect();
+    let found: Vec<_> =
+        all.iter().map(|listed| (listed.event.stamp.wall, listed.event.subject.as_str())).collect();
     let own = |(seconds, _)| stamp(0, seconds).wall;
     assert_eq!(
         found,
@@ -298,10 +269,7 @@ fn a_note_and_a_report_with_other_words_are_two_kills() {
     let fresh = read_of_log(-2, 9);
     timeline.report_when(0, fresh.stamp, kill_of(9), Some(fresh.report.into()));
     let all = events(&timeline, &Facts::default());
-    let found: Vec<_> = all
-        .iter()
-        .map(|listed| listed.event.subject.as_str())
-        .collect();
+    let found: Vec<_> = all.iter().map(|listed| listed.event.subject.as_str()).collect();
     assert_eq!(found, ["hog (8)", "hog (9)"]);
     assert_eq!(all[1].event.text, "OOM kill of hog (9), 90 MiB");
 }
@@ -342,15 +310,10 @@ fn a_kill_that_only_a_groups_counter_tells_of_lies_between_two_readings() {
     assert_eq!(when(&kills), [(Some(10), Some(20), 1)]);
     assert_eq!(kills[0].group.as_deref(), Some("/web"));
     // The host's counter is read more often and is more precise, so it separates two kills.
-    let timeline = rarely_read(
-        |at| u64::from(at >= 13) + u64::from(at >= 17),
-        |at| 2 * u64::from(at > 10),
-    );
+    let timeline =
+        rarely_read(|at| u64::from(at >= 13) + u64::from(at >= 17), |at| 2 * u64::from(at > 10));
     let kills = recent_kills(&timeline, &Facts::default(), ALL);
-    assert_eq!(
-        when(&kills),
-        [(Some(12), Some(13), 1), (Some(16), Some(17), 1)]
-    );
+    assert_eq!(when(&kills), [(Some(12), Some(13), 1), (Some(16), Some(17), 1)]);
     assert_eq!(texts(&timeline, &Facts::default()), ["OOM kill in /web"; 2]);
 }
 
@@ -358,10 +321,7 @@ fn a_kill_that_only_a_groups_counter_tells_of_lies_between_two_readings() {
 fn a_kill_is_one_event_however_the_recorder_and_the_report_have_cut_its_lines() {
     let mut timeline = rarely_read(|at| u64::from(at >= 13), |at| u64::from(at > 10));
     let lines = "hog invoked oom-killer: \nKilled process 42 (hog)";
-    let note = Event {
-        report: lines.to_owned(),
-        ..noted(EventKind::OomKill, 12, "hog (42)")
-    };
+    let note = Event { report: lines.to_owned(), ..noted(EventKind::OomKill, 12, "hog (42)") };
     let written = note.stamp;
     timeline.add_recorder_event(note);
     let trimmed = lines.replace(" \n", "\n");
@@ -395,20 +355,15 @@ fn kills_minutes_apart_are_as_many_events_and_times() {
         .map(|listed| (listed.event.stamp.boot, listed.event.subject))
         .collect();
     let expected = [(9, "hog (42)"), (249, "hog (43)")];
-    assert_eq!(
-        found,
-        expected.map(|(at, who)| (Span::from_secs(at), who.to_owned()))
-    );
+    assert_eq!(found, expected.map(|(at, who)| (Span::from_secs(at), who.to_owned())));
     let recent = recent_kills(&timeline, &Facts::default(), Span::from_mins(2));
     assert_eq!(when(&recent), [(None, Some(249), 1)]);
 }
 
 #[test]
 fn a_kill_in_a_group_that_counts_itself_is_not_taken_for_another_groups() {
-    let mut timeline = counted(
-        CGROUP_EVENTS_OOM_KILL,
-        &[("/a", &[0, 0, 0, 0]), ("/b", &[0, 0, 1, 1])],
-    );
+    let mut timeline =
+        counted(CGROUP_EVENTS_OOM_KILL, &[("/a", &[0, 0, 0, 0]), ("/b", &[0, 0, 1, 1])]);
     let report = KernelReport {
         group: Some(crate::kernel_report::GroupReport {
             path: "/a".to_owned(),
@@ -418,10 +373,7 @@ fn a_kill_in_a_group_that_counts_itself_is_not_taken_for_another_groups() {
     };
     timeline.report_by_time(stamp(2, 2), report, None);
     let found = texts(&timeline, &Facts::default());
-    assert_eq!(
-        found,
-        ["OOM kill of hog (42), 90 MiB, in /a", "OOM kill in /b"]
-    );
+    assert_eq!(found, ["OOM kill of hog (42), 90 MiB, in /a", "OOM kill in /b"]);
 }
 
 #[test]
@@ -441,10 +393,7 @@ fn kills_of_which_only_the_counter_tells_at_the_first_sample_have_no_time() {
     assert_eq!(
         found,
         [
-            (
-                "2 OOM kills since boot, by the host's counter",
-                Dated::SinceBoot
-            ),
+            ("2 OOM kills since boot, by the host's counter", Dated::SinceBoot),
             ("OOM kill of hog (42), 90 MiB", Dated::Exactly),
         ]
     );
@@ -462,10 +411,7 @@ fn a_look_behind_its_recording_knows_each_kill_once() {
         past.push(&second(at * 60)).unwrap();
     }
     let known = stamp(100, 100);
-    past.add_recorder_event(Event {
-        stamp: known,
-        ..noted(EventKind::OomKill, 0, "hog (7)")
-    });
+    past.add_recorder_event(Event { stamp: known, ..noted(EventKind::OomKill, 0, "hog (7)") });
     past.report_by_time(known, kill_of(7), None);
     let mut later = Timeline::default();
     for at in 600..605 {
@@ -476,21 +422,12 @@ fn a_look_behind_its_recording_knows_each_kill_once() {
     }
     later.report_by_time(stamp(602, 602), kill_of(9), None);
     past.append(&later).unwrap();
-    let subjects: Vec<_> = events(&past, &Facts::default())
-        .into_iter()
-        .map(|listed| listed.event.subject)
-        .collect();
+    let subjects: Vec<_> =
+        events(&past, &Facts::default()).into_iter().map(|listed| listed.event.subject).collect();
     assert_eq!(subjects, ["hog (7)", "hog (8)", "hog (9)"]);
     let of_look = past.part(10, 15);
     let kills = recent_kills(&of_look, &Facts::default(), Span::from_mins(15));
-    assert_eq!(
-        when(&kills),
-        [
-            (None, Some(100), 1),
-            (None, Some(590), 1),
-            (None, Some(602), 1)
-        ]
-    );
+    assert_eq!(when(&kills), [(None, Some(100), 1), (None, Some(590), 1), (None, Some(602), 1)]);
 }
 
 #[test]

@@ -139,10 +139,7 @@ impl<K> Copy for Signal<K> {}
 
 impl<K> Signal<K> {
     pub(super) const fn new(id: u16) -> Self {
-        Self {
-            id: SignalId(id),
-            kind: PhantomData,
-        }
+        Self { id: SignalId(id), kind: PhantomData }
     }
 
     /// Its id in the catalogue.

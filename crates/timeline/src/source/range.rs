@@ -58,18 +58,12 @@ impl TimeRange {
 
     /// The range that ends at `at` and lasts for `lasts`.
     pub fn before(at: TimePoint, lasts: Span) -> Self {
-        Self {
-            since: Some(at.earlier(lasts)),
-            until: Some(at),
-        }
+        Self { since: Some(at.earlier(lasts)), until: Some(at) }
     }
 
     /// The range from `each` before a moment to `each` after it.
     pub fn around(at: TimePoint, each: Span) -> Self {
-        Self {
-            until: Some(at.later(each)),
-            ..Self::before(at, each)
-        }
+        Self { until: Some(at.later(each)), ..Self::before(at, each) }
     }
 
     /// The range on the wall clock, for a source that extends from `start` to `end`.
@@ -146,7 +140,8 @@ impl Source {
         let mut problems = self.problems;
         if let [(earlier, _), _, ..] = passes[..] {
             problems.push(format!(
-                "the wall clock shows this time in {} boots of the machine: the last is taken; the first begins at --since +{}s",
+                "the wall clock shows this time in {} boots of the machine: the last is taken; the \
+                 first begins at --since +{}s",
                 passes.len(),
                 times[earlier].as_nanos() / 1_000_000_000,
             ));
@@ -164,11 +159,7 @@ impl Source {
                 ..self.origin
             },
             // It was found after the last sample.
-            inventory: if is_to_the_end {
-                self.inventory
-            } else {
-                Inventory::default()
-            },
+            inventory: if is_to_the_end { self.inventory } else { Inventory::default() },
             problems,
         })
     }
@@ -185,9 +176,7 @@ fn passes(timeline: &Timeline, inside: impl Fn(&usize) -> bool) -> Vec<(usize, u
         let is_other = before
             .zip(timeline.stamp(from))
             .is_some_and(|(before, stamp)| before.is_of_boot_of(&stamp) == Some(false));
-        let found = (from..end)
-            .find(&inside)
-            .zip((from..end).rev().find(&inside));
+        let found = (from..end).find(&inside).zip((from..end).rev().find(&inside));
         let Some((first, last)) = found else { continue };
         match passes.last_mut() {
             Some(pass) if goes_on || !is_other => pass.1 = last,
@@ -259,10 +248,7 @@ mod tests {
     fn both_ends_belong_to_a_range() {
         assert_eq!(cut(true, at(1020), at(1050)), Ok((4, Span::from_secs(30))));
         assert_eq!(cut(true, at(1021), None), Ok((7, Span::from_secs(60))));
-        assert_eq!(
-            cut(false, after(20), after(50)),
-            Ok((4, Span::from_secs(30)))
-        );
+        assert_eq!(cut(false, after(20), after(50)), Ok((4, Span::from_secs(30))));
         let end = |second| Some(TimePoint::BeforeEnd(Span::from_secs(second)));
         assert_eq!(cut(false, end(30), end(0)), Ok((4, Span::from_secs(30))));
         assert_eq!(cut(true, None, None), Ok((10, Span::from_secs(90))));
@@ -276,10 +262,7 @@ mod tests {
         assert_eq!(cut(true, at(1021), at(1022)), Err(outside));
         let lasts = Span::from_secs(90);
         assert_eq!(cut(false, at(1020), None), Err(OutOfRange::NoClock(lasts)));
-        assert_eq!(
-            cut(false, after(91), None),
-            Err(OutOfRange::TooShort(lasts))
-        );
+        assert_eq!(cut(false, after(91), None), Err(OutOfRange::TooShort(lasts)));
     }
 
     #[test]
@@ -288,10 +271,7 @@ mod tests {
         let mut sample = Sample::at(Span::from_secs(100));
         sample.stamp.wall = Some(wall(1050));
         source.timeline.push(&sample).unwrap();
-        let range = TimeRange {
-            since: at(1040),
-            until: at(1060),
-        };
+        let range = TimeRange { since: at(1040), until: at(1060) };
         assert_eq!(source.within(range).unwrap().timeline.len(), 7);
     }
 
@@ -309,37 +289,20 @@ mod tests {
             }
             Source::new(SourceKind::Recording, "", timeline, Facts::default())
         };
-        let range = TimeRange {
-            since: at(1_700_000_020),
-            until: at(1_700_000_039),
-        };
+        let range = TimeRange { since: at(1_700_000_020), until: at(1_700_000_039) };
         let again = source(&[(1, 1_700_000_000), (2, 1_700_000_000)]);
         let cut = again.within(range).unwrap();
         assert_eq!(cut.timeline.len(), 20);
         assert_eq!(cut.timeline.breaks(), []);
-        assert_eq!(
-            cut.timeline.stamp(0).unwrap().boot_id,
-            crate::BootId::from_bytes([2; 16])
-        );
+        assert_eq!(cut.timeline.stamp(0).unwrap().boot_id, crate::BootId::from_bytes([2; 16]));
         assert!(cut.problems[0].contains("in 2 boots"), "{:?}", cut.problems);
-        assert!(
-            cut.problems[0].ends_with("--since +20s"),
-            "{:?}",
-            cut.problems
-        );
+        assert!(cut.problems[0].ends_with("--since +20s"), "{:?}", cut.problems);
         // A machine that went down within the range, with a clock that goes on, or that is set some time after boot.
         for (second, len) in [(1_700_000_010, 110), (1_699_999_970, 50)] {
             let source = source(&[(1, 1_699_999_940), (2, second)]);
-            let range = TimeRange {
-                since: at(1_700_000_000),
-                until: None,
-            };
+            let range = TimeRange { since: at(1_700_000_000), until: None };
             let cut = source.within(range).unwrap();
-            assert!(
-                cut.timeline.len() >= len,
-                "{second}: {}",
-                cut.timeline.len()
-            );
+            assert!(cut.timeline.len() >= len, "{second}: {}", cut.timeline.len());
             assert_eq!(cut.problems, Vec::<String>::new());
         }
     }
@@ -359,9 +322,6 @@ mod tests {
         let minutes = Span::from_mins(5);
         let TimeRange { since, until } = TimeRange::around(TimePoint::At(wall(1000)), minutes);
         assert_eq!((since, until), (at(700), at(1300)));
-        assert_eq!(
-            TimeRange::before(TimePoint::AfterStart(Span::ZERO), minutes).since,
-            after(0)
-        );
+        assert_eq!(TimeRange::before(TimePoint::AfterStart(Span::ZERO), minutes).since, after(0));
     }
 }

@@ -19,11 +19,7 @@ pub struct Run {
 impl Run {
     /// A run from a first sample to a last one.
     pub fn new(first: usize, last: usize, value: u64) -> Self {
-        Self {
-            first: number(first),
-            last: number(last),
-            value,
-        }
+        Self { first: number(first), last: number(last), value }
     }
 
     /// A run of one sample.
@@ -44,10 +40,7 @@ impl Run {
     /// The same run with another last sample.
     #[must_use]
     pub fn ending_at(self, last: usize) -> Self {
-        Self {
-            last: number(last),
-            ..self
-        }
+        Self { last: number(last), ..self }
     }
 }
 
@@ -197,16 +190,12 @@ impl ReadingColumn {
         std::iter::from_fn(move || {
             loop {
                 let run = rest.take().or_else(|| runs.next().copied())?;
-                let Some(first) = reads
-                    .at_or_after(run.first())
-                    .filter(|at| *at <= run.last())
+                let Some(first) = reads.at_or_after(run.first()).filter(|at| *at <= run.last())
                 else {
                     continue;
                 };
                 let broken = breaks.partition_point(|at| *at <= first);
-                let end = breaks
-                    .get(broken)
-                    .map_or(run.last() + 1, |at| (run.last() + 1).min(*at));
+                let end = breaks.get(broken).map_or(run.last() + 1, |at| (run.last() + 1).min(*at));
                 let last = reads.before(end).unwrap_or(first);
                 if end <= run.last() {
                     rest = Some(Run::new(end, run.last(), run.value));
@@ -275,16 +264,9 @@ impl ReadingColumn {
         reads: &'a ReadSet,
     ) -> impl Iterator<Item = Run> + 'a {
         let from = self.0.partition_point(|run| run.last() < first);
-        let runs = self.0[from..]
-            .iter()
-            .take_while(move |run| run.first() < end)
-            .map(move |run| {
-                Run::new(
-                    run.first().max(first) - first,
-                    run.last().min(end - 1) - first,
-                    run.value,
-                )
-            });
+        let runs = self.0[from..].iter().take_while(move |run| run.first() < end).map(move |run| {
+            Run::new(run.first().max(first) - first, run.last().min(end - 1) - first, run.value)
+        });
         runs.filter(|run| reads.touches(run.first(), run.last()))
     }
 
@@ -380,10 +362,8 @@ impl ReadingColumns {
     pub(super) fn cut(&self, first: usize, end: usize, reads: &ReadSet) -> Self {
         let columns = self.all.iter();
         let cut = columns.map(|(signal, column)| (*signal, column.cut(first, end, reads)));
-        let mut cut = Self {
-            all: cut.filter(|(_, column)| !column.is_empty()).collect(),
-            within: None,
-        };
+        let mut cut =
+            Self { all: cut.filter(|(_, column)| !column.is_empty()).collect(), within: None };
         cut.within = cut.ends();
         cut
     }
@@ -491,17 +471,9 @@ mod tests {
     fn a_break_cuts_what_does_not_change() {
         let reads = reads(&[0, 1, 2, 3, 9]);
         let column = column(&reads, &[(0, 7), (1, 7), (2, 7), (3, 8), (9, 8)]);
-        let reads = SamplesRead {
-            whole: reads.clone(),
-            all: reads,
-        };
+        let reads = SamplesRead { whole: reads.clone(), all: reads };
         let parts: Vec<_> = column.unbroken(&reads, &[2, 5]).collect();
-        let part = |before, first, last, value| ValuePart {
-            before,
-            first,
-            last,
-            value,
-        };
+        let part = |before, first, last, value| ValuePart { before, first, last, value };
         assert_eq!(
             parts,
             [

@@ -29,9 +29,7 @@ impl Timeline {
     /// The length of time for which a sample stands alone: shorter events may be missing. `None` where all samples
     /// that were taken are present.
     pub fn resolution_at(&self, index: usize) -> Option<Span> {
-        let end = self
-            .downsampled
-            .partition_point(|range| range.first <= index);
+        let end = self.downsampled.partition_point(|range| range.first <= index);
         let range = self.downsampled[..end].last()?;
         (index <= range.last).then_some(range.to)
     }
@@ -49,11 +47,7 @@ impl Timeline {
         let index = self.len() - 1;
         match self.downsampled.last_mut() {
             Some(range) if range.last + 1 == index && range.to == to => range.last = index,
-            _ => self.downsampled.push(Downsampled {
-                first: index,
-                last: index,
-                to,
-            }),
+            _ => self.downsampled.push(Downsampled { first: index, last: index, to }),
         }
     }
 
@@ -61,11 +55,7 @@ impl Timeline {
     pub(super) fn downsampled_within(&self, first: usize, end: usize) -> Vec<Downsampled> {
         let within = self.downsampled.iter().filter_map(|range| {
             let (from, to) = (range.first.max(first), (range.last + 1).min(end));
-            (from < to).then(|| Downsampled {
-                first: from - first,
-                last: to - 1 - first,
-                ..*range
-            })
+            (from < to).then(|| Downsampled { first: from - first, last: to - 1 - first, ..*range })
         });
         within.collect()
     }
@@ -118,10 +108,7 @@ mod tests {
         let gap = mixed(seconds(0..60).chain([(119, true), (720, true)]));
         assert_eq!(gap.breaks()[0].kind, BreakKind::Gap(Span::from_secs(601)));
         let gap = mixed(
-            [(59, true), (119, true)]
-                .into_iter()
-                .chain(seconds(120..130))
-                .chain([(170, false)]),
+            [(59, true), (119, true)].into_iter().chain(seconds(120..130)).chain([(170, false)]),
         );
         assert_eq!(gap.breaks()[0].kind, BreakKind::Gap(Span::from_secs(41)));
         assert_eq!(gap.breaks().len(), 1);
@@ -143,30 +130,19 @@ mod tests {
         assert_eq!(timeline.interval(), Some(MINUTE), "the coarser one");
         assert_eq!(timeline.part(10, 190).interval(), Some(Span::from_secs(1)));
         let part = timeline.part(5, 195);
-        let ranges = [(0, 4), (185, 189)].map(|(first, last)| Downsampled {
-            first,
-            last,
-            to: MINUTE,
-        });
+        let ranges =
+            [(0, 4), (185, 189)].map(|(first, last)| Downsampled { first, last, to: MINUTE });
         assert_eq!(part.downsampled(), ranges);
         let mut trimmed = timeline.clone();
         trimmed.keep_last(20);
-        assert_eq!(
-            (trimmed.resolution_at(9), trimmed.resolution_at(10)),
-            (None, Some(MINUTE))
-        );
+        assert_eq!((trimmed.resolution_at(9), trimmed.resolution_at(10)), (None, Some(MINUTE)));
     }
 
     #[test]
     fn what_is_appended_keeps_how_closely_it_was_read() {
         let mut timeline = mixed([(59, true), (119, true)]);
-        timeline
-            .append(&mixed((130..140).map(|second| (second, false))))
-            .unwrap();
-        assert_eq!(
-            (timeline.resolution_at(1), timeline.resolution_at(2)),
-            (Some(MINUTE), None)
-        );
+        timeline.append(&mixed((130..140).map(|second| (second, false)))).unwrap();
+        assert_eq!((timeline.resolution_at(1), timeline.resolution_at(2)), (Some(MINUTE), None));
         let mut timeline = mixed([(0, false)]);
         timeline.append(&mixed([(59, true)])).unwrap();
         assert_eq!(timeline.resolution_at(1), Some(MINUTE));

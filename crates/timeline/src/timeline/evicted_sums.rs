@@ -143,14 +143,8 @@ mod tests {
             (vec![run(0, 3, 5)], vec![run(0, 3, 5)]),
             // One run follows the other without a change of the sum.
             (vec![run(0, 3, 5), run(4, 6, 5)], vec![run(0, 6, 5)]),
-            (
-                vec![run(0, 3, 5), run(2, 6, 2)],
-                vec![run(0, 1, 5), run(2, 3, 7), run(4, 6, 2)],
-            ),
-            (
-                vec![run(5, 6, 1), run(0, 0, 9)],
-                vec![run(0, 0, 9), run(5, 6, 1)],
-            ),
+            (vec![run(0, 3, 5), run(2, 6, 2)], vec![run(0, 1, 5), run(2, 3, 7), run(4, 6, 2)]),
+            (vec![run(5, 6, 1), run(0, 0, 9)], vec![run(0, 0, 9), run(5, 6, 1)]),
             (vec![run(0, 9, u64::MAX); 2], vec![run(0, 9, u64::MAX)]),
         ] {
             let mut changes = Changes::default();
@@ -163,17 +157,11 @@ mod tests {
     fn what_is_added_later_counts_with_what_was_added_before() {
         let mut merged = EvictedSums::default();
         assert_eq!(merged.add(vec![ended("cc1", &[run(0, 3, 5)])]), 1);
-        let grown = merged.add(vec![
-            ended("cc1", &[run(2, 6, 2)]),
-            ended("ld", &[run(1, 1, 1)]),
-        ]);
+        let grown = merged.add(vec![ended("cc1", &[run(2, 6, 2)]), ended("ld", &[run(1, 1, 1)])]);
         assert_eq!(grown, 3);
         let runs = |label: &str| {
             let series = merged.0.values().find(|series| series.label == label)?;
-            series
-                .columns
-                .get(PROC_RSS_ANON.id())
-                .map(ReadingColumn::runs)
+            series.columns.get(PROC_RSS_ANON.id()).map(ReadingColumn::runs)
         };
         let sums = [run(0, 1, 5), run(2, 3, 7), run(4, 6, 2)];
         assert_eq!(runs("cc1"), Some(&sums[..]));
@@ -188,16 +176,7 @@ mod tests {
             merged.add(names.collect());
         }
         assert!(merged.0.len() <= NAMES_MAX + 1, "{}", merged.0.len());
-        let columns = merged
-            .0
-            .values()
-            .filter_map(|series| series.columns.get(PROC_RSS_ANON.id()));
-        assert_eq!(
-            columns
-                .flat_map(ReadingColumn::runs)
-                .map(|run| run.value)
-                .sum::<u64>(),
-            5_000
-        );
+        let columns = merged.0.values().filter_map(|series| series.columns.get(PROC_RSS_ANON.id()));
+        assert_eq!(columns.flat_map(ReadingColumn::runs).map(|run| run.value).sum::<u64>(), 5_000);
     }
 }

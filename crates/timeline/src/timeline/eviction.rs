@@ -83,11 +83,8 @@ impl Timeline {
             let has_ended = now.is_some_and(|now| last < now) && has_ended(entity, last);
             has_ended.then(|| rank(series, index))
         };
-        let mut ended: Vec<Rank> = self
-            .entities(entity)
-            .enumerate()
-            .filter_map(rank_ended)
-            .collect();
+        let mut ended: Vec<Rank> =
+            self.entities(entity).enumerate().filter_map(rank_ended).collect();
         let Some(at) = too_many.min(ended.len()).checked_sub(1) else {
             return;
         };
@@ -116,9 +113,7 @@ impl Timeline {
         let given_back: usize = gone.iter().map(size).sum();
         let evicted = &mut self.evicted[entity as usize];
         evicted.count += gone.len();
-        evicted.at_most = evicted
-            .at_most
-            .max(gone.iter().filter_map(peak_memory).max());
+        evicted.at_most = evicted.at_most.max(gone.iter().filter_map(peak_memory).max());
         self.budget.give_back(given_back);
         let grown = self.evicted_sums.add(gone);
         self.budget.take(MemoryBudget::of_readings(0, grown));
@@ -150,12 +145,8 @@ fn peak_memory(series: &EntitySeries) -> Option<Bytes> {
 }
 
 /// The memory of a process, from `/proc/PID/status`.
-const OF_PROCESS: [SignalId; 4] = [
-    PROC_RSS_ANON.id(),
-    PROC_RSS_FILE.id(),
-    PROC_RSS_SHMEM.id(),
-    PROC_SWAP.id(),
-];
+const OF_PROCESS: [SignalId; 4] =
+    [PROC_RSS_ANON.id(), PROC_RSS_FILE.id(), PROC_RSS_SHMEM.id(), PROC_SWAP.id()];
 
 /// The sum of the peaks of the signals.
 fn sum_of_peaks(series: &EntitySeries, signals: &[SignalId]) -> Option<u64> {
@@ -178,9 +169,7 @@ mod tests {
         for second in 0..seconds {
             let mut sample = Sample::at(Span::from_secs(second));
             let mut process = |pid: u64, mib: u64| {
-                let row = sample
-                    .table_mut(Entity::Process)
-                    .entry(&format!("{pid}@{pid}"));
+                let row = sample.table_mut(Entity::Process).entry(&format!("{pid}@{pid}"));
                 row.row.set(PROC_RSS_ANON, Bytes::from_mib(mib));
             };
             process(1, 1);
@@ -197,29 +186,17 @@ mod tests {
     fn the_largest_ended_processes_stay_and_all_live_ones() {
         let timeline = built(120, 1_000);
         let count = timeline.entities(Entity::Process).count();
-        assert!(
-            (ENTITIES_MAX..=2 * ENTITIES_MAX + 1_000).contains(&count),
-            "{count}"
-        );
+        assert!((ENTITIES_MAX..=2 * ENTITIES_MAX + 1_000).contains(&count), "{count}");
         let evicted = timeline.evicted(Entity::Process);
         assert_eq!(count + evicted.count, 120 * 1_000 + 12 + 1);
         assert!(evicted.at_most < Some(Bytes::from_mib(100)), "{evicted:?}");
         let stays = timeline.entity(Entity::Process, "1@1").unwrap();
-        assert_eq!(
-            timeline.at_of(stays, PROC_RSS_ANON, 0),
-            Some(Bytes::from_mib(1))
-        );
+        assert_eq!(timeline.at_of(stays, PROC_RSS_ANON, 0), Some(Bytes::from_mib(1)));
         let count = |is_counted: &dyn Fn(&EntitySeries) -> bool| {
-            timeline
-                .entities(Entity::Process)
-                .filter(|series| is_counted(series))
-                .count()
+            timeline.entities(Entity::Process).filter(|series| is_counted(series)).count()
         };
         let gib = Some(Bytes::from_mib(1024));
-        assert_eq!(
-            count(&|series| timeline.last_of(series, PROC_RSS_ANON) == gib),
-            12
-        );
+        assert_eq!(count(&|series| timeline.last_of(series, PROC_RSS_ANON) == gib), 12);
         let is_alive = |series: &EntitySeries| timeline.at_of(series, PROC_RSS_ANON, 119).is_some();
         assert_eq!(count(&is_alive), 1_001);
     }
@@ -255,16 +232,10 @@ mod tests {
         let mut timeline = built(30, 1_000);
         timeline.evict_ended();
         timeline
-            .push_stamp(crate::Stamp {
-                boot: Span::from_secs(30),
-                ..Default::default()
-            })
+            .push_stamp(crate::Stamp { boot: Span::from_secs(30), ..Default::default() })
             .unwrap();
         timeline
-            .push_stamp(crate::Stamp {
-                boot: Span::from_secs(31),
-                ..Default::default()
-            })
+            .push_stamp(crate::Stamp { boot: Span::from_secs(31), ..Default::default() })
             .unwrap();
         timeline.mark_read(Entity::Process, 30);
         timeline.mark_read(Entity::Process, 31);

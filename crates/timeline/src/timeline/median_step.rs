@@ -40,9 +40,7 @@ impl MedianStep {
             while breaks.get(self.breaks).is_some_and(|gap| gap.before < at) {
                 self.breaks += 1;
             }
-            let mut here = breaks[self.breaks..]
-                .iter()
-                .take_while(|gap| gap.before == at);
+            let mut here = breaks[self.breaks..].iter().take_while(|gap| gap.before == at);
             if here.any(|gap| gap.kind == BreakKind::NewSegment) {
                 continue;
             }
@@ -71,8 +69,7 @@ impl Median {
 
     fn take(&mut self, step: Span) {
         self.large.push(Reverse(step));
-        self.small
-            .extend(self.large.pop().map(|Reverse(least)| least));
+        self.small.extend(self.large.pop().map(|Reverse(least)| least));
         if self.small.len() > self.large.len() {
             self.large.extend(self.small.pop().map(Reverse));
         }

@@ -22,12 +22,7 @@ impl Timeline {
         let mut starts = vec![0];
         starts.extend(self.segment_starts());
         let ends = starts.iter().skip(1).copied().chain([self.len()]);
-        starts
-            .iter()
-            .copied()
-            .zip(ends)
-            .map(|(first, end)| self.part(first, end))
-            .collect()
+        starts.iter().copied().zip(ends).map(|(first, end)| self.part(first, end)).collect()
     }
 
     /// The samples from `first` to before `end`, as a timeline of its own on the same clock. It is cheap: columns are
@@ -43,10 +38,8 @@ impl Timeline {
             let columns = within(&series.columns, series.entity)?;
             Some(series.with(columns))
         };
-        let entities = self
-            .entities
-            .iter()
-            .filter_map(|(key, series)| Some((key.clone(), part(series)?)));
+        let entities =
+            self.entities.iter().filter_map(|(key, series)| Some((key.clone(), part(series)?)));
         Self {
             stamps: self.stamps[first..end].to_vec(),
             times: self.times[first..end].to_vec(),
@@ -59,10 +52,7 @@ impl Timeline {
             evicted: self.evicted,
             breaks: breaks
                 .take_while(|gap| gap.before < end)
-                .map(|gap| Break {
-                    before: gap.before - first,
-                    kind: gap.kind,
-                })
+                .map(|gap| Break { before: gap.before - first, kind: gap.kind })
                 .collect(),
             absent: self.absent.clone(),
             unknown: self.unknown.clone(),
@@ -107,9 +97,7 @@ impl Timeline {
             let pushed = self.push(&sample);
             self.resolution = thinning;
             pushed?;
-            let reports = later
-                .reports()
-                .filter(|r| later.sample_of(r) == Some(index));
+            let reports = later.reports().filter(|r| later.sample_of(r) == Some(index));
             for reported in reports {
                 let last = self.len().saturating_sub(1);
                 let (report, text) = (reported.report.clone(), reported.text.clone());
@@ -117,10 +105,7 @@ impl Timeline {
             }
         }
         self.absent.clone_from(&later.absent);
-        let unknown = later
-            .unknown
-            .iter()
-            .map(|(key, value)| (key.clone(), *value));
+        let unknown = later.unknown.iter().map(|(key, value)| (key.clone(), *value));
         self.unknown.extend(unknown);
         Ok(())
     }
@@ -167,9 +152,7 @@ impl Timeline {
                 first <= stamp.boot && stamp.boot <= last
             }
             Some(_) if !has_others => false,
-            _ => stamp
-                .wall
-                .is_none_or(|wall| from <= Some(wall) && Some(wall) <= to),
+            _ => stamp.wall.is_none_or(|wall| from <= Some(wall) && Some(wall) <= to),
         }
     }
 
@@ -249,9 +232,7 @@ mod tests {
             (group.key.clone(), last, latest.collect::<Vec<_>>())
         };
         let groups = || timeline.entities(Entity::Cgroup);
-        let asked: Vec<_> = groups()
-            .map(|group| (of(Some(group)), latest(group)))
-            .collect();
+        let asked: Vec<_> = groups().map(|group| (of(Some(group)), latest(group))).collect();
         let host = (of(None), timeline.last(MEM_FREE));
         let runs: Vec<Vec<_>> = groups().map(|group| group.runs().collect()).collect();
         let host_runs: Vec<_> = timeline.host_runs().collect();
@@ -260,9 +241,7 @@ mod tests {
             let before = timeline.read_before(Entity::Cgroup, index);
             (before, timeline.read_after(Entity::Cgroup, index))
         };
-        let samples: Vec<_> = all
-            .map(|index| (reads(index), timeline.sample(index)))
-            .collect();
+        let samples: Vec<_> = all.map(|index| (reads(index), timeline.sample(index))).collect();
         let times = (timeline.times(), timeline.breaks());
         format!("{asked:?} {host:?} {runs:?} {host_runs:?} {samples:?} {times:?}")
     }
@@ -327,7 +306,8 @@ mod tests {
             let part_answers = answers(&part);
             let unasked = whole.part(first, end);
             push(&mut whole, &more);
-            prop_assert_eq!(answers(&part), part_answers.clone(), "and so does a part of a source that goes on");
+            prop_assert_eq!(answers(&part), part_answers.clone(), "and so does a part of a source \
+                                                            that goes on");
             prop_assert_eq!(answers(&unasked), part_answers);
         }
     }
@@ -346,11 +326,7 @@ mod tests {
         let part = timeline.part(4, 8).alone();
         assert_eq!(part.times()[0], Span::ZERO);
         assert_eq!(part.duration(), Span::from_secs(30));
-        let at: Vec<_> = part
-            .all_reports()
-            .iter()
-            .map(|r| (r.sample, r.at))
-            .collect();
+        let at: Vec<_> = part.all_reports().iter().map(|r| (r.sample, r.at)).collect();
         assert_eq!(at, [(1, Span::from_secs(10))]);
         assert_eq!(part.at(MEM_FREE, 1), Some(Bytes::new(5)));
     }

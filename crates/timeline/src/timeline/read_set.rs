@@ -32,10 +32,7 @@ impl SamplesRead {
 
     /// The reads within samples `first` to before `end`, counted from `first`.
     pub(super) fn cut(&self, first: usize, end: usize) -> Self {
-        Self {
-            all: self.all.cut(first, end),
-            whole: self.whole.cut(first, end),
-        }
+        Self { all: self.all.cut(first, end), whole: self.whole.cut(first, end) }
     }
 }
 

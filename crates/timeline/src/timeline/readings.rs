@@ -42,9 +42,8 @@ impl Readings {
         let Some(excerpt) = &self.excerpt else {
             return Some(column);
         };
-        let cut = excerpt
-            .cut
-            .get_or_init(|| self.columns.signals().map(|_| OnceLock::new()).collect());
+        let cut =
+            excerpt.cut.get_or_init(|| self.columns.signals().map(|_| OnceLock::new()).collect());
         let cut = cut[at].get_or_init(|| column.cut(excerpt.first, excerpt.end, &excerpt.reads));
         (!cut.is_empty()).then_some(cut)
     }
@@ -105,9 +104,6 @@ impl Readings {
 
 impl From<ReadingColumns> for Readings {
     fn from(columns: ReadingColumns) -> Self {
-        Self {
-            columns: Arc::new(columns),
-            excerpt: None,
-        }
+        Self { columns: Arc::new(columns), excerpt: None }
     }
 }

@@ -90,9 +90,7 @@ impl Timeline {
             report,
             text: self.within_bound(text),
         };
-        let place = self
-            .reports
-            .partition_point(|known| known.sample <= reported.sample);
+        let place = self.reports.partition_point(|known| known.sample <= reported.sample);
         Arc::make_mut(&mut self.reports).insert(place, reported);
     }
 
@@ -103,14 +101,8 @@ impl Timeline {
         }
         let text = self.within_bound(text);
         let order = |stamp: Stamp| (stamp.wall, stamp.boot);
-        let place = self
-            .earlier
-            .partition_point(|known| order(known.stamp) <= order(stamp));
-        let report = EarlierReport {
-            stamp,
-            report,
-            text,
-        };
+        let place = self.earlier.partition_point(|known| order(known.stamp) <= order(stamp));
+        let report = EarlierReport { stamp, report, text };
         Arc::make_mut(&mut self.earlier).insert(place, report);
     }
 
@@ -150,17 +142,9 @@ impl Timeline {
     }
 
     fn knows(&self, report: &KernelReport, stamp: Stamp) -> bool {
-        let reports = self
-            .reports
-            .iter()
-            .map(|known| (&known.report, known.stamp));
-        let earlier = self
-            .earlier
-            .iter()
-            .map(|known| (&known.report, known.stamp));
-        reports
-            .chain(earlier)
-            .any(|known| identity::is_same_report(known, (report, stamp)))
+        let reports = self.reports.iter().map(|known| (&known.report, known.stamp));
+        let earlier = self.earlier.iter().map(|known| (&known.report, known.stamp));
+        reports.chain(earlier).any(|known| identity::is_same_report(known, (report, stamp)))
     }
 
     /// Takes the memory of a report with these lines, or counts it as left out.
@@ -183,11 +167,7 @@ impl Timeline {
             return time;
         };
         let apart = Span::from_nanos(from.unix_nanos().abs_diff(to.unix_nanos()));
-        if to > from {
-            time.plus(apart)
-        } else {
-            time.saturating_sub(apart)
-        }
+        if to > from { time.plus(apart) } else { time.saturating_sub(apart) }
     }
 
     /// At most 10,000 messages about kills; further ones are dropped.
@@ -205,9 +185,7 @@ impl Timeline {
     /// Messages about kills of this timeline's range.
     pub fn notices(&self) -> impl Iterator<Item = &Noticed> {
         let range = self.origin..self.origin + self.len();
-        self.notices
-            .iter()
-            .filter(move |noticed| range.contains(&noticed.sample))
+        self.notices.iter().filter(move |noticed| range.contains(&noticed.sample))
     }
 
     /// Index in this timeline of the sample that a message stands with.
@@ -220,9 +198,7 @@ impl Timeline {
     pub fn reports(&self) -> impl Iterator<Item = &Reported> {
         let end = self.origin + self.len();
         let first = self.reports.partition_point(|r| r.sample < self.origin);
-        self.reports[first..]
-            .iter()
-            .take_while(move |r| r.sample < end)
+        self.reports[first..].iter().take_while(move |r| r.sample < end)
     }
 
     /// All kernel reports of the source, including those outside of this timeline, without those from before its first

@@ -8,9 +8,7 @@ use crate::signals::{Entity, SignalId};
 impl Timeline {
     /// The host's readings, signal by signal in the order of the catalogue.
     pub fn host_runs(&self) -> impl Iterator<Item = (SignalId, &[Run])> {
-        self.host
-            .iter()
-            .map(|(signal, column)| (signal, column.runs()))
+        self.host.iter().map(|(signal, column)| (signal, column.runs()))
     }
 
     /// Whether entities of a kind were read in a sample; always true for the host itself.
@@ -20,9 +18,7 @@ impl Timeline {
 
     /// Whether a sample is the first of a segment: its order relative to the sample before is unknown.
     pub fn starts_segment(&self, index: usize) -> bool {
-        self.breaks
-            .iter()
-            .any(|gap| gap.kind == BreakKind::NewSegment && gap.before == index)
+        self.breaks.iter().any(|gap| gap.kind == BreakKind::NewSegment && gap.before == index)
     }
 
     /// Whether only some entities of a kind were read in a sample: one without a reading was not gone.
@@ -65,11 +61,7 @@ impl Timeline {
         let samples = part.len() * MemoryBudget::SAMPLE_BYTES;
         let mut budget = self.budget.emptied();
         budget.take(entities + samples + host.size());
-        *self = Self {
-            host,
-            budget,
-            ..part
-        };
+        *self = Self { host, budget, ..part };
     }
 
     /// Appends runs of an entity's signals, which for each signal are in order and begin after its last run. Beyond
@@ -144,13 +136,7 @@ mod tests {
             to.append_host_runs(signal, runs);
         }
         for series in from.entities(Entity::Cgroup) {
-            to.append_runs(
-                series.entity,
-                &series.key,
-                &series.label,
-                &series.group,
-                series.runs(),
-            );
+            to.append_runs(series.entity, &series.key, &series.label, &series.group, series.runs());
         }
         for index in 0..from.len() {
             let (a, b) = (from.sample(index).unwrap(), to.sample(index).unwrap());
@@ -179,15 +165,8 @@ mod tests {
         let timeline = watched();
         let web = timeline.entity(Entity::Cgroup, "/web").unwrap();
         let track = timeline.gauge_of(web, CGROUP_CURRENT).unwrap();
-        assert_eq!(
-            track.values()[4..=7],
-            [Some(0.0), Some(0.0), Some(1.0), Some(1.0)]
-        );
-        assert_eq!(
-            timeline.at_of(web, CGROUP_CURRENT, 4),
-            None,
-            "not a reading"
-        );
+        assert_eq!(track.values()[4..=7], [Some(0.0), Some(0.0), Some(1.0), Some(1.0)]);
+        assert_eq!(timeline.at_of(web, CGROUP_CURRENT, 4), None, "not a reading");
     }
 
     #[test]

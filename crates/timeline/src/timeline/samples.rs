@@ -18,11 +18,7 @@ impl Timeline {
     }
 
     fn samples_from(&self, index: usize) -> Samples<'_> {
-        Samples {
-            timeline: self,
-            index,
-            places: RunPlaces::default(),
-        }
+        Samples { timeline: self, index, places: RunPlaces::default() }
     }
 }
 
@@ -55,10 +51,7 @@ impl Iterator for Samples<'_> {
         }
         for ((entity, key), series) in &timeline.entities {
             let reads = timeline.reads(*entity);
-            let mut readings = self
-                .places
-                .readings(&series.columns, index, reads)
-                .peekable();
+            let mut readings = self.places.readings(&series.columns, index, reads).peekable();
             if readings.peek().is_none() {
                 continue;
             }

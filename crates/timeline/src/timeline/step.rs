@@ -48,10 +48,8 @@ pub fn step(
     next: Stamp,
     median_interval: impl FnOnce() -> Option<Span>,
 ) -> Result<Step, OutOfOrder> {
-    let wall_moved = last
-        .wall
-        .zip(next.wall)
-        .map(|(a, b)| b.unix_nanos().saturating_sub(a.unix_nanos()));
+    let wall_moved =
+        last.wall.zip(next.wall).map(|(a, b)| b.unix_nanos().saturating_sub(a.unix_nanos()));
     let same_boot = last.is_of_boot_of(&next);
     if same_boot == Some(false) || next.boot <= last.boot {
         let elapsed = match same_boot {
@@ -60,10 +58,7 @@ pub fn step(
             None => after_reboot(last, next, wall_moved),
         };
         let elapsed = elapsed.ok_or(OutOfOrder)?;
-        return Ok(Step {
-            elapsed,
-            breaks: [Some(BreakKind::Reboot), None, None],
-        });
+        return Ok(Step { elapsed, breaks: [Some(BreakKind::Reboot), None, None] });
     }
     let elapsed = next.boot - last.boot;
     let awake = last.awake.zip(next.awake);
@@ -73,9 +68,7 @@ pub fn step(
     Ok(Step {
         elapsed,
         breaks: [
-            slept
-                .filter(|slept| *slept > SLEEP_MIN)
-                .map(BreakKind::Suspend),
+            slept.filter(|slept| *slept > SLEEP_MIN).map(BreakKind::Suspend),
             wall_moved.and_then(|moved| clock_step(moved, elapsed)),
             is_gap.then_some(BreakKind::Gap(elapsed)),
         ],
@@ -109,11 +102,7 @@ fn after_reboot(last: Stamp, next: Stamp, wall_moved: Option<i64>) -> Option<Spa
 fn clock_step(moved: i64, elapsed: Span) -> Option<BreakKind> {
     let drift = i128::from(moved) - i128::from(elapsed.as_nanos());
     let size = Span::from_nanos(u64::try_from(drift.unsigned_abs()).unwrap_or(u64::MAX));
-    let kind = if drift > 0 {
-        BreakKind::ClockForward(size)
-    } else {
-        BreakKind::ClockBack(size)
-    };
+    let kind = if drift > 0 { BreakKind::ClockForward(size) } else { BreakKind::ClockBack(size) };
     (size > CLOCK_TOLERANCE).then_some(kind)
 }
 
@@ -143,16 +132,8 @@ mod tests {
                 100,
                 vec![BreakKind::Suspend(second(99)), BreakKind::Gap(second(100))],
             ),
-            (
-                stamp(101, 91, 5001),
-                1,
-                vec![BreakKind::ClockForward(second(4000))],
-            ),
-            (
-                stamp(101, 91, 901),
-                1,
-                vec![BreakKind::ClockBack(second(100))],
-            ),
+            (stamp(101, 91, 5001), 1, vec![BreakKind::ClockForward(second(4000))]),
+            (stamp(101, 91, 901), 1, vec![BreakKind::ClockBack(second(100))]),
             (stamp(5, 5, 1060), 60, vec![BreakKind::Reboot]),
         ] {
             let step = step(stamp(100, 90, 1000), next, || Some(second(1))).unwrap();
@@ -180,20 +161,15 @@ mod tests {
                 assert_eq!(step.breaks().collect::<Vec<_>>(), reboot, "{next:?}");
             }
         }
-        let undated = Stamp {
-            wall: None,
-            ..stamp(5, 5, 0)
-        };
+        let undated = Stamp { wall: None, ..stamp(5, 5, 0) };
         let step = step(stamp(100, 90, 1000), undated, || None);
         assert_eq!(step, Err(OutOfOrder));
     }
 
     #[test]
     fn the_number_of_the_boot_decides_whatever_the_clocks_show() {
-        let of = |boot: u8, stamp: Stamp| Stamp {
-            boot_id: BootId::from_bytes([boot; 16]),
-            ..stamp
-        };
+        let of =
+            |boot: u8, stamp: Stamp| Stamp { boot_id: BootId::from_bytes([boot; 16]), ..stamp };
         let last = of(1, stamp(100, 90, 1000));
         let reboot = |seconds| Ok((Span::from_secs(seconds), vec![BreakKind::Reboot]));
         for (next, expected) in [
@@ -207,29 +183,18 @@ mod tests {
             (of(1, stamp(95, 85, 995)), Err(OutOfOrder)),
             // Of the same boot, however the wall clock was set in between.
             (of(1, stamp(95, 85, 5000)), Err(OutOfOrder)),
-            (
-                of(1, stamp(101, 91, 1001)),
-                Ok((Span::from_secs(1), vec![])),
-            ),
+            (of(1, stamp(101, 91, 1001)), Ok((Span::from_secs(1), vec![]))),
         ] {
-            let next = Stamp {
-                wall: next.wall.map(|wall| wall.plus(Span::from_hours(24 * 400))),
-                ..next
-            };
-            let last = Stamp {
-                wall: last.wall.map(|wall| wall.plus(Span::from_hours(24 * 400))),
-                ..last
-            };
+            let next =
+                Stamp { wall: next.wall.map(|wall| wall.plus(Span::from_hours(24 * 400))), ..next };
+            let last =
+                Stamp { wall: last.wall.map(|wall| wall.plus(Span::from_hours(24 * 400))), ..last };
             let step = step(last, next, || Some(Span::from_secs(1)));
             let found = step.map(|step| (step.elapsed, step.breaks().collect::<Vec<_>>()));
             assert_eq!(found, expected, "{next:?}");
         }
         // The clock of the first boot was never set, that of the second was.
-        let step = step(
-            of(1, stamp(100, 90, 100)),
-            of(2, stamp(9, 9, 1_795_000_000)),
-            || None,
-        );
+        let step = step(of(1, stamp(100, 90, 100)), of(2, stamp(9, 9, 1_795_000_000)), || None);
         assert_eq!(step.unwrap().elapsed, Span::from_secs(9));
     }
 }

@@ -21,18 +21,12 @@ fn rates(timeline: &Timeline) -> Vec<Option<f64>> {
 
 #[test]
 fn rates_divide_by_the_real_time_between_samples() {
-    assert_eq!(
-        rates(&counted(&[(10, 0), (11, 100), (15, 500)])),
-        [None, Some(100.0), Some(100.0)]
-    );
+    assert_eq!(rates(&counted(&[(10, 0), (11, 100), (15, 500)])), [None, Some(100.0), Some(100.0)]);
 }
 
 #[test]
 fn a_counter_that_falls_gives_no_rate() {
-    assert_eq!(
-        rates(&counted(&[(0, 500), (1, 3), (2, 5)])),
-        [None, None, Some(2.0)]
-    );
+    assert_eq!(rates(&counted(&[(0, 500), (1, 3), (2, 5)])), [None, None, Some(2.0)]);
 }
 
 #[test]
@@ -40,13 +34,7 @@ fn a_late_sample_is_a_neighbour_and_a_gap_is_not() {
     let late = counted(&[(0, 0), (1, 1), (2, 2), (6, 6)]);
     assert!(late.breaks().is_empty());
     let gap = counted(&[(0, 0), (1, 1), (2, 2), (602, 602)]);
-    assert_eq!(
-        gap.breaks(),
-        [Break {
-            before: 3,
-            kind: BreakKind::Gap(Span::from_mins(10))
-        }]
-    );
+    assert_eq!(gap.breaks(), [Break { before: 3, kind: BreakKind::Gap(Span::from_mins(10)) }]);
     assert_eq!(rates(&gap)[3], None);
 }
 
@@ -64,12 +52,9 @@ fn stamped(stamps: &[(u64, Option<u64>, Option<i64>)]) -> Result<Timeline, OutOf
 
 #[test]
 fn a_reboot_is_a_smaller_boot_clock_at_a_later_time() {
-    let timeline = stamped(&[
-        (1000, None, Some(5000)),
-        (1001, None, Some(5001)),
-        (3, None, Some(5061)),
-    ])
-    .unwrap();
+    let timeline =
+        stamped(&[(1000, None, Some(5000)), (1001, None, Some(5001)), (3, None, Some(5061))])
+            .unwrap();
     assert_eq!(timeline.breaks()[0].kind, BreakKind::Reboot);
     assert_eq!(timeline.duration(), Span::from_secs(61));
     assert_eq!(timeline.recorded(), Span::from_secs(1));
@@ -78,14 +63,8 @@ fn a_reboot_is_a_smaller_boot_clock_at_a_later_time() {
 
 #[test]
 fn a_sample_from_the_past_is_refused() {
-    assert_eq!(
-        stamped(&[(5, None, None), (4, None, None)]).unwrap_err(),
-        OutOfOrder
-    );
-    assert_eq!(
-        stamped(&[(5, None, Some(50)), (4, None, Some(49))]).unwrap_err(),
-        OutOfOrder
-    );
+    assert_eq!(stamped(&[(5, None, None), (4, None, None)]).unwrap_err(), OutOfOrder);
+    assert_eq!(stamped(&[(5, None, Some(50)), (4, None, Some(49))]).unwrap_err(), OutOfOrder);
 }
 
 #[test]
@@ -95,10 +74,7 @@ fn suspend_breaks_rates_and_a_clock_step_does_not() {
     assert!(matches!(slept.breaks()[0].kind, BreakKind::Suspend(_)));
     assert_eq!(rates(&slept)[2], None);
     let stepped = stamped(&[(0, None, Some(0)), (1, None, Some(3601))]).unwrap();
-    assert_eq!(
-        stepped.breaks()[0].kind,
-        BreakKind::ClockForward(Span::from_secs(3600))
-    );
+    assert_eq!(stepped.breaks()[0].kind, BreakKind::ClockForward(Span::from_secs(3600)));
     assert_eq!(rates(&stepped)[1], Some(1.0));
     let back = stamped(&[(0, None, Some(5000)), (1, None, Some(0))]).unwrap();
     assert!(matches!(back.breaks()[0].kind, BreakKind::ClockBack(_)));
@@ -144,10 +120,7 @@ fn a_reading_is_exact_or_the_latest_so_far() {
     assert_eq!(timeline.at(MEM_FREE, 2), Some(Bytes::new(2)));
     assert_eq!(timeline.at(MEM_FREE, 9), None);
     assert_eq!(timeline.latest_of(web, CGROUP_CURRENT, 0), None);
-    assert_eq!(
-        timeline.latest_of(web, CGROUP_CURRENT, 3),
-        Some(Bytes::new(7))
-    );
+    assert_eq!(timeline.latest_of(web, CGROUP_CURRENT, 3), Some(Bytes::new(7)));
 }
 
 #[test]

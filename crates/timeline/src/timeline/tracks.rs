@@ -27,9 +27,7 @@ impl Timeline {
         series: &EntitySeries,
         signal: Signal<Gauge<U>>,
     ) -> Option<Track<U>> {
-        self.gauge_in(&series.columns, signal.id(), |raw| {
-            U::from_raw(raw).as_f64()
-        })
+        self.gauge_in(&series.columns, signal.id(), |raw| U::from_raw(raw).as_f64())
     }
 
     /// The rates of an entity's counter; `None` where it does not have it.
@@ -79,11 +77,7 @@ impl Timeline {
             if let Some((at, earlier)) = part.before {
                 values[at + 1..part.first].fill(level(earlier));
             }
-            let end = if part.last >= last {
-                due.max(part.last + 1)
-            } else {
-                part.last + 1
-            };
+            let end = if part.last >= last { due.max(part.last + 1) } else { part.last + 1 };
             values[part.first..end].fill(level(part.value));
         }
         Some(Track::new(self.clock().clone(), values))
@@ -141,9 +135,6 @@ impl Timeline {
 
     /// A condition that holds at every sample.
     pub fn always(&self) -> Condition {
-        Condition {
-            clock: self.clock().clone(),
-            holds: vec![Some(true); self.len()],
-        }
+        Condition { clock: self.clock().clone(), holds: vec![Some(true); self.len()] }
     }
 }

@@ -79,9 +79,7 @@ impl Timeline {
             let at = first + within.partition_point(|sample| sample.boot < stamp.boot);
             (at, at < end)
         };
-        its.map(from)
-            .reduce(|before, next| if before.1 { before } else { next })
-            .map(|(at, _)| at)
+        its.map(from).reduce(|before, next| if before.1 { before } else { next }).map(|(at, _)| at)
     }
 
     /// The first sample of each boot, and the sample after its last.
@@ -91,9 +89,9 @@ impl Timeline {
         let breaks = self.breaks.iter().filter(|gap| is_boot(gap.kind));
         starts.extend(breaks.map(|gap| gap.before));
         starts.push(self.len());
-        let ends = starts.into_iter().scan(None, |before, at| {
-            Some(before.replace(at).map(|start| (start, at)))
-        });
+        let ends = starts
+            .into_iter()
+            .scan(None, |before, at| Some(before.replace(at).map(|start| (start, at))));
         ends.flatten().filter(|(first, end)| first < end)
     }
 
@@ -150,29 +148,13 @@ mod tests {
 
     #[test]
     fn the_first_wall_clock_and_its_steps_tell_what_it_showed() {
-        let timeline = watched(&[
-            (10, 50),
-            (11, 51),
-            (12, 3652),
-            (13, 3653),
-            (14, 54),
-            (15, 54),
-        ]);
+        let timeline = watched(&[(10, 50), (11, 51), (12, 3652), (13, 3653), (14, 54), (15, 54)]);
         let steps = timeline.clock_steps();
-        let found: Vec<_> = steps
-            .iter()
-            .map(|step| (step.at, step.by_nanos / SECOND))
-            .collect();
-        assert_eq!(
-            found,
-            [(Span::from_secs(2), 3600), (Span::from_secs(4), -3600)]
-        );
+        let found: Vec<_> = steps.iter().map(|step| (step.at, step.by_nanos / SECOND)).collect();
+        assert_eq!(found, [(Span::from_secs(2), 3600), (Span::from_secs(4), -3600)]);
         assert_eq!(watched(&[(1, 5), (2, 6), (4, 9)]).clock_steps(), []);
         // A reboot is not a clock step.
-        assert_eq!(
-            watched(&[(100, 1000), (5, 1060), (6, 1061)]).clock_steps(),
-            []
-        );
+        assert_eq!(watched(&[(100, 1000), (5, 1060), (6, 1061)]).clock_steps(), []);
     }
 
     #[test]
@@ -221,11 +203,7 @@ mod tests {
         ] {
             let nanos = timeline.nanos_at(of(boot, at));
             assert_eq!(nanos, Some(i128::from(second * SECOND)), "{boot} {at}");
-            assert_eq!(
-                timeline.first_of_boot_from(of(boot, at)),
-                first,
-                "{boot} {at}"
-            );
+            assert_eq!(timeline.first_of_boot_from(of(boot, at)), first, "{boot} {at}");
         }
         assert_eq!(timeline.first_of_boot_from(stamp((11, 11))), None);
     }

@@ -147,9 +147,7 @@ impl TextReader {
             self.muzzy_pages = third(line);
         } else if line.starts_with(b" ") {
             let bin = self.columns.as_ref().and_then(|columns| columns.read(line));
-            self.stats
-                .bins
-                .extend(bin.filter(|_| self.stats.bins.len() < BINS_MAX));
+            self.stats.bins.extend(bin.filter(|_| self.stats.bins.len() < BINS_MAX));
         } else {
             // Another table begins.
             self.columns = None;

@@ -19,12 +19,11 @@ pub(super) fn owners(cx: &Evidence<'_>, index: usize, by: GroupBy) -> Result<Own
     let no_groups = || {
         let by = by.name();
         format!(
-            "this source has no memory of cgroups, which `--by {by}` needs; `--by process` needs none"
+            "this source has no memory of cgroups, which `--by {by}` needs; `--by process` needs \
+             none"
         )
     };
-    let at = cx
-        .all_rows_at(Entity::Cgroup, index)
-        .ok_or_else(no_groups)?;
+    let at = cx.all_rows_at(Entity::Cgroup, index).ok_or_else(no_groups)?;
     let used = charged(cx, at);
     if used.is_empty() {
         return Err(no_groups());
@@ -54,10 +53,7 @@ pub(super) fn owners(cx: &Evidence<'_>, index: usize, by: GroupBy) -> Result<Own
         .then(|| "Only the busiest cgroups were read at that time: others are missing.".to_owned());
     Ok(OwnersFound {
         rows,
-        others: others.map(|label| RestRow {
-            label,
-            bytes: all.saturating_sub(owned),
-        }),
+        others: others.map(|label| RestRow { label, bytes: all.saturating_sub(owned) }),
         rest: "charged to no cgroup below the root: the kernel, drivers, early page cache",
         measured: "charged to cgroups, with their page cache and kernel memory",
         is_estimate: false,
@@ -72,9 +68,7 @@ fn at_other_times(cx: &Evidence<'_>, by: GroupBy) -> Option<String> {
     const NAMED_MAX: usize = 3;
     let groups = cx.timeline.entities(Entity::Cgroup);
     let owners = groups.filter(|group| owner_at(&group.key, by).is_some());
-    let names: Vec<String> = owners
-        .map(|group| named(&group.key, by, &cx.facts.names).0)
-        .collect();
+    let names: Vec<String> = owners.map(|group| named(&group.key, by, &cx.facts.names).0).collect();
     let (first, rest) = names.split_at(names.len().min(NAMED_MAX));
     let rest = and_others(rest.len() as u64);
     let by = by.name();
@@ -89,14 +83,10 @@ fn at_other_times(cx: &Evidence<'_>, by: GroupBy) -> Option<String> {
 /// Names other cgroups, and says what a table without rows means.
 fn words(by: GroupBy, is_empty: bool) -> (Option<&'static str>, Option<String>) {
     let (others, none) = match by {
-        GroupBy::Unit => (
-            "in cgroups of no unit",
-            "No cgroup is a service or scope of systemd.",
-        ),
-        GroupBy::Container => (
-            "in cgroups of no container",
-            "No cgroup is a container of a known runtime.",
-        ),
+        GroupBy::Unit => ("in cgroups of no unit", "No cgroup is a service or scope of systemd."),
+        GroupBy::Container => {
+            ("in cgroups of no container", "No cgroup is a container of a known runtime.")
+        }
         GroupBy::Pod => ("in cgroups of no pod", "No cgroup is a pod."),
         GroupBy::User => (
             "in cgroups of no user: system services, containers",
@@ -121,12 +111,8 @@ pub(super) fn owner_at(path: &str, by: GroupBy) -> Option<String> {
     let name = GroupName::of(path);
     let (at, key) = match by {
         GroupBy::Unit => name.unit.map(|it| (it.path, it.path.to_owned()))?,
-        GroupBy::Container => name
-            .container
-            .map(|it| (it.path, owner_key(it.path, it.what.id)))?,
-        GroupBy::Pod => name
-            .pod
-            .map(|it| (it.path, owner_key(it.path, &it.what.uid())))?,
+        GroupBy::Container => name.container.map(|it| (it.path, owner_key(it.path, it.what.id)))?,
+        GroupBy::Pod => name.pod.map(|it| (it.path, owner_key(it.path, &it.what.uid())))?,
         GroupBy::User => name.user.map(|it| (it.path, it.what.to_string()))?,
         _ if path == ROOT => return None,
         _ => (path, path.to_owned()),
@@ -147,18 +133,12 @@ fn sizes(
     used: &BTreeMap<&str, Bytes>,
     by: GroupBy,
 ) -> (BTreeMap<String, Bytes>, BTreeMap<String, String>) {
-    let owned: Vec<OwnedGroup> = used
-        .keys()
-        .filter_map(|path| Some(((*path).to_owned(), owner_at(path, by)?)))
-        .collect();
-    let mut own: BTreeMap<&str, Bytes> = owned
-        .iter()
-        .filter_map(|(path, _)| Some((&**path, *used.get(&**path)?)))
-        .collect();
+    let owned: Vec<OwnedGroup> =
+        used.keys().filter_map(|path| Some(((*path).to_owned(), owner_at(path, by)?))).collect();
+    let mut own: BTreeMap<&str, Bytes> =
+        owned.iter().filter_map(|(path, _)| Some((&**path, *used.get(&**path)?))).collect();
     for (path, _) in &owned {
-        let outer = ancestors(path)
-            .skip(1)
-            .find(|outer| own.contains_key(*outer));
+        let outer = ancestors(path).skip(1).find(|outer| own.contains_key(*outer));
         if let Some(outer) = outer.and_then(|outer| own.get_mut(outer)) {
             *outer = outer.saturating_sub(used.get(&**path).copied().unwrap_or_default());
         }
@@ -192,9 +172,7 @@ fn row(
         note,
         bytes,
         limit,
-        of_limit: used
-            .zip(limit)
-            .and_then(|(used, limit)| used.ratio_of(limit)),
+        of_limit: used.zip(limit).and_then(|(used, limit)| used.ratio_of(limit)),
         growth: None,
         is_new: false,
     }
@@ -226,9 +204,7 @@ pub(super) fn named(path: &str, by: GroupBy, names: &GroupNames) -> (String, Str
             (named, String::new())
         }
         GroupBy::Cgroup => {
-            let called = names
-                .innermost(path)
-                .filter(|name| !path.ends_with(&**name));
+            let called = names.innermost(path).filter(|name| !path.ends_with(&**name));
             (path.to_owned(), called.unwrap_or_default())
         }
         _ => (known, String::new()),

@@ -51,23 +51,16 @@ pub(super) fn nodes(cx: &Evidence<'_>, index: usize) -> Result<OwnersFound, Stri
 /// Returns the use of file systems in RAM, which a live host knows; else why there are none, in a sentence.
 pub(super) fn mounts(inventory: &Inventory) -> Result<OwnersFound, String> {
     let shared = inventory.shared.as_ref().ok_or(
-        "which file systems in RAM have how much is known on a live host only; `memtide where` lists the mounts of this source",
+        "which file systems in RAM have how much is known on a live host only; `memtide where` \
+         lists the mounts of this source",
     )?;
     let mut is_estimate = false;
     let rows = shared.objects.iter().filter_map(|object| {
-        let SharedKind::FileSystem {
-            point,
-            kind,
-            limit,
-            seen_by,
-        } = &object.kind
-        else {
+        let SharedKind::FileSystem { point, kind, limit, seen_by } = &object.kind else {
             return None;
         };
         is_estimate |= object.measure != SharedMeasure::InRam;
-        let seen = seen_by
-            .as_ref()
-            .map(|process| format!("{kind} of {}", process.name));
+        let seen = seen_by.as_ref().map(|process| format!("{kind} of {}", process.name));
         Some(OwnerRow {
             key: point.clone(),
             name: point.clone(),

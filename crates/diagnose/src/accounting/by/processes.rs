@@ -46,9 +46,7 @@ pub(super) fn of_users(
     if users.is_empty() {
         return Err("this source does not have the users of processes".to_owned());
     }
-    let mut found = found(cx, index, |process| {
-        users.get(&*process.key).map(String::as_str)
-    })?;
+    let mut found = found(cx, index, |process| users.get(&*process.key).map(String::as_str))?;
     for row in &mut found.rows {
         if let Ok(uid) = row.key.parse() {
             row.name = cx.facts.names.user(uid);
@@ -74,7 +72,10 @@ fn found<'a>(
     let unknown = unread.largest.as_ref().map(|largest| {
         let count = Count::new(unread.processes).named("process", "processes");
         let bytes = largest.bytes;
-        format!("PSS of {count} was not read, the largest with {bytes} of RSS: they are in the rest (`--deep` reads all).")
+        format!(
+            "PSS of {count} was not read, the largest with {bytes} of RSS: they are in the rest \
+             (`--deep` reads all)."
+        )
     });
     Ok(OwnersFound {
         rows: owners.owners.iter().map(row).collect(),
@@ -90,8 +91,7 @@ fn found<'a>(
 
 fn sizes(owners: &Owners) -> BTreeMap<String, Bytes> {
     let each = owners.owners.iter();
-    each.map(|owner| (owner.name.clone(), owner.bytes))
-        .collect()
+    each.map(|owner| (owner.name.clone(), owner.bytes)).collect()
 }
 
 fn row(owner: &super::super::owners::Owner) -> OwnerRow {

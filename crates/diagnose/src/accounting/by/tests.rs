@@ -45,12 +45,7 @@ fn table_with(
     let mut facts = Facts::default();
     facts.page_size = PageSize::from_bytes(4096);
     facts.names = names;
-    by_owner(
-        &Evidence::new(&timeline, &facts),
-        samples.len() - 1,
-        by,
-        inventory,
-    )
+    by_owner(&Evidence::new(&timeline, &facts), samples.len() - 1, by, inventory)
 }
 
 fn of(samples: &[Sample], by: GroupBy) -> OwnerTable {
@@ -149,10 +144,7 @@ fn what_lies_within_another_counts_once() {
     let at = [sample(0, &[(&outer, 300), (&inner, 120)])];
     assert_eq!(
         sizes(&of(&at, GroupBy::Container))[..2],
-        [
-            ("docker a59e4e7d3090", 180),
-            ("container b6e375cfe46e", 120)
-        ]
+        [("docker a59e4e7d3090", 180), ("container b6e375cfe46e", 120)]
     );
 }
 
@@ -172,15 +164,9 @@ fn rows_have_names_limits_and_growth() {
     let before = sample(0, &[(&path, 300), ("/docker", 300)]);
     let mut now = sample(60, &[(&path, 360), ("/docker", 380), ("/docker/new", 20)]);
     let limit = Limit::Bytes(MIB(400));
-    now.table_mut(Cgroup)
-        .entry(&path)
-        .row
-        .set(CGROUP_MAX, limit);
+    now.table_mut(Cgroup).entry(&path).row.set(CGROUP_MAX, limit);
     let mut names = GroupNames::default();
-    let named = ContainerNames {
-        name: "web".to_owned(),
-        pod: None,
-    };
+    let named = ContainerNames { name: "web".to_owned(), pod: None };
     names.containers.insert(path.clone(), named);
     let containers = table_with(
         &[before.clone(), now.clone()],
@@ -191,21 +177,11 @@ fn rows_have_names_limits_and_growth() {
     .unwrap();
     let row = &containers.rows[0];
     assert_eq!(row.name, "web (docker a59e4e7d3090)");
-    assert_eq!(
-        (row.limit, row.of_limit),
-        (Some(MIB(400)), Some(Ratio::from_percent(90.0)))
-    );
-    assert_eq!(
-        row.growth.map(|growth| growth.to_string()).as_deref(),
-        Some("60 MiB")
-    );
+    assert_eq!((row.limit, row.of_limit), (Some(MIB(400)), Some(Ratio::from_percent(90.0))));
+    assert_eq!(row.growth.map(|growth| growth.to_string()).as_deref(), Some("60 MiB"));
     assert_eq!(containers.grown_for, Some(Span::from_secs(60)));
     let groups = of(&[before, now.clone()], GroupBy::Cgroup);
-    let new = groups
-        .rows
-        .iter()
-        .find(|row| row.key == "/docker/new")
-        .unwrap();
+    let new = groups.rows.iter().find(|row| row.key == "/docker/new").unwrap();
     assert!(new.is_new && new.growth.is_none());
     // One sample shows no growth, and nothing in it is new.
     let alone = of(&[now], GroupBy::Cgroup);
@@ -215,11 +191,9 @@ fn rows_have_names_limits_and_growth() {
 #[test]
 fn processes_and_their_users_are_by_one_measure() {
     let mut at = sample(0, &[]);
-    for (key, label, rss, pss) in [
-        ("1@1", "db", 300, 200),
-        ("2@1", "db", 100, 90),
-        ("3@1", "web", 50, 40),
-    ] {
+    for (key, label, rss, pss) in
+        [("1@1", "db", 300, 200), ("2@1", "db", 100, 90), ("3@1", "web", 50, 40)]
+    {
         let row = at.table_mut(Process).entry(key);
         row.label.push_str(label);
         row.row.set(PROC_RSS, Pages::new(rss * 256));
@@ -229,13 +203,7 @@ fn processes_and_their_users_are_by_one_measure() {
     let by_process = of(&[at.clone()], GroupBy::Process);
     assert_eq!(
         sizes(&by_process),
-        [
-            ("db (1)", 200),
-            ("db (2)", 90),
-            ("web (3)", 40),
-            (REST, 570),
-            ("free", 100)
-        ]
+        [("db (1)", 200), ("db (2)", 90), ("web (3)", 40), (REST, 570), ("free", 100)]
     );
     let mut inventory = Inventory::default();
     for (process, uid) in [("1@1", 70), ("2@1", 70), ("3@1", 33)] {
@@ -244,15 +212,7 @@ fn processes_and_their_users_are_by_one_measure() {
     let mut names = GroupNames::default();
     names.users.insert(70, "postgres".to_owned());
     let users = table_with(&[at], GroupBy::User, &inventory, names).unwrap();
-    assert_eq!(
-        sizes(&users),
-        [
-            ("postgres", 290),
-            ("user 33", 40),
-            (REST, 570),
-            ("free", 100)
-        ]
-    );
+    assert_eq!(sizes(&users), [("postgres", 290), ("user 33", 40), (REST, 570), ("free", 100)]);
 }
 
 #[test]
@@ -277,10 +237,7 @@ fn nodes_and_file_systems_in_ram() {
         row.row.set(NODE_FREE, MIB(free));
     }
     let nodes = of(&[at.clone()], GroupBy::Node);
-    assert_eq!(
-        sizes(&nodes),
-        [("node 1", 460), ("node 0", 440), ("free", 100)]
-    );
+    assert_eq!(sizes(&nodes), [("node 1", 460), ("node 0", 440), ("free", 100)]);
     let tmpfs = SharedObject {
         kind: SharedKind::FileSystem {
             point: "/dev/shm".to_owned(),
@@ -294,10 +251,7 @@ fn nodes_and_file_systems_in_ram() {
         first_user: None,
     };
     let inventory = Inventory {
-        shared: Some(SharedMemory {
-            objects: vec![tmpfs],
-            ..SharedMemory::default()
-        }),
+        shared: Some(SharedMemory { objects: vec![tmpfs], ..SharedMemory::default() }),
         ..Inventory::default()
     };
     let mounts = table(&[at], GroupBy::Mount, &inventory).unwrap();
@@ -333,9 +287,7 @@ fn groups() -> impl Strategy<Value = Vec<(String, u64)>> {
     ];
     prop::collection::vec((prop::collection::vec(names, 1..4), 0_u64..400), 0..12).prop_map(|all| {
         let path = |parts: Vec<String>| format!("/{}", parts.join("/"));
-        all.into_iter()
-            .map(|(parts, mib)| (path(parts), mib))
-            .collect()
+        all.into_iter().map(|(parts, mib)| (path(parts), mib)).collect()
     })
 }
 

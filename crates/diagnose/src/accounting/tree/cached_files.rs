@@ -53,10 +53,7 @@ fn entry_node(entry: &CachedEntry, directory: &str) -> MemoryNode {
     let below = below.trim_start_matches('/');
     let note = match entry.files {
         1 => String::new(),
-        files => format!(
-            "{} files, the largest {below} ({cached})",
-            Count::new(files)
-        ),
+        files => format!("{} files, the largest {below} ({cached})", Count::new(files)),
     };
     let name = match entry.name.as_str() {
         "" => "further entries",
@@ -89,7 +86,8 @@ fn node(file: &CachedFile) -> MemoryNode {
 /// Returns what the search could not see, most telling first.
 pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
     let closed = if cached.unused.is_empty() {
-        "files that no process has open now: `memtide where --files-in DIR` names those below a directory"
+        "files that no process has open now: `memtide where --files-in DIR` names those below a \
+         directory"
     } else {
         "files elsewhere that no process has open now"
     };
@@ -100,9 +98,7 @@ pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
     }
     if cached.files_denied > 0 {
         let denied = Count::new(cached.files_denied).named("file", "files");
-        unseen.push(format!(
-            "{denied} or directories that this user may not open"
-        ));
+        unseen.push(format!("{denied} or directories that this user may not open"));
     }
     if cached.files_hidden > 0 {
         let hidden = Count::new(cached.files_hidden).named("file", "files");
@@ -113,7 +109,8 @@ pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
     if cached.files_remote > 0 {
         let remote = Count::new(cached.files_remote).named("open file", "open files");
         unseen.push(format!(
-            "{remote} on file systems that may not answer (NFS, FUSE) or have their pages elsewhere (overlay)"
+            "{remote} on file systems that may not answer (NFS, FUSE) or have their pages \
+             elsewhere (overlay)"
         ));
     }
     if cached.is_cut {
@@ -202,10 +199,7 @@ mod tests {
         entries.extend((0..9).map(|_| entry("", 1, 2)));
         let cached = CachedFiles {
             used: vec![file("/db/a", 30, 1)],
-            unused: vec![CachedDirectory {
-                path: "/var".to_owned(),
-                entries,
-            }],
+            unused: vec![CachedDirectory { path: "/var".to_owned(), entries }],
             ..CachedFiles::default()
         };
         let nodes = nodes(&cached, None);

@@ -56,7 +56,8 @@ pub(super) fn locked_in_words(locked: Bytes, inventory: &Inventory) -> String {
     let by = most(&inventory.holdings, |process| process.locked);
     let by = by.map_or_else(String::new, |by| format!("; locked by {by}"));
     format!(
-        "Mlocked ({locked}) is a part of anonymous memory, shared memory and page cache that reclaim may not take{by}."
+        "Mlocked ({locked}) is a part of anonymous memory, shared memory and page cache that \
+         reclaim may not take{by}."
     )
 }
 
@@ -114,9 +115,7 @@ impl Accounting {
     /// Returns page tables by process.
     pub(super) fn page_tables(&self, holdings: &[ProcessHoldings]) -> Option<MemoryNode> {
         let node = self.leaf(TermKind::PageTables)?;
-        Some(by_process(self, node, holdings, |process| {
-            process.page_tables
-        }))
+        Some(by_process(self, node, holdings, |process| process.page_tables))
     }
 
     /// Returns the kernel's stacks by process.
@@ -146,9 +145,7 @@ pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode>
         ("buffers of DMA heaps", false, |process| process.dma_heaps),
         ("data in pipes", false, |process| process.pipes),
         ("rings of io_uring", false, |process| process.io_rings),
-        ("rings of packet sockets", false, |process| {
-            process.packet_rings
-        }),
+        ("rings of packet sockets", false, |process| process.packet_rings),
     ];
     let mut nodes: Vec<MemoryNode> = kinds
         .into_iter()
@@ -179,10 +176,7 @@ fn by_process(
         .iter()
         .map(|(process, bytes)| MemoryNode::new(process_in_words(&process.process), *bytes));
     node.children.extend(named);
-    node.children.extend(others(
-        rest.len(),
-        rest.iter().map(|(_, bytes)| *bytes).sum(),
-    ));
+    node.children.extend(others(rest.len(), rest.iter().map(|(_, bytes)| *bytes).sum()));
     node.complete(
         MemoryNode::new(REST, Bytes::ZERO)
             .noted("the kernel's own, and processes that were not read"),
@@ -200,11 +194,7 @@ mod tests {
 
     fn process(pid: u32, name: &str, [tables, huge, locked]: [u64; 3]) -> ProcessHoldings {
         ProcessHoldings {
-            process: UserProcess {
-                pid,
-                name: name.to_owned(),
-                ..UserProcess::default()
-            },
+            process: UserProcess { pid, name: name.to_owned(), ..UserProcess::default() },
             page_tables: Bytes::from_mib(tables),
             huge_pages: Bytes::from_mib(huge),
             locked: Bytes::from_mib(locked),
@@ -222,10 +212,8 @@ mod tests {
             bpf: Bytes::from_mib(bpf),
             ..process(pid, "proxy", [0, 0, 0])
         };
-        let inventory = Inventory {
-            holdings: vec![of(7, 30, 0), of(8, 2, 20)],
-            ..Inventory::default()
-        };
+        let inventory =
+            Inventory { holdings: vec![of(7, 30, 0), of(8, 2, 20)], ..Inventory::default() };
         let mut timeline = Timeline::default();
         timeline.push(&sample).unwrap();
         let facts = facts();
@@ -236,8 +224,10 @@ mod tests {
         assert_eq!(
             words(&inventory),
             [
-                "Buffers of sockets (40 MiB) are parts of slab and of unaccounted memory; proxy (7) 30 MiB, proxy (8) 2 MiB.",
-                "BPF maps and programs (20 MiB) are parts of vmalloc, slab and per-CPU memory; proxy (8) 20 MiB.",
+                "Buffers of sockets (40 MiB) are parts of slab and of unaccounted memory; proxy \
+                 (7) 30 MiB, proxy (8) 2 MiB.",
+                "BPF maps and programs (20 MiB) are parts of vmalloc, slab and per-CPU memory; \
+                 proxy (8) 20 MiB.",
             ]
         );
         assert_eq!(words(&Inventory::default()).len(), 1);
@@ -264,16 +254,11 @@ mod tests {
             threads: Count::new(threads),
             ..process(pid, "java", [0, 0, 0])
         };
-        let inventory = Inventory {
-            holdings: vec![of(7, 1_920), of(8, 64)],
-            ..Inventory::default()
-        };
+        let inventory =
+            Inventory { holdings: vec![of(7, 1_920), of(8, 64)], ..Inventory::default() };
         let tree = tree_with(&sample, &facts(), &inventory);
         let stacks = child(child(&tree, "kernel"), "kernel stacks");
-        assert_eq!(
-            sizes(stacks),
-            [("java (7)", 30), ("java (8)", 1), (REST, 9)]
-        );
+        assert_eq!(sizes(stacks), [("java (7)", 30), ("java (8)", 1), (REST, 9)]);
     }
 
     #[test]
@@ -284,10 +269,7 @@ mod tests {
             ..process(pid, "proxy", [0, 0, 0])
         };
         let part = |holdings: Vec<ProcessHoldings>| {
-            let inventory = Inventory {
-                holdings,
-                ..Inventory::default()
-            };
+            let inventory = Inventory { holdings, ..Inventory::default() };
             let tree = tree_with(&host(), &facts(), &inventory);
             child(&tree, "unaccounted").clone()
         };
@@ -297,11 +279,7 @@ mod tests {
         let divided = part(vec![of(7, 2, 4), of(8, 3, 0)]);
         assert_eq!(
             sizes(&divided),
-            [
-                ("data in pipes", 5),
-                ("rings of io_uring", 4),
-                (REST, whole - 9)
-            ]
+            [("data in pipes", 5), ("rings of io_uring", 4), (REST, whole - 9)]
         );
         assert_eq!(divided.children[0].note, "proxy (8) 3 MiB, proxy (7) 2 MiB");
         assert!(divided.children[2].note.starts_with("usual owners: "));
@@ -310,21 +288,14 @@ mod tests {
 
     #[test]
     fn a_sentence_names_the_largest_and_counts_the_others() {
-        let all: Vec<ProcessHoldings> = (1..=5)
-            .map(|n| process(n, "qemu", [0, 0, u64::from(n)]))
-            .collect();
-        let inventory = Inventory {
-            holdings: all,
-            ..Inventory::default()
-        };
+        let all: Vec<ProcessHoldings> =
+            (1..=5).map(|n| process(n, "qemu", [0, 0, u64::from(n)])).collect();
+        let inventory = Inventory { holdings: all, ..Inventory::default() };
         assert_eq!(
             most(&inventory.holdings, |process| process.locked).as_deref(),
             Some("qemu (5) 5 MiB, qemu (4) 4 MiB, qemu (3) 3 MiB and 2 others")
         );
-        assert_eq!(
-            most(&inventory.holdings, |process| process.page_tables),
-            None
-        );
+        assert_eq!(most(&inventory.holdings, |process| process.page_tables), None);
         assert!(locked_in_words(Bytes::from_mib(15), &inventory).contains("locked by qemu (5)"));
     }
 }

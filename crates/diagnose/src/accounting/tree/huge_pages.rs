@@ -17,15 +17,11 @@ impl Accounting {
         let bytes = self.known(&[TermKind::HugetlbUsed, TermKind::HugetlbUnused])?;
         let mut node = MemoryNode::new("huge pages", bytes);
         let pools = inventory.huge_pools.iter();
-        node.children = pools
-            .filter(|pool| pool.total > Count::ZERO)
-            .map(of_pool)
-            .collect();
+        node.children = pools.filter(|pool| pool.total > Count::ZERO).map(of_pool).collect();
         if node.children.is_empty() {
             self.used_and_unused(cx, &mut node);
         } else {
-            node.children
-                .sort_by_key(|pool| std::cmp::Reverse(pool.bytes));
+            node.children.sort_by_key(|pool| std::cmp::Reverse(pool.bytes));
         }
         node.complete(MemoryNode::new(REST, Bytes::ZERO));
         let mapped = holdings::most(&inventory.holdings, |process| process.huge_pages);
@@ -103,17 +99,11 @@ mod tests {
         };
         let tree = tree_with(&sample, &facts(), &inventory);
         let huge = child(&tree, "huge pages");
-        assert_eq!(
-            sizes(huge),
-            [("pages of 32 MiB", 32), ("pages of 2 MiB", 16)]
-        );
+        assert_eq!(sizes(huge), [("pages of 32 MiB", 32), ("pages of 2 MiB", 16)]);
         let small = child(huge, "pages of 2 MiB");
         assert_eq!(small.note, "4 MiB of it surplus");
         assert_eq!(sizes(small), [("in use", 10), ("unused", 6)]);
-        assert_eq!(
-            child(small, "unused").note,
-            "2 MiB of it promised to mappings"
-        );
+        assert_eq!(child(small, "unused").note, "2 MiB of it promised to mappings");
     }
 
     #[test]
@@ -124,9 +114,6 @@ mod tests {
         sample.host.set(HUGEPAGES_FREE, Count::new(3));
         let tree = tree_with(&sample, &facts(), &Inventory::default());
         let parts = sizes(child(&tree, "huge pages"));
-        assert_eq!(
-            parts,
-            [("huge pages in use", 42), ("huge pages, unused", 6)]
-        );
+        assert_eq!(parts, [("huge pages in use", 42), ("huge pages, unused", 6)]);
     }
 }

@@ -10,11 +10,8 @@ use crate::measures::slab;
 
 impl Accounting {
     pub(super) fn kernel(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Option<MemoryNode> {
-        const PARTS: [TermKind; 3] = [
-            TermKind::Percpu,
-            TermKind::KernelReclaimable,
-            TermKind::Bounce,
-        ];
+        const PARTS: [TermKind; 3] =
+            [TermKind::Percpu, TermKind::KernelReclaimable, TermKind::Bounce];
         let divided = [
             self.slab(cx),
             self.vmalloc(cx, &inventory.vmalloc),
@@ -33,20 +30,15 @@ impl Accounting {
     /// Returns slab by cache. slabinfo lists no allocation of kmalloc that is too large for a cache, and a source has the
     /// largest caches only.
     fn slab(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
-        let bytes = self.known(&[
-            TermKind::Slab,
-            TermKind::SlabUnreclaimable,
-            TermKind::SlabReclaimable,
-        ])?;
+        let bytes =
+            self.known(&[TermKind::Slab, TermKind::SlabUnreclaimable, TermKind::SlabReclaimable])?;
         let mut node = MemoryNode::new("slab", bytes);
         if let Some(reclaimable) = self.term(TermKind::SlabReclaimable) {
             node.note = format!("{reclaimable} reclaimable");
         }
         let caches = slab::caches(cx, self.index);
         let (named, rest) = self.largest(&caches, Self::NAMED);
-        let named = named
-            .iter()
-            .map(|c| MemoryNode::new(c.name.clone(), c.bytes));
+        let named = named.iter().map(|c| MemoryNode::new(c.name.clone(), c.bytes));
         node.children.extend(named);
         let others = others(rest.len(), rest.iter().map(|c| c.bytes).sum());
         node.children.extend(others);
@@ -96,10 +88,8 @@ mod tests {
             pages: Pages::new((10 - i) * 256),
             areas: Count::new(i),
         };
-        let inventory = Inventory {
-            vmalloc: (1..=6).map(caller).collect(),
-            ..Inventory::default()
-        };
+        let inventory =
+            Inventory { vmalloc: (1..=6).map(caller).collect(), ..Inventory::default() };
         let tree = tree_with(&sample, &facts(), &inventory);
         let vmalloc = child(child(&tree, "kernel"), "vmalloc");
         assert_eq!(vmalloc.bytes, Bytes::from_mib(40));

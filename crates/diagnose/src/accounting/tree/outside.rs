@@ -40,25 +40,16 @@ impl Accounting {
         let mut words: Vec<String> = Vec::new();
         for (name, sign, size) in parts {
             // The table of pages is an estimate. Other parts that do not fit are not what is missing.
-            let size = if sign.is_empty() {
-                size
-            } else {
-                size.min(left)
-            };
+            let size = if sign.is_empty() { size } else { size.min(left) };
             if size >= PART_MIN && size <= left {
                 left = left.saturating_sub(size);
                 words.push(format!("{sign}{size} {name}"));
             }
         }
         if left >= PART_MIN {
-            words.push(format!(
-                "{left} for other early allocations, offline memory or a balloon"
-            ));
+            words.push(format!("{left} for other early allocations, offline memory or a balloon"));
         }
-        format!(
-            "{outside} less than the {installed} of RAM: {}",
-            words.join(", ")
-        )
+        format!("{outside} less than the {installed} of RAM: {}", words.join(", "))
     }
 }
 
@@ -69,10 +60,7 @@ mod tests {
     use timeline::{Facts, Inventory};
 
     fn note(memory: PhysicalMemory, facts: &Facts) -> String {
-        let inventory = Inventory {
-            physical: Some(memory),
-            ..Inventory::default()
-        };
+        let inventory = Inventory { physical: Some(memory), ..Inventory::default() };
         // A host with a MemTotal of 1000 MiB.
         tree_with(&host(), facts, &inventory).note
     }
@@ -87,9 +75,9 @@ mod tests {
         };
         assert_eq!(
             note(memory, &facts()),
-            "536 MiB less than the 1.5 GiB of RAM: 256 MiB left out by the kernel (mem=, memmap=, MTRR), 200 MiB for a crash \
-             kernel, 30 MiB for the kernel's image, ≈20 MiB for the table of pages, 30 MiB for other early allocations, \
-             offline memory or a balloon"
+            "536 MiB less than the 1.5 GiB of RAM: 256 MiB left out by the kernel (mem=, memmap=, \
+             MTRR), 200 MiB for a crash kernel, 30 MiB for the kernel's image, ≈20 MiB for the \
+             table of pages, 30 MiB for other early allocations, offline memory or a balloon"
         );
     }
 
@@ -100,7 +88,8 @@ mod tests {
             crash_kernel: Bytes::from_gib(4),
             ..PhysicalMemory::default()
         };
-        let words = "200 MiB less than the 1.2 GiB of RAM: ≈19 MiB for the table of pages, 181 MiB for other early allocations, offline memory or a balloon";
+        let words = "200 MiB less than the 1.2 GiB of RAM: ≈19 MiB for the table of pages, 181 MiB \
+                     for other early allocations, offline memory or a balloon";
         assert_eq!(note(memory(1200), &facts()), words);
         assert_eq!(note(memory(900), &facts()), "", "less than MemTotal");
     }

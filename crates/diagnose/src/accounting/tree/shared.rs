@@ -20,11 +20,7 @@ impl Accounting {
         if let Some(shared) = &inventory.shared {
             node.children = shared_objects::nodes(shared, self.is_swap_used(cx), self.top);
         }
-        if let Some(shared) = inventory
-            .shared
-            .as_ref()
-            .filter(|_| !node.children.is_empty())
-        {
+        if let Some(shared) = inventory.shared.as_ref().filter(|_| !node.children.is_empty()) {
             let mut likely = Vec::new();
             let is_mounted =
                 |object: &SharedObject| matches!(object.kind, SharedKind::FileSystem { .. });
@@ -67,9 +63,7 @@ fn mounts_in_words(mounts: &[MemoryMount]) -> Option<String> {
     };
     let named: Vec<&MemoryMount> = mounts.iter().filter(may_hold_files).collect();
     let words = named.iter().take(MOUNTS_NAMED).map(|mount| {
-        let limit = mount
-            .size
-            .map_or_else(String::new, |size| format!(", at most {size}"));
+        let limit = mount.size.map_or_else(String::new, |size| format!(", at most {size}"));
         format!("{} ({}{limit})", mount.point, mount.kind)
     });
     let more = named.len().saturating_sub(MOUNTS_NAMED);
@@ -106,7 +100,10 @@ mod tests {
         assert_eq!(sizes(shared), [("db", 20), (REST, 30)]);
         let note = &child(shared, REST).note;
         assert!(
-            note.starts_with("files in /mnt/1 (tmpfs), /mnt/2 (tmpfs), /mnt/3 (tmpfs), /mnt/4 (tmpfs), 1 more; memfd"),
+            note.starts_with(
+                "files in /mnt/1 (tmpfs), /mnt/2 (tmpfs), /mnt/3 (tmpfs), /mnt/4 (tmpfs), 1 more; \
+                 memfd"
+            ),
             "{note}"
         );
     }

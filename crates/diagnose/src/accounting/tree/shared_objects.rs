@@ -77,9 +77,7 @@ pub(super) fn unseen(shared: &SharedMemory) -> Vec<String> {
     if let Some(denied) = &shared.largest_denied {
         let denied = process_in_words(denied);
         let more = and_more(shared.processes_denied.saturating_sub(1));
-        unseen.push(format!(
-            "files of {denied}{more}: this user may not see them"
-        ));
+        unseen.push(format!("files of {denied}{more}: this user may not see them"));
     }
     if shared.processes_left_out > 0 {
         let left_out = Count::new(shared.processes_left_out).named("process", "processes");
@@ -90,9 +88,7 @@ pub(super) fn unseen(shared: &SharedMemory) -> Vec<String> {
         let mounts: Vec<&str> = mounts.map(String::as_str).collect();
         let more = and_more((shared.unknown_mounts.len() - mounts.len()) as u64);
         let mounts = mounts.join(", ");
-        unseen.push(format!(
-            "tmpfs that is hidden, closed or unlimited: {mounts}{more}"
-        ));
+        unseen.push(format!("tmpfs that is hidden, closed or unlimited: {mounts}{more}"));
     }
     if shared.is_mounts_cut {
         unseen.push("tmpfs of containers not searched, as the time was over".to_owned());
@@ -109,10 +105,7 @@ fn and_more(n: u64) -> String {
 
 /// Whether it has a line of its own: a file system or segment is one thing, whatever its name.
 fn is_alone(object: &SharedObject) -> bool {
-    matches!(
-        object.kind,
-        SharedKind::FileSystem { .. } | SharedKind::SystemV(_)
-    )
+    matches!(object.kind, SharedKind::FileSystem { .. } | SharedKind::SystemV(_))
 }
 
 fn label(object: &SharedObject) -> String {
@@ -134,21 +127,12 @@ fn owner(object: &SharedObject) -> Option<&UserProcess> {
 
 /// Returns the service of a process, or else its name.
 fn owner_name(process: &UserProcess) -> &str {
-    if process.service.is_empty() {
-        &process.name
-    } else {
-        &process.service
-    }
+    if process.service.is_empty() { &process.name } else { &process.service }
 }
 
 fn node(line: &ObjectLine<'_>) -> MemoryNode {
     let note = match &line.first.kind {
-        SharedKind::FileSystem {
-            kind,
-            limit,
-            seen_by,
-            ..
-        } => {
+        SharedKind::FileSystem { kind, limit, seen_by, .. } => {
             let place = seen_by.as_ref().map_or_else(String::new, |process| {
                 format!(", mounted for {}", process_in_words(process))
             });
@@ -157,9 +141,7 @@ fn node(line: &ObjectLine<'_>) -> MemoryNode {
         SharedKind::SystemV(segment) => segment_in_words(segment, line.first),
         SharedKind::Memfd(_) | SharedKind::Mapping => users_in_words(line),
     };
-    MemoryNode::new(line.label.clone(), line.bytes)
-        .noted(note)
-        .estimated(line.is_estimate)
+    MemoryNode::new(line.label.clone(), line.bytes).noted(note).estimated(line.is_estimate)
 }
 
 /// Names a process, with its service.
@@ -181,10 +163,7 @@ fn users_in_words(line: &ObjectLine<'_>) -> String {
     words.extend(first.map(process_in_words));
     match line.users.saturating_sub(1) {
         0 => {}
-        n => words.push(format!(
-            "shared with {}",
-            Count::new(n).named("other", "others")
-        )),
+        n => words.push(format!("shared with {}", Count::new(n).named("other", "others"))),
     }
     words.join(", ")
 }
@@ -192,17 +171,11 @@ fn users_in_words(line: &ObjectLine<'_>) -> String {
 fn segment_in_words(segment: &SystemVSegment, object: &SharedObject) -> String {
     let mut words = vec![match segment.attached.max(object.users) {
         0 => "detached".to_owned(),
-        n => format!(
-            "attached by {}",
-            Count::new(n).named("process", "processes")
-        ),
+        n => format!("attached by {}", Count::new(n).named("process", "processes")),
     }];
     let creator = segment.creator.as_ref();
     words.extend(creator.map(|process| format!("made by {}", process_in_words(process))));
-    let last = segment
-        .last_user
-        .as_ref()
-        .filter(|last| Some(*last) != creator);
+    let last = segment.last_user.as_ref().filter(|last| Some(*last) != creator);
     words.extend(last.map(|process| format!("last used by {}", process_in_words(process))));
     if creator.is_none() {
         words.extend(object.first_user.as_ref().map(process_in_words));
@@ -215,11 +188,7 @@ mod tests {
     use super::*;
 
     fn user(pid: u32, name: &str) -> UserProcess {
-        UserProcess {
-            pid,
-            name: name.to_owned(),
-            ..UserProcess::default()
-        }
+        UserProcess { pid, name: name.to_owned(), ..UserProcess::default() }
     }
 
     fn object(kind: SharedKind, mib: u64, users: u64) -> SharedObject {
@@ -237,14 +206,9 @@ mod tests {
     }
 
     fn lines_of(objects: Vec<SharedObject>) -> Vec<(String, u64, String)> {
-        let shared = SharedMemory {
-            objects,
-            ..SharedMemory::default()
-        };
+        let shared = SharedMemory { objects, ..SharedMemory::default() };
         let nodes = nodes(&shared, false, None).into_iter();
-        nodes
-            .map(|node| (node.label, node.bytes.get() >> 20, node.note))
-            .collect()
+        nodes.map(|node| (node.label, node.bytes.get() >> 20, node.note)).collect()
     }
 
     fn line(label: &str, mib: u64, note: &str) -> (String, u64, String) {
@@ -255,12 +219,8 @@ mod tests {
     fn files_of_one_name_and_owner_are_one_line() {
         let mut others = memfd("pool", 3, 1);
         others.first_user = Some(user(9, "node"));
-        let lines = lines_of(vec![
-            memfd("pool", 4, 3),
-            memfd("pool", 2, 1),
-            others,
-            memfd("", 0, 1),
-        ]);
+        let lines =
+            lines_of(vec![memfd("pool", 4, 3), memfd("pool", 2, 1), others, memfd("", 0, 1)]);
         let expected = [
             line("memfd:pool", 6, "2 of them, java (7), shared with 2 others"),
             line("memfd:pool", 3, "node (9)"),
@@ -279,17 +239,10 @@ mod tests {
             };
             object(kind, mib, 0)
         };
-        let service = UserProcess {
-            service: "db.service".to_owned(),
-            ..user(8, "postgres")
-        };
+        let service = UserProcess { service: "db.service".to_owned(), ..user(8, "postgres") };
         let lines = lines_of(vec![file_system(5, None), file_system(9, Some(service))]);
         let expected = [
-            line(
-                "/dev/shm",
-                9,
-                "tmpfs, at most 64 MiB, mounted for postgres (8) of db.service",
-            ),
+            line("/dev/shm", 9, "tmpfs, at most 64 MiB, mounted for postgres (8) of db.service"),
             line("/dev/shm", 5, "tmpfs, at most 64 MiB"),
         ];
         assert_eq!(lines, expected);
@@ -324,10 +277,7 @@ mod tests {
     #[test]
     fn sizes_with_pages_in_swap_are_estimates_and_the_small_ones_are_together() {
         let objects = (1..=8).map(|i| memfd(&i.to_string(), i, 1)).collect();
-        let shared = SharedMemory {
-            objects,
-            ..SharedMemory::default()
-        };
+        let shared = SharedMemory { objects, ..SharedMemory::default() };
         for is_swap_used in [true, false] {
             let nodes = nodes(&shared, is_swap_used, None);
             assert_eq!(nodes.len(), NAMED + 1);

@@ -53,9 +53,7 @@ pub(super) fn child<'a>(node: &'a MemoryNode, label: &str) -> &'a MemoryNode {
 
 pub(super) fn sizes(node: &MemoryNode) -> Vec<(&str, u64)> {
     let parts = node.children.iter();
-    parts
-        .map(|part| (part.label.as_str(), part.bytes.get() >> 20))
-        .collect()
+    parts.map(|part| (part.label.as_str(), part.bytes.get() >> 20)).collect()
 }
 
 pub(super) fn facts() -> Facts {
@@ -92,11 +90,7 @@ fn anonymous_memory_is_divided_among_services_and_says_how() {
     assert_eq!(sizes(anonymous), [("web.service", 150), (REST, 250)]);
     let rest = child(anonymous, REST);
     assert_eq!(rest.kind, SizeKind::Remainder);
-    assert!(
-        rest.note.contains("only RSS was read of hog (20 MiB)"),
-        "{}",
-        rest.note
-    );
+    assert!(rest.note.contains("only RSS was read of hog (20 MiB)"), "{}", rest.note);
 }
 
 #[test]
@@ -113,10 +107,7 @@ fn a_container_that_owns_memory_is_called_by_its_name() {
         child(&tree, "anonymous").children[0].label.clone()
     };
     assert_eq!(label(&facts), "docker a59e4e7d3090");
-    let named = ContainerNames {
-        name: "web".to_owned(),
-        pod: None,
-    };
+    let named = ContainerNames { name: "web".to_owned(), pod: None };
     facts.names.containers.insert(scope, named);
     assert_eq!(label(&facts), "web (docker a59e4e7d3090)");
 }
@@ -157,10 +148,9 @@ fn slab_names_its_caches_and_shared_memory_its_mounts() {
 
 #[test]
 fn counters_that_exceed_memtotal_are_reduced_to_it() {
-    for (total, kind, words) in [
-        (925, SizeKind::Measured, "they drift"),
-        (440, SizeKind::Estimate, "add up to 930 MiB"),
-    ] {
+    for (total, kind, words) in
+        [(925, SizeKind::Measured, "they drift"), (440, SizeKind::Estimate, "add up to 930 MiB")]
+    {
         let mut sample = host();
         sample.host.set(MEM_TOTAL, Bytes::from_mib(total));
         let tree = tree_of(&sample, &facts());
@@ -194,23 +184,14 @@ fn what_must_not_be_added_up_is_explained_with_the_hosts_numbers() {
     let facts = facts();
     let cx = Evidence::new(&timeline, &facts);
     let accounting = account(&cx, 0).unwrap();
-    let texts = accounting
-        .explanations(&cx, &Inventory::default())
-        .join("\n");
-    assert!(
-        texts.contains("Cached (300 MiB) contains 50 MiB"),
-        "{texts}"
-    );
+    let texts = accounting.explanations(&cx, &Inventory::default()).join("\n");
+    assert!(texts.contains("Cached (300 MiB) contains 50 MiB"), "{texts}");
     assert!(texts.contains("AnonHugePages (120 MiB)"), "{texts}");
     assert!(!texts.contains("SwapCached"), "{texts}");
 }
 
 fn adds_up(node: &MemoryNode) -> bool {
-    let sum: u128 = node
-        .children
-        .iter()
-        .map(|n| u128::from(n.bytes.get()))
-        .sum();
+    let sum: u128 = node.children.iter().map(|n| u128::from(n.bytes.get())).sum();
     let is_whole = node.children.is_empty() || sum == u128::from(node.bytes.get());
     is_whole && node.children.iter().all(adds_up)
 }

@@ -57,11 +57,9 @@ impl Accounting {
         }
         let (named, others) = self.largest(&uncounted, Self::NAMED);
         rest.children.extend(named.iter().cloned());
-        rest.children
-            .sort_by_key(|owner| std::cmp::Reverse(owner.bytes));
+        rest.children.sort_by_key(|owner| std::cmp::Reverse(owner.bytes));
         let others = super::others(others.len(), others.iter().map(|node| node.bytes).sum());
-        rest.children
-            .extend(others.map(|others| others.estimated(true)));
+        rest.children.extend(others.map(|others| others.estimated(true)));
         rest.note_also(&in_words(&perhaps));
         if !rest.children.is_empty() {
             let owners = std::mem::take(&mut rest.note);
@@ -89,11 +87,8 @@ impl Accounting {
         let [percpu, in_vmalloc] =
             [TermKind::Percpu, TermKind::Vmalloc].map(|kind| self.term(kind));
         let (percpu, in_vmalloc) = (percpu?, in_vmalloc?);
-        let slab = self.sum(&[
-            TermKind::Slab,
-            TermKind::SlabUnreclaimable,
-            TermKind::SlabReclaimable,
-        ]);
+        let slab =
+            self.sum(&[TermKind::Slab, TermKind::SlabUnreclaimable, TermKind::SlabReclaimable]);
         // kmalloc takes what is larger than its caches from the page allocator, and slabinfo lists none of that.
         let objects = slab::caches(cx, self.index);
         let objects = objects.iter().filter(|c| !c.name.starts_with("kmalloc"));
@@ -119,9 +114,7 @@ fn node_of(site: &PageCallSite) -> MemoryNode {
     let calls = site.calls.named("allocation", "allocations");
     // Paths are longer than a line of the tree.
     let file = site.file.rsplit('/').next().unwrap_or(&site.file);
-    MemoryNode::new(label_of(site), site.bytes)
-        .noted(format!("{calls} in {file}"))
-        .estimated(true)
+    MemoryNode::new(label_of(site), site.bytes).noted(format!("{calls} in {file}")).estimated(true)
 }
 
 /// `call sites with most pages, some of which other lines may count: f [m] 3 MiB and 2 others`; empty without any.
@@ -130,15 +123,10 @@ fn in_words(sites: &[&PageCallSite]) -> String {
     if named.is_empty() {
         return String::new();
     }
-    let named: Vec<String> = named
-        .iter()
-        .map(|site| format!("{} {}", label_of(site), site.bytes))
-        .collect();
+    let named: Vec<String> =
+        named.iter().map(|site| format!("{} {}", label_of(site), site.bytes)).collect();
     let rest = and_others(rest.len() as u64);
-    format!(
-        "call sites with most pages, which other lines may count: {}{rest}",
-        named.join(", ")
-    )
+    format!("call sites with most pages, which other lines may count: {}{rest}", named.join(", "))
 }
 
 #[cfg(test)]
@@ -199,11 +187,7 @@ mod tests {
         let whole = node.bytes.get() >> 20;
         assert_eq!(
             sizes(&node),
-            [
-                ("rx_page [ice]", 80),
-                ("alloc_page_ext", 41),
-                (REST, whole - 121)
-            ]
+            [("rx_page [ice]", 80), ("alloc_page_ext", 41), (REST, whole - 121)]
         );
         assert_eq!(node.children[0].kind, SizeKind::Estimate);
         assert_eq!(node.children[0].note, "80 allocations in ice.c");
@@ -258,11 +242,7 @@ mod tests {
     #[test]
     fn buffers_of_gpus_name_their_processes_and_not_their_allocator() {
         let process = |pid, pages, shared| ProcessHoldings {
-            process: UserProcess {
-                pid,
-                name: "game".to_owned(),
-                ..UserProcess::default()
-            },
+            process: UserProcess { pid, name: "game".to_owned(), ..UserProcess::default() },
             gpu_pages: Bytes::from_mib(pages),
             gpu_shared: Bytes::from_mib(shared),
             ..ProcessHoldings::default()
@@ -289,9 +269,6 @@ mod tests {
         assert_eq!(node.children[0].note, "game (7) 90 MiB, game (8) 30 MiB");
         assert_eq!(node.children[0].kind, SizeKind::Estimate);
         let note = &child(child(&tree, "shared memory"), REST).note;
-        assert!(
-            note.ends_with("buffers of GPU drivers (≈6 MiB: game (8) 6 MiB)"),
-            "{note}"
-        );
+        assert!(note.ends_with("buffers of GPU drivers (≈6 MiB: game (8) 6 MiB)"), "{note}");
     }
 }

@@ -19,14 +19,8 @@ pub(super) struct OverlapTime {
 impl OverlapTime {
     /// Returns the interval of a finding. A state without a beginning lasts throughout.
     pub(super) fn from_finding(finding: &Finding) -> Self {
-        let always = Self {
-            from: Span::ZERO,
-            to: Span::from_nanos(u64::MAX),
-        };
-        finding.when.map_or(always, |when| Self {
-            from: when.from,
-            to: when.to,
-        })
+        let always = Self { from: Span::ZERO, to: Span::from_nanos(u64::MAX) };
+        finding.when.map_or(always, |when| Self { from: when.from, to: when.to })
     }
 
     /// Returns the end plus [`LAG`]: an incident that begins later does not overlap.
@@ -93,9 +87,7 @@ struct LeastOfFirst<T> {
 
 impl<T: Copy + Ord> LeastOfFirst<T> {
     fn new(places: usize) -> Self {
-        Self {
-            tree: vec![None; places + 1],
-        }
+        Self { tree: vec![None; places + 1] }
     }
 
     fn add(&mut self, place: usize, one: T) {

@@ -54,11 +54,7 @@ impl<'a> RootIncident<'a> {
     }
 
     fn kind(&self) -> RootKind<'a> {
-        RootKind {
-            rule: self.rule,
-            group: self.group,
-            is_event: self.finding.event.is_some(),
-        }
+        RootKind { rule: self.rule, group: self.group, is_event: self.finding.event.is_some() }
     }
 }
 
@@ -103,23 +99,12 @@ fn lists_of(cx: &Evidence<'_>, all: &[RootIncident<'_>], lists: &Lists<'_>) -> V
             by.is_some_and(|by| by.count(effect.time) > 0)
         };
         let groups = reaching(cx, effect);
-        let events = if leads(effect.finding) {
-            &[true][..]
-        } else {
-            &[true, false]
-        };
+        let events = if leads(effect.finding) { &[true][..] } else { &[true, false] };
         let mut own = Vec::new();
-        for rule in rules[effect.rule]
-            .iter()
-            .filter(|rule| !is_ruled_out(**rule))
-        {
+        for rule in rules[effect.rule].iter().filter(|rule| !is_ruled_out(**rule)) {
             for group in &groups {
                 own.extend(events.iter().filter_map(|is_event| {
-                    let kind = RootKind {
-                        rule: *rule,
-                        group: *group,
-                        is_event: *is_event,
-                    };
+                    let kind = RootKind { rule: *rule, group: *group, is_event: *is_event };
                     lists.numbers.get(&kind)
                 }));
             }
@@ -175,9 +160,7 @@ fn nearest(
     let times = |members: &Vec<usize>| Overlaps::new(members.iter().map(|one| all[*one].time));
     let overlaps: Vec<Overlaps> = lists.members.iter().map(times).collect();
     let count = |(effect, own): (&RootIncident<'_>, &Vec<usize>)| -> usize {
-        own.iter()
-            .map(|list| overlaps[*list].count(effect.time))
-            .sum()
+        own.iter().map(|list| overlaps[*list].count(effect.time)).sum()
     };
     let counts: Vec<usize> = all.iter().zip(lists_of).map(count).collect();
     let mut effects_of = vec![Vec::new(); lists.members.len()];
@@ -187,10 +170,7 @@ fn nearest(
     let mut nearest = vec![None; all.len()];
     for (members, effects) in lists.members.iter().zip(effects_of) {
         let rank = |one: usize| (counts[one], all[one].rule, one);
-        let causes: Vec<_> = members
-            .iter()
-            .map(|one| (all[*one].time, rank(*one)))
-            .collect();
+        let causes: Vec<_> = members.iter().map(|one| (all[*one].time, rank(*one))).collect();
         let times: Vec<_> = effects.iter().map(|one| all[*one].time).collect();
         for (effect, cause) in effects.into_iter().zip(least(&causes, &times)) {
             nearest[effect] = nearest[effect].into_iter().chain(cause).min();
@@ -277,9 +257,12 @@ mod tests {
     /// Creates a host with a limited cgroup and one without a limit.
     fn host() -> Case {
         let limit = Limit::Bytes(Bytes::from_mib(80));
-        Case::once()
-            .gauge_of(Entity::Cgroup, "/lim", CGROUP_MAX, limit)
-            .gauge_of(Entity::Cgroup, "/app", CGROUP_MAX, Limit::Unlimited)
+        Case::once().gauge_of(Entity::Cgroup, "/lim", CGROUP_MAX, limit).gauge_of(
+            Entity::Cgroup,
+            "/app",
+            CGROUP_MAX,
+            Limit::Unlimited,
+        )
     }
 
     fn stretch((from, lasts): (u64, u64)) -> Stretch {
@@ -294,10 +277,7 @@ mod tests {
         let groups = ["/", "/app", "/app/web", "/lim", "/lim/web"].map(|key| (Entity::Cgroup, key));
         let hosts = [(Entity::Host, ""), (Entity::Host, ""), (Entity::Node, "0")];
         let all: Vec<_> = groups.into_iter().chain(hosts).collect();
-        prop::sample::select(all).prop_map(|(entity, key)| Scope {
-            entity,
-            key: key.to_owned(),
-        })
+        prop::sample::select(all).prop_map(|(entity, key)| Scope { entity, key: key.to_owned() })
     }
 
     prop_compose! {

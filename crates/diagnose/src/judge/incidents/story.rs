@@ -43,11 +43,7 @@ struct StoryWindow<'a> {
 
 impl<'a> Windows<'a> {
     pub(super) fn new(cx: &Evidence<'a>) -> Self {
-        Self {
-            timeline: cx.timeline,
-            facts: cx.facts,
-            last: None,
-        }
+        Self { timeline: cx.timeline, facts: cx.facts, last: None }
     }
 
     fn around(&mut self, occurrence: &Occurrence) -> Option<&StoryWindow<'a>> {
@@ -86,14 +82,8 @@ impl<'a> Windows<'a> {
         let window = Evidence::new(part, &around.facts).sharing(&around.kills);
         let window = window.about(&stretch);
         let of = series(part, entity, occurrence);
-        let outcome = (rule.story)(
-            &window,
-            &Incident {
-                stretch,
-                of,
-                key: occurrence.key.as_deref(),
-            },
-        )?;
+        let outcome =
+            (rule.story)(&window, &Incident { stretch, of, key: occurrence.key.as_deref() })?;
         let Outcome::Found(finding) = outcome else {
             return Ok(outcome);
         };
@@ -104,10 +94,7 @@ impl<'a> Windows<'a> {
         }
         finding.move_by(first);
         finding.scope = match &occurrence.key {
-            Some(key) => Scope {
-                entity,
-                key: key.clone(),
-            },
+            Some(key) => Scope { entity, key: key.clone() },
             None => Scope::host(),
         };
         finding.harm = harm.max(finding.harm);

@@ -11,10 +11,7 @@ fn source(reports: Vec<KernelReport>) -> Diagnosis {
     let mut timeline = Timeline::default();
     for (second, report) in (1..).zip(reports) {
         let mut sample = Sample::default();
-        sample.stamp = Stamp {
-            boot: Span::from_secs(second),
-            ..Stamp::default()
-        };
+        sample.stamp = Stamp { boot: Span::from_secs(second), ..Stamp::default() };
         sample.host = report.host.clone();
         timeline.push_new_segment(&sample);
         timeline.report(report, None);
@@ -23,20 +20,13 @@ fn source(reports: Vec<KernelReport>) -> Diagnosis {
 }
 
 fn stamped(mut report: Report, text: &str, seconds: u64) -> KernelReport {
-    report.0.stamp = Some(LogStamp {
-        text: text.to_owned(),
-        of_year: Span::from_secs(seconds),
-    });
+    report.0.stamp = Some(LogStamp { text: text.to_owned(), of_year: Span::from_secs(seconds) });
     report.0
 }
 
 fn failed(pid: u32, name: &str) -> Report {
     let mut report = Report::of_a_host().failed();
-    report.0.invoker = Some(Invoker {
-        name: name.to_owned(),
-        pid: Some(pid),
-        oom_score_adj: None,
-    });
+    report.0.invoker = Some(Invoker { name: name.to_owned(), pid: Some(pid), oom_score_adj: None });
     report
 }
 
@@ -45,12 +35,7 @@ fn a_failed_allocation_of_a_killed_process_is_part_of_the_kill() {
     let with = |failed: Report| source(vec![Report::of_a_host().0, failed.0]);
     let dying = with(failed(20, "doxygen"));
     assert_eq!(dying.findings[0].id, "oom-global");
-    let shows = |text: &str| {
-        dying.findings[0]
-            .evidence
-            .iter()
-            .any(|e| e.text.contains(text))
-    };
+    let shows = |text: &str| dying.findings[0].evidence.iter().any(|e| e.text.contains(text));
     assert!(shows("one failed allocation belongs to it"));
     assert!(shows("seen in snapshot 1 of 2"));
     let other = with(failed(20, "nginx"));
@@ -101,10 +86,7 @@ fn of_many_findings_of_a_rule_the_worst_remain_and_the_others_are_counted() {
     assert_eq!(kills(MAX_STORIES), (MAX_STORIES, Vec::new()));
     let (count, others) = kills(MAX_STORIES + 7);
     assert_eq!(count, MAX_STORIES);
-    assert_eq!(
-        others,
-        ["also in 7 more cgroups without findings of their own, with 7 kills"]
-    );
+    assert_eq!(others, ["also in 7 more cgroups without findings of their own, with 7 kills"]);
 }
 
 #[test]
@@ -149,11 +131,7 @@ fn a_finding_of_several_segments_has_the_times_and_the_kills_of_all() {
     let samples: Vec<_> = one.stretches().iter().map(|when| when.first).collect();
     assert_eq!(samples, [1, 0, 2]);
     assert_eq!(one.harm.killed, 3);
-    assert!(
-        one.evidence
-            .iter()
-            .any(|e| e.text == "seen in 3 of 3 snapshots")
-    );
+    assert!(one.evidence.iter().any(|e| e.text == "seen in 3 of 3 snapshots"));
 }
 
 /// Returns two segments, each calm except for a short and cheap burst of thrash.
@@ -179,10 +157,7 @@ fn bursts_of_all_segments_are_counted() {
     let diagnosis = diagnose(&timeline, &facts);
     let bursts = &diagnosis.bursts[0];
     let samples: Vec<_> = bursts.stretches.iter().map(|when| when.first).collect();
-    assert_eq!(
-        (bursts.id, samples.as_slice()),
-        ("swap-thrash", &[19, 79][..])
-    );
+    assert_eq!((bursts.id, samples.as_slice()), ("swap-thrash", &[19, 79][..]));
     assert!(!diagnosis.clear.iter().any(|(id, _)| *id == "swap-thrash"));
 }
 
@@ -199,10 +174,7 @@ fn a_program_that_was_started_again_did_not_grow() {
             java.row.set(PROC_RSS, Pages::new(pages));
             timeline.push_new_segment(&sample);
         }
-        diagnose(&timeline, &Facts::default())
-            .verdict
-            .remarks
-            .concat()
+        diagnose(&timeline, &Facts::default()).verdict.remarks.concat()
     };
     assert!(change("7@0").contains("java rose"), "{}", change("7@0"));
     assert!(!change("8@0").contains("java rose"), "{}", change("8@0"));
@@ -220,10 +192,7 @@ fn of_snapshots_without_findings_one_with_available_memory_is_shown() {
         }
         timeline.push_new_segment(&sample);
     }
-    let remarks = diagnose(&timeline, &Facts::default())
-        .verdict
-        .remarks
-        .concat();
+    let remarks = diagnose(&timeline, &Facts::default()).verdict.remarks.concat();
     assert!(remarks.contains("available: 6 GiB"), "{remarks}");
 }
 
@@ -241,10 +210,7 @@ fn of_two_machines_the_verdict_names_its_own_and_parts_are_no_snapshots() {
             }
         }
     }
-    let remarks = diagnose(&timeline, &Facts::default())
-        .verdict
-        .remarks
-        .concat();
+    let remarks = diagnose(&timeline, &Facts::default()).verdict.remarks.concat();
     assert!(remarks.contains("about the one with 4 GiB"), "{remarks}");
     assert!(remarks.contains("2 parts in unknown order"), "{remarks}");
 }
@@ -265,11 +231,7 @@ fn the_newest_kill_of_the_host_leads_however_the_log_is_sorted() {
     let lead = &diagnosis.findings[0];
     assert!(lead.title.contains("java"), "{}", lead.title);
     assert_eq!(diagnosis.verdict.headline, lead.title);
-    assert!(
-        lead.evidence
-            .iter()
-            .any(|e| e.text.ends_with("Nov 21 04:12:01"))
-    );
+    assert!(lead.evidence.iter().any(|e| e.text.ends_with("Nov 21 04:12:01")));
     let mut roots = diagnosis.findings.iter().filter(|f| f.caused_by.is_none());
     assert_eq!(roots.nth(1).map(|f| f.id), Some("oom-cgroup"));
 }

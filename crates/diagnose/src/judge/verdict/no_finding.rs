@@ -48,7 +48,8 @@ fn without_movement(cx: &Evidence<'_>) -> String {
     let lacks = "it has neither swap-ins nor refaults (evicted pages read again)";
     match fall(cx) {
         Some(fall) => format!(
-            "{fall} Whether it goes on, and whether memory is enough, this source cannot show: {lacks}."
+            "{fall} Whether it goes on, and whether memory is enough, this source cannot show: \
+             {lacks}."
         ),
         None => format!(
             "The levels are normal, but this source cannot show whether memory is enough: {lacks}."
@@ -113,11 +114,8 @@ fn stalls_before(cx: &Evidence<'_>) -> Option<String> {
 /// Returns the headline for rows of vmstat or slabtop alone: a partial answer, but not whether memory is enough.
 fn without_ram(cx: &Evidence<'_>, findings: &[Finding]) -> String {
     const NOT_ENOUGH: &str = "the source has no MemTotal (/proc/meminfo)";
-    let mut sentences: Vec<String> = findings
-        .first()
-        .map(|top| top.title.clone())
-        .into_iter()
-        .collect();
+    let mut sentences: Vec<String> =
+        findings.first().map(|top| top.title.clone()).into_iter().collect();
     if sentences.is_empty() {
         if !cx.is_single_sample() && cx.swapped_in().is_ok() {
             sentences.push(format!("No sustained swapping in {}.", cx.recorded()));
@@ -145,7 +143,8 @@ fn not_enough(
         return Some((
             Level::Warning,
             format!(
-                "The kernel killed processes for lack of memory ({killed}). This source does not show which limit was hit; the kernel log does."
+                "The kernel killed processes for lack of memory ({killed}). This source does not \
+                 show which limit was hit; the kernel log does."
             ),
         ));
     }
@@ -160,7 +159,8 @@ fn not_enough(
         return Some((
             Level::Unknown,
             format!(
-                "The levels are normal, but {} without page-cache refaults is too short: watch for 10 s.",
+                "The levels are normal, but {} without page-cache refaults is too short: watch for \
+                 10 s.",
                 cx.recorded()
             ),
         ));
@@ -180,7 +180,8 @@ fn not_enough(
 fn full_container(limit: Option<&OwnLimit>) -> Option<(Level, String)> {
     let full = limit.filter(|limit| limit.is_full())?;
     let headline = format!(
-        "This container is almost out of memory: {} of its limit of {} used, little of it page cache.",
+        "This container is almost out of memory: {} of its limit of {} used, little of it page \
+         cache.",
         full.current, full.max
     );
     Some((Level::Warning, headline))
@@ -208,7 +209,8 @@ fn waits_and_refaults(cx: &Evidence<'_>) -> String {
         }
         (None, true) => ", as far as measured: the source has no memory pressure (PSI)".to_owned(),
         (None, false) => {
-            ", as far as measured: the source has neither memory pressure (PSI) nor page-cache refaults"
+            ", as far as measured: the source has neither memory pressure (PSI) nor page-cache \
+             refaults"
                 .to_owned()
         }
     }
@@ -241,7 +243,5 @@ fn longest_wait(cx: &Evidence<'_>) -> Option<String> {
     } else {
         String::new()
     };
-    Some(format!(
-        ", and nothing waited for it for long: at worst {who} for {waited}{within}"
-    ))
+    Some(format!(", and nothing waited for it for long: at worst {who} for {waited}{within}"))
 }

@@ -24,7 +24,10 @@ pub(super) fn container(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Vec<Stri
     if let Some(container) = &cx.facts.container {
         let signs = container.signs.join(", ");
         remarks.push(if container.meminfo_is_own {
-            format!("Seen from inside a container ({signs}): /proc/meminfo shows the container, not the host.")
+            format!(
+                "Seen from inside a container ({signs}): /proc/meminfo shows the container, not \
+                 the host."
+            )
         } else {
             format!("Seen from inside a container ({signs}): processes outside it are not visible.")
         });
@@ -41,7 +44,8 @@ pub(crate) fn two_machines(sizes: impl Iterator<Item = Bytes>) -> Option<String>
     let (least, most) = (sizes.iter().min()?, sizes.iter().max()?);
     (most.as_f64() > least.as_f64() * FACTOR).then(|| {
         format!(
-            "MemTotal is {least} in one sample and {most} in another: probably two machines, else memory was added or removed."
+            "MemTotal is {least} in one sample and {most} in another: probably two machines, else \
+             memory was added or removed."
         )
     })
 }

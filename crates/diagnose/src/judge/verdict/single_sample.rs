@@ -28,10 +28,7 @@ fn on_floor(cx: &Evidence<'_>, free: Bytes, high: Bytes, total: Bytes) -> Option
 }
 
 fn swap_used(cx: &Evidence<'_>) -> Option<Bytes> {
-    cx.swap_used()
-        .ok()
-        .and_then(|used| used.last())
-        .filter(|used| *used > Bytes::ZERO)
+    cx.swap_used().ok().and_then(|used| used.last()).filter(|used| *used > Bytes::ZERO)
 }
 
 /// A smaller share of available memory argues against headroom even in one sample (available-exhaustion warns from 10 %
@@ -73,9 +70,17 @@ pub(super) fn explain_figures(cx: &Evidence<'_>) -> Vec<String> {
         let (low, high, how) = floor(cx, total);
         let shown = rounding::shown(cx, MEM_FREE, free);
         lines.push(match on_floor(cx, free, high, total) {
-            Some(true) => format!("free: {shown} is not headroom: the kernel keeps about this much free ({low} to {high}, {how})."),
-            Some(false) => format!("free: {shown}, more than the kernel keeps free ({low} to {high}, {how})."),
-            None => format!("free: {shown}; finer figures would show whether that is more than the kernel keeps free ({low} to {high}, {how})."),
+            Some(true) => format!(
+                "free: {shown} is not headroom: the kernel keeps about this much free ({low} to \
+                 {high}, {how})."
+            ),
+            Some(false) => {
+                format!("free: {shown}, more than the kernel keeps free ({low} to {high}, {how}).")
+            }
+            None => format!(
+                "free: {shown}; finer figures would show whether that is more than the kernel \
+                 keeps free ({low} to {high}, {how})."
+            ),
         });
     }
     if let Ok((track, is_measured)) = available::available_at_most(cx)
@@ -86,9 +91,15 @@ pub(super) fn explain_figures(cx: &Evidence<'_>) -> Vec<String> {
         let share = available.ratio_of(total).unwrap_or_default();
         let available = rounding::shown(cx, MEM_AVAILABLE, available);
         lines.push(if is_measured {
-            format!("available: {available} ({share}), an upper bound: it includes page cache that the workload may use.")
+            format!(
+                "available: {available} ({share}), an upper bound: it includes page cache that the \
+                 workload may use."
+            )
         } else {
-            format!("available: not measured. Free memory, cache and reclaimable slab: {available} ({share}), an upper bound, far too high if the cache is shared memory.")
+            format!(
+                "available: not measured. Free memory, cache and reclaimable slab: {available} \
+                 ({share}), an upper bound, far too high if the cache is shared memory."
+            )
         });
     }
     if let Some(used) = swap_used(cx) {
@@ -97,7 +108,8 @@ pub(super) fn explain_figures(cx: &Evidence<'_>) -> Vec<String> {
         ));
     }
     lines.push(
-        "Needed: `memtide check --for 1m` on that host; for \"does more fit?\" a full cycle of its work."
+        "Needed: `memtide check --for 1m` on that host; for \"does more fit?\" a full cycle of its \
+         work."
             .to_owned(),
     );
     lines

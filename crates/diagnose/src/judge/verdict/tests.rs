@@ -20,9 +20,7 @@ fn one_sample(total: u64, free: u64, available: u64, swapped: u64) -> Verdict {
     sample.host.set(MEM_FREE, Bytes::from_mib(free));
     sample.host.set(MEM_AVAILABLE, Bytes::from_mib(available));
     sample.host.set(SWAP_TOTAL, Bytes::from_mib(20_480));
-    sample
-        .host
-        .set(SWAP_FREE, Bytes::from_mib(20_480 - swapped));
+    sample.host.set(SWAP_FREE, Bytes::from_mib(20_480 - swapped));
     let mut timeline = Timeline::default();
     timeline.push(&sample).unwrap();
     let facts = Facts::default();
@@ -34,11 +32,7 @@ fn free_memory_on_the_floor_is_not_headroom() {
     let verdict = one_sample(80_429, 579, 9_662, 1_402);
     assert_eq!(verdict.level, Level::Unknown);
     assert!(verdict.headline.contains("headroom seems small"));
-    assert!(
-        verdict.remarks[0].contains("is not headroom"),
-        "{:?}",
-        verdict.remarks
-    );
+    assert!(verdict.remarks[0].contains("is not headroom"), "{:?}", verdict.remarks);
 }
 
 #[test]
@@ -51,11 +45,7 @@ fn one_sample_of_a_host_with_headroom_is_still_unknown() {
 #[test]
 fn a_large_cache_beside_some_swap_is_no_small_headroom() {
     let verdict = one_sample(80_429, 579, 70_000, 400);
-    assert!(
-        !verdict.headline.contains("headroom"),
-        "{}",
-        verdict.headline
-    );
+    assert!(!verdict.headline.contains("headroom"), "{}", verdict.headline);
 }
 
 #[test]
@@ -72,19 +62,13 @@ fn stalls_that_no_finding_explains_are_not_called_enough() {
     for t in 0..30 {
         let mut sample = Sample::at(Span::from_secs(t));
         sample.host.set(MEM_TOTAL, Bytes::from_gib(8));
-        sample
-            .host
-            .set(PSI_MEMORY_SOME, units::Micros::new(t * 900_000));
+        sample.host.set(PSI_MEMORY_SOME, units::Micros::new(t * 900_000));
         timeline.push(&sample).unwrap();
     }
     let facts = Facts::default();
     let verdict = crate::diagnose(&timeline, &facts).verdict;
     assert_eq!(verdict.level, Level::Unknown);
-    assert!(
-        verdict.headline.contains("90 % of the time"),
-        "{}",
-        verdict.headline
-    );
+    assert!(verdict.headline.contains("90 % of the time"), "{}", verdict.headline);
 }
 
 #[test]
@@ -111,11 +95,7 @@ fn one_sample_of_an_old_kernel_has_an_upper_bound() {
     timeline.push(&sample).unwrap();
     let facts = Facts::default();
     let verdict = judged(&Evidence::new(&timeline, &facts));
-    assert!(
-        verdict.remarks[1].starts_with("available: not measured."),
-        "{:?}",
-        verdict.remarks
-    );
+    assert!(verdict.remarks[1].starts_with("available: not measured."), "{:?}", verdict.remarks);
 }
 
 #[test]
@@ -150,25 +130,19 @@ fn a_wait_of_seconds_is_mentioned_without_a_finding() {
     assert_eq!(calm.headline, "Memory is enough, and nothing waits for it.");
     assert_eq!(
         burst.headline,
-        "Memory is enough, and nothing waited for it for long: at worst all tasks stalled for 3.6 s within 4 s."
+        "Memory is enough, and nothing waited for it for long: at worst all tasks stalled for 3.6 \
+         s within 4 s."
     );
 }
 
 #[test]
 fn pressure_averages_count_where_no_stall_was_measured() {
     let waited = |case: Case| case.gauge(PSI_MEMORY_SOME_AVG300, Micros::new(699_100));
-    for case in [
-        Case::once(),
-        Case::over(30),
-        Case::over(30).gauge(MEM_TOTAL, Bytes::from_gib(8)),
-    ] {
+    for case in [Case::once(), Case::over(30), Case::over(30).gauge(MEM_TOTAL, Bytes::from_gib(8))]
+    {
         let verdict = unjudged(&waited(case));
         assert_eq!(verdict.level, Level::Warning);
-        assert!(
-            verdict.headline.contains("70 % of the last 5 minutes"),
-            "{}",
-            verdict.headline
-        );
+        assert!(verdict.headline.contains("70 % of the last 5 minutes"), "{}", verdict.headline);
     }
     let group = Case::once().gauge_of(
         Entity::Cgroup,
@@ -181,11 +155,7 @@ fn pressure_averages_count_where_no_stall_was_measured() {
 
 #[test]
 fn nothing_waits_needs_measured_stalls() {
-    let calm = || {
-        Case::over(30)
-            .gauge(MEM_TOTAL, Bytes::from_gib(8))
-            .counter(REFAULT_FILE, 0)
-    };
+    let calm = || Case::over(30).gauge(MEM_TOTAL, Bytes::from_gib(8)).counter(REFAULT_FILE, 0);
     let headline = |case: Case| unjudged(&case).headline;
     assert!(headline(calm().counter(PSI_MEMORY_SOME, 0)).contains("nothing waits"));
     // A node's total does not measure waiting.
@@ -204,15 +174,8 @@ fn seconds_without_refaults_are_not_enough() {
     assert_eq!(unjudged(&vmstat(5)).level, Level::Unknown);
     let verdict = unjudged(&vmstat(10));
     assert_eq!(verdict.level, Level::Ok);
-    assert!(
-        verdict.headline.contains("refaults"),
-        "{}",
-        verdict.headline
-    );
-    assert_eq!(
-        unjudged(&vmstat(5).counter(REFAULT_FILE, 0)).level,
-        Level::Ok
-    );
+    assert!(verdict.headline.contains("refaults"), "{}", verdict.headline);
+    assert_eq!(unjudged(&vmstat(5).counter(REFAULT_FILE, 0)).level, Level::Ok);
 }
 
 #[test]
@@ -232,10 +195,7 @@ fn rounded_figures_are_marked() {
     timeline.note_rounding(MEM_FREE.id(), Bytes::from_gib(1).get());
     let facts = Facts::default();
     let remarks = judged(&Evidence::new(&timeline, &facts)).remarks;
-    assert!(
-        remarks[0].starts_with("free: less than 1 GiB (rounded)"),
-        "{remarks:?}"
-    );
+    assert!(remarks[0].starts_with("free: less than 1 GiB (rounded)"), "{remarks:?}");
 }
 
 #[test]
@@ -255,10 +215,7 @@ fn a_text_without_readings_is_answered_by_what_it_is() {
     let judged = || crate::diagnose(&Timeline::default(), &Facts::default());
     let of_php = judged().of_text_without_readings(&["PHP's own limit (memory_limit), not used"]);
     let headline = of_php.verdict.headline;
-    assert!(
-        headline.ends_with("Recognised: PHP's own limit (memory_limit)."),
-        "{headline}"
-    );
+    assert!(headline.ends_with("Recognised: PHP's own limit (memory_limit)."), "{headline}");
     let of_mac = judged().of_another_system("macOS");
     assert!(of_mac.verdict.headline.contains("output of macOS"));
     // /proc/meminfo is asked for on Linux only.
@@ -277,12 +234,7 @@ fn no_remark_gives_a_share_of_more_than_the_whole() {
     row.row.set(CGROUP_CURRENT, Bytes::from_mib(900));
     let mut timeline = Timeline::default();
     timeline.push(&sample).unwrap();
-    let remarks = judged(&Evidence::new(&timeline, &Facts::default()))
-        .remarks
-        .concat();
-    assert!(
-        remarks.contains("900 MiB, more than its limit of 100 MiB"),
-        "{remarks}"
-    );
+    let remarks = judged(&Evidence::new(&timeline, &Facts::default())).remarks.concat();
+    assert!(remarks.contains("900 MiB, more than its limit of 100 MiB"), "{remarks}");
     assert!(remarks.contains("2 GiB (100 %)"), "{remarks}");
 }

@@ -33,9 +33,7 @@ pub(super) fn occurrences(cx: &Evidence<'_>, counted: &[Occurrence]) -> Vec<Occu
             let index = explained.index;
             let reported = explained.group();
             let counted_at_that_time = || {
-                let kill = counted
-                    .iter()
-                    .find(|kill| kill.first < index && index <= kill.last)?;
+                let kill = counted.iter().find(|kill| kill.first < index && index <= kill.last)?;
                 kill.key.as_deref()
             };
             Occurrence {
@@ -116,10 +114,12 @@ pub(super) fn verify(is_v1: bool, which: LimitHit) -> &'static str {
     match (is_v1, which) {
         (false, _) => "oom_kill in the cgroup's memory.events does not rise over a work cycle",
         (true, LimitHit::Memory) => {
-            "oom_kill in the cgroup's memory.oom_control does not rise over a work cycle (before kernel 4.13: memory.failcnt)"
+            "oom_kill in the cgroup's memory.oom_control does not rise over a work cycle (before \
+             kernel 4.13: memory.failcnt)"
         }
         (true, LimitHit::MemoryAndSwap) => {
-            "oom_kill in the cgroup's memory.oom_control does not rise over a work cycle (before kernel 4.13: memory.memsw.failcnt)"
+            "oom_kill in the cgroup's memory.oom_control does not rise over a work cycle (before \
+             kernel 4.13: memory.memsw.failcnt)"
         }
         (true, LimitHit::Kernel) => {
             "the cgroup's memory.kmem.failcnt does not rise over a work cycle"
@@ -154,38 +154,31 @@ impl AtLimit<'_> {
     }
 
     fn shared(&self) -> Option<Bytes> {
-        self.stat(["shmem", "total_shmem"])
-            .filter(|shared| self.is_much(*shared))
+        self.stat(["shmem", "total_shmem"]).filter(|shared| self.is_much(*shared))
     }
 
     /// Pages of files that wait to be written, where they are a quarter of the limit or more.
     fn unwritten(&self) -> Option<Bytes> {
         let dirty = self.stat(["file_dirty", "dirty"]).unwrap_or_default();
-        let writeback = self
-            .stat(["file_writeback", "writeback"])
-            .unwrap_or_default();
+        let writeback = self.stat(["file_writeback", "writeback"]).unwrap_or_default();
         Some(dirty + writeback).filter(|unwritten| self.is_much(*unwritten))
     }
 
     fn kernel(&self) -> Option<Bytes> {
-        self.stat(["kernel", "slab_unreclaimable"])
-            .filter(|kernel| self.is_much(*kernel))
+        self.stat(["kernel", "slab_unreclaimable"]).filter(|kernel| self.is_much(*kernel))
     }
 }
 
 fn title(cx: &Evidence<'_>, one: &Explained<'_>, at_limit: &AtLimit<'_>) -> String {
-    let group = at_limit.path().map_or_else(
-        || "A cgroup".to_owned(),
-        |path| capital(&cx.facts.names.called(path)),
-    );
+    let group = at_limit
+        .path()
+        .map_or_else(|| "A cgroup".to_owned(), |path| capital(&cx.facts.names.called(path)));
     let which = match at_limit.which {
         LimitHit::Memory => "memory limit",
         LimitHit::MemoryAndSwap => "limit of memory and swap together",
         LimitHit::Kernel => "kernel memory limit",
     };
-    let of = at_limit
-        .limit
-        .map_or_else(String::new, |limit| format!(" of {}", limit.limit));
+    let of = at_limit.limit.map_or_else(String::new, |limit| format!(" of {}", limit.limit));
     let what = match (&one.holders.victim, at_limit.limit) {
         (Some(victim), _) => format!(
             ", and the kernel killed {}{}",
@@ -220,10 +213,9 @@ fn show_charges(at_limit: &AtLimit<'_>, mut finding: Finding) -> Finding {
             None,
             match failures {
                 Count::ZERO => format!("{usage} of its limit of {} used", limit.limit),
-                _ => format!(
-                    "{usage} of its limit of {} used; limit hits: {failures}",
-                    limit.limit
-                ),
+                _ => {
+                    format!("{usage} of its limit of {} used; limit hits: {failures}", limit.limit)
+                }
             },
         );
     }
@@ -236,9 +228,7 @@ fn show_charges(at_limit: &AtLimit<'_>, mut finding: Finding) -> Finding {
         (["sock", "sock"], "network buffers"),
     ] {
         const TWENTIETH: Ratio = Ratio::from_percent(5.0);
-        let least = at_limit
-            .limit
-            .map_or(Bytes::from_mib(1), |l| l.limit.share(TWENTIETH));
+        let least = at_limit.limit.map_or(Bytes::from_mib(1), |l| l.limit.share(TWENTIETH));
         if let Some(bytes) = at_limit.stat(names).filter(|bytes| *bytes >= least) {
             finding = finding.with_line(format!("in the cgroup: {bytes} of {what}"));
         }
@@ -247,10 +237,9 @@ fn show_charges(at_limit: &AtLimit<'_>, mut finding: Finding) -> Finding {
         Some(swap) if swap.limit == Bytes::ZERO => {
             finding.with_line("the cgroup cannot use swap (limit 0)")
         }
-        Some(swap) if swap.is_full() => finding.with_line(format!(
-            "its swap is used up too: {} of {}",
-            swap.usage, swap.limit
-        )),
+        Some(swap) if swap.is_full() => {
+            finding.with_line(format!("its swap is used up too: {} of {}", swap.usage, swap.limit))
+        }
         Some(swap) if swap.usage > Bytes::ZERO => {
             finding.with_line(format!("{} of the cgroup in swap", swap.usage))
         }
@@ -279,13 +268,17 @@ fn affected(at_limit: &AtLimit<'_>) -> Vec<Affected> {
 
 fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     let cause = if at_limit.shared().is_some() {
-        "Shared memory and files in tmpfs (emptyDir in memory, /dev/shm) are charged to the cgroup, and stay when a process is killed."
+        "Shared memory and files in tmpfs (emptyDir in memory, /dev/shm) are charged to the \
+         cgroup, and stay when a process is killed."
     } else if at_limit.kernel().is_some() || at_limit.which == LimitHit::Kernel {
-        "Kernel memory of the cgroup's programs (sockets, inodes, page tables) is charged to it and cannot be reclaimed."
+        "Kernel memory of the cgroup's programs (sockets, inodes, page tables) is charged to it \
+         and cannot be reclaimed."
     } else if at_limit.unwritten().is_some() {
-        "The cgroup is full of dirty page cache: its programs write faster than the disk takes it, and dirty pages cannot be dropped. They do not need more memory as such."
+        "The cgroup is full of dirty page cache: its programs write faster than the disk takes it, \
+         and dirty pages cannot be dropped. They do not need more memory as such."
     } else {
-        "The programs of the cgroup need more memory than its limit allows, and nothing in it can be reclaimed."
+        "The programs of the cgroup need more memory than its limit allows, and nothing in it can \
+         be reclaimed."
     };
     let path = at_limit.path().unwrap_or_default();
     let is_v1 = at_limit.is_v1();
@@ -301,9 +294,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
         remedy::set_elsewhere(path).or_else(|| cx.facts.container.as_ref().map(|_| on_host()));
     let is_elsewhere = elsewhere.is_some();
     // The commands set memory.max, so figures of other limits do not help.
-    let printed = at_limit
-        .limit
-        .filter(|_| at_limit.which == LimitHit::Memory && !is_elsewhere);
+    let printed = at_limit.limit.filter(|_| at_limit.which == LimitHit::Memory && !is_elsewhere);
     let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
     let commands = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { Knob::MaxV1 } else { Knob::Max };
@@ -311,7 +302,8 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
         remedy::set_limit_of(path, knob, raised, Some(from))
     });
     let finding = finding.cause(cause).fix(elsewhere.or(commands).unwrap_or_default().described(
-        "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs smaller (heap, workers).",
+        "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs \
+         smaller (heap, workers).",
     ));
     if is_v1 || is_elsewhere {
         return finding;
@@ -341,11 +333,7 @@ mod tests {
         }
         let finding = found(RULE, &Case::of_report(report));
         assert!(finding.title.contains("not written"), "{}", finding.title);
-        assert!(
-            finding.cause.contains("dirty page cache"),
-            "{}",
-            finding.cause
-        );
+        assert!(finding.cause.contains("dirty page cache"), "{}", finding.cause);
     }
 
     #[test]
@@ -354,13 +342,10 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(
             finding.title,
-            "Cgroup /pods/web hit its memory limit of 100 MiB, and the kernel killed worker (90 MiB resident)."
+            "Cgroup /pods/web hit its memory limit of 100 MiB, and the kernel killed worker (90 \
+             MiB resident)."
         );
-        assert!(
-            finding.fixes[0].now.contains("echo 125M >"),
-            "{:?}",
-            finding.fixes
-        );
+        assert!(finding.fixes[0].now.contains("echo 125M >"), "{:?}", finding.fixes);
         clear(swap_full::RULE, &case);
     }
 
@@ -373,10 +358,7 @@ mod tests {
             group.path.clear();
         }
         let finding = found(RULE, &Case::of_report(report));
-        assert_eq!(
-            finding.title,
-            "A cgroup hit its memory limit of 256 MiB (12 times so far)."
-        );
+        assert_eq!(finding.title, "A cgroup hit its memory limit of 256 MiB (12 times so far).");
         assert_eq!(finding.confidence.word(), "probable");
     }
 
@@ -387,11 +369,7 @@ mod tests {
             group.stat = vec![("shmem".to_owned(), Bytes::from_mib(70).get())];
         }
         let finding = found(RULE, &Case::of_report(report));
-        assert!(
-            finding.title.contains("70 MiB of it is shared"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("70 MiB of it is shared"), "{}", finding.title);
     }
 
     #[test]

@@ -45,22 +45,15 @@ fn severity(one: &Explained<'_>) -> Severity {
 }
 
 fn title(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
-    format!(
-        "{}{} {}{}.",
-        oom::kill(one),
-        oom::among(cx, one.report),
-        because(cx, one),
-        chosen(one)
-    )
+    format!("{}{} {}{}.", oom::kill(one), oom::among(cx, one.report), because(cx, one), chosen(one))
 }
 
 /// Adds what comes after the report's lines.
 fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     let is_secondary = one.holders.many_processes_program().is_some() || is_not_programs(one);
-    let finding = finding.with(
-        compared(one).filter(|_| is_secondary),
-        |finding, compared| finding.with_line(format!("of single processes, {compared}")),
-    );
+    let finding = finding.with(compared(one).filter(|_| is_secondary), |finding, compared| {
+        finding.with_line(format!("of single processes, {compared}"))
+    });
     let finding =
         remedy(cx, finding, one).when(one.cause.is_shortage(), |finding| ruled_out(finding, one));
     let open = match one.cause {
@@ -69,7 +62,8 @@ fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Findin
     };
     finding
         .verify(
-            "no further kill in the kernel log (journalctl -k -g 'Out of memory'); MemAvailable stays above 10 % of RAM over a work cycle",
+            "no further kill in the kernel log (journalctl -k -g 'Out of memory'); MemAvailable \
+             stays above 10 % of RAM over a work cycle",
         )
         .affects(oom::victim(one))
         .affects(one.holders.affected(4))
@@ -144,54 +138,40 @@ fn compared(one: &Explained<'_>) -> Option<String> {
 
 fn cause(one: &Explained<'_>) -> &'static str {
     match one.cause {
-        OomCause::UsedUp {
-            by: Filler::Slab(_),
-            ..
-        } => {
-            "Kernel objects that cannot be reclaimed filled RAM; killing programs frees little of it."
+        OomCause::UsedUp { by: Filler::Slab(_), .. } => {
+            "Kernel objects that cannot be reclaimed filled RAM; killing programs frees little of \
+             it."
         }
-        OomCause::UsedUp {
-            by: Filler::PageTables(_),
-            ..
-        } => "Page tables filled RAM: many processes map the same large segment with small pages.",
-        OomCause::UsedUp {
-            by: Filler::Shared(_),
-            ..
-        } => {
-            "Shared memory and files in tmpfs filled RAM; they stay when the process that created them is killed."
+        OomCause::UsedUp { by: Filler::PageTables(_), .. } => {
+            "Page tables filled RAM: many processes map the same large segment with small pages."
         }
-        OomCause::UsedUp {
-            by: Filler::HugePages(_),
-            ..
-        } => "The huge page pool takes RAM that nothing else can use.",
-        OomCause::UsedUp {
-            by: Filler::Unaccounted(_),
-            ..
-        } => {
-            "Memory that the kernel does not count filled RAM: a driver, a balloon, the hypervisor, ZFS."
+        OomCause::UsedUp { by: Filler::Shared(_), .. } => {
+            "Shared memory and files in tmpfs filled RAM; they stay when the process that created \
+             them is killed."
         }
-        OomCause::UsedUp {
-            by: Filler::Locked(_),
-            ..
-        } => "Programs locked memory in RAM (mlock); neither swap nor reclaim can take it.",
-        OomCause::UsedUp {
-            by: Filler::Files(_),
-            ..
-        } => "Page cache filled RAM and could not be evicted in time: it was dirty or in use.",
-        OomCause::UsedUp {
-            swap: SwapState::Room,
-            ..
-        } => {
-            "The memory that filled RAM could not be swapped out in time: it is locked, or kernel memory, or swap is too slow."
+        OomCause::UsedUp { by: Filler::HugePages(_), .. } => {
+            "The huge page pool takes RAM that nothing else can use."
         }
-        OomCause::UsedUp {
-            swap: SwapState::Full,
-            ..
-        } => "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
-        OomCause::UsedUp {
-            swap: SwapState::None,
-            ..
-        } => "Memory that cannot be reclaimed filled RAM, and there is no swap for it.",
+        OomCause::UsedUp { by: Filler::Unaccounted(_), .. } => {
+            "Memory that the kernel does not count filled RAM: a driver, a balloon, the \
+             hypervisor, ZFS."
+        }
+        OomCause::UsedUp { by: Filler::Locked(_), .. } => {
+            "Programs locked memory in RAM (mlock); neither swap nor reclaim can take it."
+        }
+        OomCause::UsedUp { by: Filler::Files(_), .. } => {
+            "Page cache filled RAM and could not be evicted in time: it was dirty or in use."
+        }
+        OomCause::UsedUp { swap: SwapState::Room, .. } => {
+            "The memory that filled RAM could not be swapped out in time: it is locked, or kernel \
+             memory, or swap is too slow."
+        }
+        OomCause::UsedUp { swap: SwapState::Full, .. } => {
+            "Memory that cannot be reclaimed filled RAM, and swap could not take more."
+        }
+        OomCause::UsedUp { swap: SwapState::None, .. } => {
+            "Memory that cannot be reclaimed filled RAM, and there is no swap for it."
+        }
         OomCause::UsedUp { .. } => "Memory that cannot be reclaimed filled RAM.",
         OomCause::LowZone | OomCause::CmaOnly => {
             "The allocation could use only a part of memory, and that was full."
@@ -230,57 +210,39 @@ fn ruled_out(finding: Finding, one: &Explained<'_>) -> Finding {
 /// The first step and its command, by what filled memory.
 fn first_step(cause: &OomCause) -> (&'static str, &'static str) {
     match cause {
-        OomCause::UsedUp {
-            by: Filler::Slab(_),
-            ..
-        } => (
+        OomCause::UsedUp { by: Filler::Slab(_), .. } => (
             "Find out which kernel objects grow, and what creates them.",
             "slabtop -o -s c | head -20",
         ),
-        OomCause::UsedUp {
-            by: Filler::PageTables(_),
-            ..
-        } => (
+        OomCause::UsedUp { by: Filler::PageTables(_), .. } => (
             "Use huge pages for large shared memory, or fewer processes.",
             "grep -E 'PageTables|HugePages' /proc/meminfo; ps -eo rss,comm --sort=-rss | head",
         ),
-        OomCause::UsedUp {
-            by: Filler::Shared(_),
-            ..
-        } => (
-            "Find the files and segments, delete those no longer needed, and limit each tmpfs (size=).",
+        OomCause::UsedUp { by: Filler::Shared(_), .. } => (
+            "Find the files and segments, delete those no longer needed, and limit each tmpfs \
+             (size=).",
             "df -h -t tmpfs; ipcs -m -u; find /dev/shm /run /tmp -xdev -size +10M",
         ),
-        OomCause::UsedUp {
-            by: Filler::HugePages(_),
-            ..
-        } => (
+        OomCause::UsedUp { by: Filler::HugePages(_), .. } => (
             "Make the huge page pool as large as its use.",
             "grep -E 'HugePages|Hugetlb' /proc/meminfo",
         ),
-        OomCause::UsedUp {
-            by: Filler::Unaccounted(_),
-            ..
-        } => (
+        OomCause::UsedUp { by: Filler::Unaccounted(_), .. } => (
             "Find what uses memory without being counted: drivers, a balloon, ZFS.",
             "memtide where; cat /proc/spl/kstat/zfs/arcstats 2>/dev/null | grep -w size",
         ),
-        OomCause::UsedUp {
-            by: Filler::Locked(_),
-            ..
-        } => (
+        OomCause::UsedUp { by: Filler::Locked(_), .. } => (
             "Find out which processes lock memory, and limit them (LimitMEMLOCK).",
             "grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail",
         ),
-        OomCause::UsedUp {
-            by: Filler::Files(_),
-            ..
-        } => (
-            "Check whether it waits for a slow disk: compare Dirty and Writeback with the disk's throughput.",
+        OomCause::UsedUp { by: Filler::Files(_), .. } => (
+            "Check whether it waits for a slow disk: compare Dirty and Writeback with the disk's \
+             throughput.",
             "grep -E 'Dirty|Writeback|Unevictable' /proc/meminfo; iostat -x 5 3",
         ),
         OomCause::Unknown(_) => (
-            "Give memtide the whole report: from the line with \"invoked oom-killer\" to the one with \"Killed process\".",
+            "Give memtide the whole report: from the line with \"invoked oom-killer\" to the one \
+             with \"Killed process\".",
             "journalctl -k -b --no-pager | memtide check -",
         ),
         _ => (
@@ -298,17 +260,17 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
         "Cap what grew: then only it is throttled or killed.",
     ));
     let finding = match one.cause {
-        OomCause::UsedUp {
-            swap: SwapState::None,
-            ..
-        } => finding.fix(Fix::swap_file(
+        OomCause::UsedUp { swap: SwapState::None, .. } => finding.fix(Fix::swap_file(
             "Add swap as a buffer; this host has none.",
             "/swapfile",
             Bytes::from_gib(2),
         )),
         _ => finding,
     };
-    finding.fix(Fix::say("Protect the service that must survive: OOMScoreAdjust=-500 in its unit file; choom sets it for a running process."))
+    finding.fix(Fix::say(
+        "Protect the service that must survive: OOMScoreAdjust=-500 in its unit file; choom sets \
+         it for a running process.",
+    ))
 }
 
 #[cfg(test)]
@@ -324,33 +286,24 @@ mod tests {
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(
             finding.title,
-            "The kernel killed doxygen (8.8 GiB resident) because RAM and swap were used up; it was the largest process."
+            "The kernel killed doxygen (8.8 GiB resident) because RAM and swap were used up; it \
+             was the largest process."
         );
         assert_eq!(finding.confidence.word(), "confirmed");
         let has_line = |what: &str| finding.evidence.iter().any(|e| e.text.contains(what));
-        assert!(
-            has_line("asked for: 4 KiB (order 0)"),
-            "{:?}",
-            finding.evidence
-        );
+        assert!(has_line("asked for: 4 KiB (order 0)"), "{:?}", finding.evidence);
         assert!(has_line("Normal: 60 MiB free, 48 KiB below its watermark"));
-        assert!(has_line(
-            "49 MiB are kept for requests that have no higher zone"
-        ));
+        assert!(has_line("49 MiB are kept for requests that have no higher zone"));
         assert!(has_line("by program: doxygen 8.8 GiB"));
     }
 
     #[test]
     fn the_title_names_what_else_than_programs_fills_ram() {
-        let report = Report::of_a_host()
-            .host(MEM_ANON, 2_000_000)
-            .host(MEM_SHMEM, 11_000_000)
-            .swap(0, 0);
+        let report =
+            Report::of_a_host().host(MEM_ANON, 2_000_000).host(MEM_SHMEM, 11_000_000).swap(0, 0);
         let finding = found(RULE, &Case::of_report(report));
         assert!(
-            finding
-                .title
-                .contains("there is no swap: 10 GiB of 15 GiB was shared memory"),
+            finding.title.contains("there is no swap: 10 GiB of 15 GiB was shared memory"),
             "{}",
             finding.title
         );
@@ -390,38 +343,26 @@ mod tests {
             .host(MEM_FREE, 519_112);
         report.0.constraint = Some(timeline::kernel_report::Constraint::None);
         let title = found(RULE, &Case::of_report(report)).title;
-        assert!(
-            title.contains("although 507 MiB of 3.7 GiB RAM was free"),
-            "{title}"
-        );
-        assert!(
-            !title.contains("used up") && !title.contains("lack of"),
-            "{title}"
-        );
+        assert!(title.contains("although 507 MiB of 3.7 GiB RAM was free"), "{title}");
+        assert!(!title.contains("used up") && !title.contains("lack of"), "{title}");
     }
 
     #[test]
     fn clear_on_cgroup_limits_and_failed_allocations() {
         clear(RULE, &Case::of_report(Report::of_a_group(102_400, 102_400)));
-        clear(
-            RULE,
-            &Case::of_report(Report::of_a_host().asking(0xa20, 0).failed()),
-        );
+        clear(RULE, &Case::of_report(Report::of_a_host().asking(0xa20, 0).failed()));
     }
 
     #[test]
     fn several_kills_are_listed() {
         let case = Case::of_reports([Report::of_a_host(), Report::of_a_host()]);
         let finding = found(RULE, &case);
+        assert!(finding.title.contains(", one of 2 kills in this source, because"));
         assert!(
             finding
-                .title
-                .contains(", one of 2 kills in this source, because")
-        );
-        assert!(
-            finding.evidence.iter().any(|e| e
-                .text
-                .contains("2 such reports in this source; killed: doxygen ×2")),
+                .evidence
+                .iter()
+                .any(|e| e.text.contains("2 such reports in this source; killed: doxygen ×2")),
             "{:?}",
             finding.evidence
         );

@@ -35,9 +35,5 @@ pub(super) fn write(disk: &EntityRow, texts: &mut Texts) {
         Some(signal) => raw(&disk.row, *signal).map(|raw| raw / signal.def().scale),
     };
     let numbers = leading(NUMBERS.iter().map(number));
-    push(
-        texts,
-        DISKSTATS,
-        format_args!("   0       0 {} {numbers}\n", disk.key),
-    );
+    push(texts, DISKSTATS, format_args!("   0       0 {} {numbers}\n", disk.key));
 }

@@ -12,11 +12,7 @@ pub(super) fn write(host: &Row, texts: &mut Texts) {
     stat(host, texts);
     for (protocol, signal) in [("TCP", TCP_MEM), ("UDP", UDP_MEM)] {
         if let Some(pages) = host.get(signal) {
-            push(
-                texts,
-                SOCKSTAT,
-                format_args!("{protocol}: mem {}\n", pages.get()),
-            );
+            push(texts, SOCKSTAT, format_args!("{protocol}: mem {}\n", pages.get()));
         }
     }
     for file in [MEMORY_PRESSURE, IO_PRESSURE, CPU_PRESSURE] {

@@ -25,11 +25,7 @@ pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
         if let Some(resident) = process.row.get(PROC_RSS) {
             // Only the second number is read by a parser.
             let pages = resident.get();
-            push(
-                texts,
-                &path("statm"),
-                format_args!("{pages} {pages} 0 0 0 0 0\n"),
-            );
+            push(texts, &path("statm"), format_args!("{pages} {pages} 0 0 0 0 0\n"));
         }
     }
     let (status, rollup) = (path("status"), path("smaps_rollup"));
@@ -79,11 +75,7 @@ fn stat(process: &EntityRow, pid: &str, start: &str) -> Option<String> {
         known.map_or(0, |(_, number)| *number).to_string()
     };
     let numbers: Vec<String> = (4..=last).map(number).collect();
-    Some(format!(
-        "{pid} ({}) ? {}\n",
-        process.label,
-        numbers.join(" ")
-    ))
+    Some(format!("{pid} ({}) ? {}\n", process.label, numbers.join(" ")))
 }
 
 /// Returns a path by which the service is recognised: it is the unique name of a cgroup.

@@ -17,11 +17,7 @@ pub(super) fn write(zone: &EntityRow, texts: &mut Texts) {
     let head = format!("Node {node}, zone {name:>8}");
     let block = block(zone);
     if !block.is_empty() {
-        push(
-            texts,
-            ZONEINFO,
-            format_args!("{head}\n  pages {}", block.trim_start()),
-        );
+        push(texts, ZONEINFO, format_args!("{head}\n  pages {}", block.trim_start()));
     }
     let blocks = ZONE_BLOCKS.map(|order| zone.row.get(order).map(Count::get));
     let blocks = leading(blocks);
@@ -44,11 +40,7 @@ fn block(zone: &EntityRow) -> String {
         ZONE_MANAGED,
     ] {
         if let Some(pages) = zone.row.get(signal) {
-            text.push_str(&format!(
-                "        {:<8} {}\n",
-                signal.def().field,
-                pages.get()
-            ));
+            text.push_str(&format!("        {:<8} {}\n", signal.def().field, pages.get()));
         }
     }
     // Readings are the largest of a list, and the sum of per-CPU lists.
@@ -60,9 +52,7 @@ fn block(zone: &EntityRow) -> String {
     }
     if let Some(pages) = zone.row.get(ZONE_PCP) {
         let pages = pages.get();
-        text.push_str(&format!(
-            "  pagesets\n    cpu: 0\n              count: {pages}\n"
-        ));
+        text.push_str(&format!("  pagesets\n    cpu: 0\n              count: {pages}\n"));
     }
     text
 }

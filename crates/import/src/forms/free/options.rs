@@ -47,9 +47,7 @@ impl FreeOptions {
         let arguments = arguments.unwrap_or_default();
         let si = arguments.contains(&"--si");
         let option = UNITS.iter().find(|(letter, long, ..)| {
-            arguments
-                .iter()
-                .any(|word| word == long || letters(word).contains(*letter))
+            arguments.iter().any(|word| word == long || letters(word).contains(*letter))
         });
         let unit = match option {
             Some((.., unit, with_si)) => Some(with_si.filter(|_| si).unwrap_or(*unit)),
@@ -72,16 +70,12 @@ impl FreeOptions {
         // No host has less than 30 MB of RAM.
         let is_too_small =
             |unit: SizeUnit| unit.bytes <= KIB && unit.bytes > 1.0 && largest < 30_000.0;
-        self.unit
-            .filter(|unit| !is_too_small(*unit))
-            .unwrap_or_else(|| guess(figures, largest))
+        self.unit.filter(|unit| !is_too_small(*unit)).unwrap_or_else(|| guess(figures, largest))
     }
 }
 
 fn has_other_long_option(arguments: &[&str]) -> bool {
-    arguments
-        .iter()
-        .any(|word| word.starts_with("--") && *word != "--si")
+    arguments.iter().any(|word| word.starts_with("--") && *word != "--si")
 }
 
 /// The letters of a group of short options: `-mt`.
@@ -98,11 +92,7 @@ fn every(arguments: &[&str]) -> Option<Span> {
         .iter()
         .position(|word| letters(word).contains('s') || word.starts_with("--seconds"))?;
     let inline = arguments[at].trim_start_matches(|c: char| !c.is_ascii_digit());
-    prompt::interval(if inline.is_empty() {
-        arguments.get(at + 1)?
-    } else {
-        inline
-    })
+    prompt::interval(if inline.is_empty() { arguments.get(at + 1)? } else { inline })
 }
 
 /// Guesses the unit by the size of RAM: no host has 78 MiB or 100 TiB.
@@ -125,9 +115,7 @@ mod tests {
     use super::*;
 
     fn unit(command: &str, total: f64) -> f64 {
-        FreeOptions::from_command(command)
-            .unit(&[PrintedFigure::whole(total)])
-            .bytes
+        FreeOptions::from_command(command).unit(&[PrintedFigure::whole(total)]).bytes
     }
 
     #[test]
@@ -161,10 +149,7 @@ mod tests {
             ("", 33_135_624_192.0, 1.0),
             ("free", 7_746.0, MIB),
         ] {
-            assert!(
-                (unit(command, total) - bytes).abs() < 0.5,
-                "{command} {total}"
-            );
+            assert!((unit(command, total) - bytes).abs() < 0.5, "{command} {total}");
         }
     }
 

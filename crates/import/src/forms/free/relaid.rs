@@ -24,9 +24,7 @@ pub(super) struct RelaidTable {
 impl RelaidTable {
     /// The table that begins in the first line.
     pub(super) fn of(lines: &[&str]) -> Option<Self> {
-        Self::flattened(lines)
-            .or_else(|| Self::barred(lines))
-            .or_else(|| Self::spaced(lines))
+        Self::flattened(lines).or_else(|| Self::barred(lines)).or_else(|| Self::spaced(lines))
     }
 
     /// The heading, a blank line, and rows with a blank line between them.
@@ -131,9 +129,7 @@ impl RelaidTable {
 fn heading_before(text: &str) -> Option<&str> {
     let heading = text.get(text.rfind("total")?..)?.trim_end();
     let mut words = heading.split_whitespace();
-    let is_one = ["total", "used", "free"]
-        .iter()
-        .all(|name| words.next() == Some(name));
+    let is_one = ["total", "used", "free"].iter().all(|name| words.next() == Some(name));
     (is_one && words.count() <= 4).then_some(heading)
 }
 
@@ -141,11 +137,7 @@ fn heading_before(text: &str) -> Option<&str> {
 fn row_start(text: &str, names: &[&str]) -> Option<usize> {
     let begins = |name: &&str| {
         text.match_indices(*name).find_map(|(at, _)| {
-            let is_word = text
-                .get(..at)?
-                .chars()
-                .next_back()
-                .is_none_or(|c| !c.is_alphanumeric());
+            let is_word = text.get(..at)?.chars().next_back().is_none_or(|c| !c.is_alphanumeric());
             let has_colon = text.get(at + name.len()..)?.starts_with([':', '：']);
             (is_word && has_colon).then_some(at)
         })

@@ -46,7 +46,8 @@ pub(super) fn check(row: &[(&str, PrintedFigure)], is_truncated: bool) -> Option
         return Some(shifted(what.to_owned()));
     }
     Some(RowFault {
-        problem: "used, free and cache do not quite add up to `total`: only total, free and available are used"
+        problem: "used, free and cache do not quite add up to `total`: only total, free and \
+                  available are used"
             .to_owned(),
         keep: &["total", "free", "available"],
     })
@@ -87,9 +88,7 @@ pub(super) fn is_since_4(row: &[(&str, PrintedFigure)]) -> bool {
 
 /// The figure in a column.
 pub(super) fn figure(row: &[(&str, PrintedFigure)], column: &str) -> Option<PrintedFigure> {
-    row.iter()
-        .find(|(name, _)| *name == column)
-        .map(|(_, figure)| *figure)
+    row.iter().find(|(name, _)| *name == column).map(|(_, figure)| *figure)
 }
 
 fn adds_up(total: PrintedFigure, parts: &[PrintedFigure]) -> bool {

@@ -32,15 +32,8 @@ pub(super) struct FreeTable<'a> {
 /// Columns of procps, for rows without an English header.
 const OLD_COLUMNS: [&str; 6] = ["total", "used", "free", "shared", "buffers", "cached"];
 const NEW_COLUMNS: [&str; 6] = ["total", "used", "free", "shared", "buff/cache", "available"];
-const WIDE_COLUMNS: [&str; 7] = [
-    "total",
-    "used",
-    "free",
-    "shared",
-    "buffers",
-    "cache",
-    "available",
-];
+const WIDE_COLUMNS: [&str; 7] =
+    ["total", "used", "free", "shared", "buffers", "cache", "available"];
 
 /// Names of the row of RAM, in English and in the translations of procps.
 pub(super) const MEM: [&str; 15] = [
@@ -240,10 +233,7 @@ impl<'a> FreeTable<'a> {
 /// The time at the start of a row, if any, and the rest.
 pub(super) fn stamped(line: &str) -> (Option<PrintedTime>, &str) {
     match PrintedTime::leading(line) {
-        Some((time, rest)) => (
-            Some(time),
-            rest.strip_prefix("- ").unwrap_or(rest).trim_start(),
-        ),
+        Some((time, rest)) => (Some(time), rest.strip_prefix("- ").unwrap_or(rest).trim_start()),
         None => (None, line.trim_start()),
     }
 }

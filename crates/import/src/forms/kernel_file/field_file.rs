@@ -50,13 +50,9 @@ impl FieldFile {
     /// Names that are not in the catalogue, but are typical of the file.
     const fn more_names(self) -> &'static [&'static str] {
         match self {
-            Self::Meminfo => &[
-                "VmallocTotal",
-                "VmallocChunk",
-                "HighTotal",
-                "ShmemPmdMapped",
-                "FilePmdMapped",
-            ],
+            Self::Meminfo => {
+                &["VmallocTotal", "VmallocChunk", "HighTotal", "ShmemPmdMapped", "FilePmdMapped"]
+            }
             Self::CgroupStatV1 => &[
                 "cache",
                 "rss",
@@ -137,10 +133,7 @@ impl FieldFile {
 
     /// Whether its lines are `name: value`, not `name value`.
     const fn has_colons(self) -> bool {
-        matches!(
-            self,
-            Self::Meminfo | Self::SmapsRollup | Self::Status | Self::Io
-        )
+        matches!(self, Self::Meminfo | Self::SmapsRollup | Self::Status | Self::Io)
     }
 
     /// Whether its sizes are in KiB.
@@ -170,10 +163,8 @@ impl FieldFile {
         let known = |file: Self| pairs.iter().filter(|p| file.knows(p.name)).count();
         let is_only = |file: Self| pairs.iter().any(|p| files_with(p.name) == file.bit());
         let most = Self::ALL.into_iter().map(known).max().filter(|n| *n > 0)?;
-        let mut best: Vec<Self> = Self::ALL
-            .into_iter()
-            .filter(|file| known(*file) == most)
-            .collect();
+        let mut best: Vec<Self> =
+            Self::ALL.into_iter().filter(|file| known(*file) == most).collect();
         if best.len() > 1 && best.iter().any(|file| is_only(*file)) {
             best.retain(|file| is_only(*file));
         }
@@ -256,11 +247,7 @@ pub(super) fn files_with(name: &str) -> u16 {
         files
     });
     let found = FILES.get(name).copied().unwrap_or(0);
-    if saved::is_split_by_zone(name) {
-        found | FieldFile::Vmstat.bit()
-    } else {
-        found
-    }
+    if saved::is_split_by_zone(name) { found | FieldFile::Vmstat.bit() } else { found }
 }
 
 /// Whether a name is not a common word: `MemFree`, `Active(anon)`, `HugePages_Total`.

@@ -15,9 +15,7 @@ const PATHS_MAX: usize = 32;
 
 /// The paths of kernel files that a command shows, in its order: `cat /proc/meminfo /proc/vmstat`.
 pub(super) fn in_command(command: &str) -> Vec<String> {
-    const SHOWS: [&str; 9] = [
-        "cat", "grep", "egrep", "head", "tail", "sort", "awk", "sed", "more",
-    ];
+    const SHOWS: [&str; 9] = ["cat", "grep", "egrep", "head", "tail", "sort", "awk", "sed", "more"];
     let words = || command.split([' ', ';', '|', '"', '\'', '(', ')']);
     if !words().any(|word| SHOWS.contains(&word.rsplit('/').next().unwrap_or_default())) {
         return Vec::new();
@@ -38,9 +36,7 @@ pub(super) fn in_command(command: &str) -> Vec<String> {
 
 /// The path that a line is a heading of: `==> /proc/vmstat <==`, `/proc/pressure/memory:`, `--- /proc/meminfo ---`.
 pub(super) fn in_heading(line: &str) -> Option<String> {
-    let line = line
-        .trim_matches(|c: char| "=-#*<>:[]` ".contains(c))
-        .trim_end_matches([':', ' ']);
+    let line = line.trim_matches(|c: char| "=-#*<>:[]` ".contains(c)).trim_end_matches([':', ' ']);
     if line.len() > 300 || line.contains(' ') {
         return None;
     }
@@ -63,9 +59,7 @@ pub(super) fn before_next(line: &str) -> Option<(String, &str)> {
         let (name, rest) = line.split_once(':')?;
         let controllers = ["memory.", "cgroup.", "cpu.", "io.", "pids."];
         let is_file = controllers.iter().any(|start| name.starts_with(start))
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b"._".contains(&b));
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b"._".contains(&b));
         is_file.then(|| (in_unnamed_cgroup(name), rest))
     })
 }
@@ -79,9 +73,8 @@ fn full(word: &str) -> Option<String> {
     // A directory of saved files may lie anywhere: `/host/proc/meminfo`, `./proc/vmstat`.
     for root in ["/proc/", "/sys/"] {
         if let Some((before, behind)) = word.split_once(root) {
-            let is_prefix = before
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b));
+            let is_prefix =
+                before.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b));
             return is_prefix.then(|| format!("{root}{behind}"));
         }
     }
@@ -105,11 +98,7 @@ pub(super) fn form(path: &str) -> &'static str {
         Some((start, _)) => path.starts_with(start) && last(file) == last(path),
         None => file == path,
     };
-    signals::ALL
-        .iter()
-        .map(|def| def.file)
-        .find(|file| matches(file))
-        .unwrap_or("kernel file")
+    signals::ALL.iter().map(|def| def.file).find(|file| matches(file)).unwrap_or("kernel file")
 }
 
 #[cfg(test)]
@@ -125,10 +114,7 @@ mod tests {
                 "cat /proc/pressure/memory; cat /proc/pressure/io",
                 vec!["/proc/pressure/memory", "/proc/pressure/io"],
             ),
-            (
-                "cat memory.max",
-                vec!["/sys/fs/cgroup/(pasted cgroup)/memory.max"],
-            ),
+            ("cat memory.max", vec!["/sys/fs/cgroup/(pasted cgroup)/memory.max"]),
             (
                 "cat memory.limit_in_bytes",
                 vec!["/sys/fs/cgroup/memory/(pasted cgroup)/memory.limit_in_bytes"],
@@ -154,15 +140,9 @@ mod tests {
         ] {
             assert_eq!(in_heading(line).as_deref(), Some("/proc/vmstat"), "{line}");
         }
-        for line in [
-            "memory.h",
-            "memory.py",
-            "see /proc/vmstat for more",
-            "vmstat",
-            "",
-            "=====",
-            "/proc/",
-        ] {
+        for line in
+            ["memory.h", "memory.py", "see /proc/vmstat for more", "vmstat", "", "=====", "/proc/"]
+        {
             assert_eq!(in_heading(line), None, "{line}");
         }
         let (path, rest) = before("/host/proc/meminfo:MemFree: 1 kB").unwrap();
@@ -175,10 +155,7 @@ mod tests {
         for (path, name) in [
             ("/proc/meminfo", signals::MEMINFO),
             ("/sys/fs/cgroup/a/b/memory.stat", signals::CGROUP_STAT),
-            (
-                "/sys/devices/system/node/node1/meminfo",
-                signals::NODE_MEMINFO,
-            ),
+            ("/sys/devices/system/node/node1/meminfo", signals::NODE_MEMINFO),
             ("/proc/12/smaps_rollup", signals::SMAPS_ROLLUP),
             ("/proc/pressure/io", signals::IO_PRESSURE),
             ("/proc/version", "kernel file"),

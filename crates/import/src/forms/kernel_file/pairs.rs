@@ -52,11 +52,7 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
             }
         }
         let unit = words.next_if(|next| is_unit(next));
-        pairs.push(FieldPair {
-            name,
-            value: value_of(value, unit)?,
-            has_colon,
-        });
+        pairs.push(FieldPair { name, value: value_of(value, unit)?, has_colon });
     }
     (!pairs.is_empty()).then_some(pairs)
 }
@@ -65,23 +61,14 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
 pub(super) fn without_list_mark(line: &str) -> &str {
     let item = line.trim_start();
     let behind = item.trim_start_matches(|c: char| c.is_ascii_digit());
-    let bullets = if behind.len() < item.len() {
-        ['.', ')']
-    } else {
-        ['-', '•']
-    };
-    let text = behind
-        .strip_prefix(bullets)
-        .and_then(|rest| rest.strip_prefix(' '));
+    let bullets = if behind.len() < item.len() { ['.', ')'] } else { ['-', '•'] };
+    let text = behind.strip_prefix(bullets).and_then(|rest| rest.strip_prefix(' '));
     text.map_or(line, str::trim_start)
 }
 
 /// A line without the remark in brackets that somebody added to it: `VmRSS: 28244936 kB  (~28 GB resident)`.
 fn without_remark(line: &str) -> &str {
-    let remark = line
-        .trim_end()
-        .strip_suffix(')')
-        .and_then(|line| line.rsplit_once(" ("));
+    let remark = line.trim_end().strip_suffix(')').and_then(|line| line.rsplit_once(" ("));
     match remark {
         Some((front, inner)) if !inner.contains('(') => front.trim_end(),
         _ => line,
@@ -92,21 +79,11 @@ fn without_remark(line: &str) -> &str {
 fn parse_one(line: &str) -> Option<Vec<FieldPair<'_>>> {
     let mut words = line.split([' ', '|']).filter(|word| !word.is_empty());
     let (name, has_colon, glued) = name_of(words.next()?)?;
-    let value = if glued.is_empty() {
-        words.next()?
-    } else {
-        glued
-    };
+    let value = if glued.is_empty() { words.next()? } else { glued };
     let unit = words.next();
     let is_one = words.next().is_none() && unit.is_none_or(is_unit);
     let value = value_of(value, unit)?;
-    is_one.then(|| {
-        vec![FieldPair {
-            name,
-            value,
-            has_colon,
-        }]
-    })
+    is_one.then(|| vec![FieldPair { name, value, has_colon }])
 }
 
 fn has_thousands_separators(line: &str) -> bool {
@@ -123,9 +100,7 @@ fn name_of(word: &str) -> Option<(&str, bool, &str)> {
     let name = name.trim_matches('"');
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.len() <= 64
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"_-.()".contains(&b));
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.()".contains(&b));
     is_name.then(|| (name, split.is_some(), glued.trim_matches('"')))
 }
 
@@ -188,11 +163,7 @@ mod tests {
             FieldValue::Plain(digits) => digits.to_string(),
             FieldValue::Size(figure) => format!("{} B", figure.value),
         };
-        Some(
-            pairs
-                .map(|p| (p.name.to_owned(), shown(&p.value), p.has_colon))
-                .collect(),
-        )
+        Some(pairs.map(|p| (p.name.to_owned(), shown(&p.value), p.has_colon)).collect())
     }
 
     #[test]
@@ -230,10 +201,7 @@ mod tests {
             ("\"MemFree\": 349408,", plain("MemFree", "349408", true)),
             ("Active(anon): 3", plain("Active(anon)", "3", true)),
             ("MemFree: 16,268,680", plain("MemFree", "16268680", true)),
-            (
-                "MemFree: 16,268 MB",
-                plain("MemFree", "17058234368 B", true),
-            ),
+            ("MemFree: 16,268 MB", plain("MemFree", "17058234368 B", true)),
             ("MemFree: 15.5 GB", plain("MemFree", "16642998272 B", true)),
         ] {
             assert_eq!(read(line), Some(vec![expected]), "{line}");

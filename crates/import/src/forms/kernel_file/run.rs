@@ -22,10 +22,7 @@ pub(super) fn before_each_line(input: &mut BlockReader<'_>) -> Option<TextBlock>
     let mut files: Vec<(String, Vec<(usize, &str)>)> = Vec::new();
     let mut taken = 0;
     let mut foreign = 0;
-    while let Some((path, rest)) = lines
-        .get(taken)
-        .and_then(|line| file_path::before_next(line))
-    {
+    while let Some((path, rest)) = lines.get(taken).and_then(|line| file_path::before_next(line)) {
         match files.last_mut() {
             Some((last, lines)) if *last == path => lines.push((taken, rest)),
             _ => files.push((path, vec![(taken, rest)])),
@@ -91,19 +88,12 @@ fn pressure_heading(line: &str) -> Option<String> {
 
 /// The pressure file named by words, if it is one.
 fn named_pressure(words: &str) -> Option<String> {
-    let words: Vec<&str> = words
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let mut named = [
-        ("memory", "memory"),
-        ("mem", "memory"),
-        ("io", "io"),
-        ("cpu", "cpu"),
-    ]
-    .into_iter()
-    .filter(|(word, _)| words.contains(word))
-    .map(|(_, file)| format!("/proc/pressure/{file}"));
+    let words: Vec<&str> =
+        words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let mut named = [("memory", "memory"), ("mem", "memory"), ("io", "io"), ("cpu", "cpu")]
+        .into_iter()
+        .filter(|(word, _)| words.contains(word))
+        .map(|(_, file)| format!("/proc/pressure/{file}"));
     let first = named.next()?;
     named.all(|other| other == first).then_some(first)
 }
@@ -154,11 +144,7 @@ const IRQ: &str = "/proc/pressure/irq";
 /// Newer kernels have `irq` between the other files of `/proc/pressure/*`: seven lines, not six.
 fn with_irq(paths: &mut Vec<String>, lines: &[&str]) {
     let is_pressure = |line: &&&str| FileShape::Pressure.continues(line);
-    let names = [
-        "/proc/pressure/cpu",
-        "/proc/pressure/io",
-        "/proc/pressure/memory",
-    ];
+    let names = ["/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory"];
     if *paths == names && lines.iter().take(8).take_while(is_pressure).count() == 7 {
         paths.insert(2, IRQ.to_owned());
     }
@@ -229,11 +215,7 @@ pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let lines = input.lines;
     let shape = FileShape::recognise(lines)?;
     let most = if shape.is_one_line() { 1 } else { lines.len() };
-    let taken = lines[..most]
-        .iter()
-        .take_while(|line| shape.continues(line))
-        .count()
-        .max(1);
+    let taken = lines[..most].iter().take_while(|line| shape.continues(line)).count().max(1);
     let lines = &lines[..taken];
     let path = path_of(shape, lines, input.command).or_else(|| pressure_around(input, lines));
     let assumed = path.is_none() && is_memory_alone(input, lines);
@@ -250,10 +232,8 @@ pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     };
     let mut reader = KernelFileReader::new(input);
     if assumed {
-        reader.problem(
-            0,
-            "pressure of memory, io or cpu? The text is nothing else: taken as memory",
-        );
+        reader
+            .problem(0, "pressure of memory, io or cpu? The text is nothing else: taken as memory");
     }
     repeated(&mut reader, &path, shape, 0, taken);
     let what = match shape {
@@ -277,9 +257,7 @@ fn pressure_around(input: &BlockReader<'_>, lines: &[&str]) -> Option<String> {
         .map(|line| line.to_ascii_lowercase())
         .filter(is_of_pressure)
         .filter_map(|line| named_pressure(&line));
-    named
-        .next()
-        .or_else(|| named_pressure(&name.to_ascii_lowercase()))
+    named.next().or_else(|| named_pressure(&name.to_ascii_lowercase()))
 }
 
 /// Whether the text is one pressure file and nothing else, and not that of the CPUs, of which no task waits for all: who
@@ -287,11 +265,7 @@ fn pressure_around(input: &BlockReader<'_>, lines: &[&str]) -> Option<String> {
 fn is_memory_alone(input: &BlockReader<'_>, lines: &[&str]) -> bool {
     let is_alone = input.command.is_none()
         && input.before.iter().all(|line| line.is_empty())
-        && input
-            .lines
-            .iter()
-            .skip(lines.len())
-            .all(|line| line.is_empty());
+        && input.lines.iter().skip(lines.len()).all(|line| line.is_empty());
     let [some, full] = lines else {
         return false;
     };
@@ -309,10 +283,8 @@ fn repeated(
 ) {
     let all = reader.input.lines;
     // Lines of these files may repeat the key of the first.
-    if matches!(
-        shape,
-        FileShape::Smaps | FileShape::Fields | FileShape::Pagetypeinfo
-    ) || shape.is_one_line()
+    if matches!(shape, FileShape::Smaps | FileShape::Fields | FileShape::Pagetypeinfo)
+        || shape.is_one_line()
     {
         return reader.file(path, shape, &numbered(all, from, to));
     }
@@ -404,10 +376,9 @@ fn path_of_fields(file: FieldFile) -> String {
         FieldFile::Meminfo => "/proc/meminfo".to_owned(),
         FieldFile::Vmstat => "/proc/vmstat".to_owned(),
         FieldFile::CgroupStat => file_path::in_unnamed_cgroup("memory.stat"),
-        FieldFile::CgroupStatV1 => format!(
-            "/sys/fs/cgroup/memory/{}/memory.stat",
-            file_path::UNNAMED_CGROUP
-        ),
+        FieldFile::CgroupStatV1 => {
+            format!("/sys/fs/cgroup/memory/{}/memory.stat", file_path::UNNAMED_CGROUP)
+        }
         FieldFile::CgroupEvents => file_path::in_unnamed_cgroup("memory.events"),
         FieldFile::NodeNumastat => "/sys/devices/system/node/node0/numastat".to_owned(),
         FieldFile::SmapsRollup => "/proc/0/smaps_rollup".to_owned(),
@@ -432,9 +403,5 @@ const fn what(file: FieldFile) -> &'static str {
 }
 
 fn numbered<'l>(lines: &[&'l str], from: usize, to: usize) -> Vec<(usize, &'l str)> {
-    lines[from..to]
-        .iter()
-        .enumerate()
-        .map(|(i, line)| (from + i, *line))
-        .collect()
+    lines[from..to].iter().enumerate().map(|(i, line)| (from + i, *line)).collect()
 }

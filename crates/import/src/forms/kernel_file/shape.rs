@@ -93,9 +93,9 @@ impl FileShape {
                     || line.starts_with("# name            <active_objs>")
                     || is_slab(line)
             }
-            Self::Stat => line
-                .strip_prefix("cpu ")
-                .is_some_and(|rest| (7..=10).contains(&numbers(rest))),
+            Self::Stat => {
+                line.strip_prefix("cpu ").is_some_and(|rest| (7..=10).contains(&numbers(rest)))
+            }
             Self::Diskstats => is_disk(line),
             Self::Sockstat => line.starts_with("sockets: used "),
             // Kernel reports have `Node 0 hugepages_total=4 …`.
@@ -149,10 +149,7 @@ impl FileShape {
             Self::Diskstats | Self::NodeMeminfo => 3,
             _ => 1,
         };
-        line.split_whitespace()
-            .take(words)
-            .collect::<Vec<_>>()
-            .join(" ")
+        line.split_whitespace().take(words).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -173,11 +170,7 @@ fn zone(line: &str) -> Option<&str> {
 /// How many numbers a line has; 0 if it has anything else.
 fn numbers(line: &str) -> usize {
     let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
-    if line.split_whitespace().all(is_number) {
-        line.split_whitespace().count()
-    } else {
-        0
-    }
+    if line.split_whitespace().all(is_number) { line.split_whitespace().count() } else { 0 }
 }
 
 /// `dentry  217728 217728    192   21    1 : tunables    0    0    0 : slabdata  10368  10368      0`.
@@ -192,9 +185,7 @@ fn is_disk(line: &str) -> bool {
         |word: Option<&str>| word.is_some_and(|w| w.bytes().all(|b| b.is_ascii_digit()));
     is_number(words.next())
         && is_number(words.next())
-        && words
-            .next()
-            .is_some_and(|w| w.starts_with(|c: char| c.is_ascii_alphabetic()))
+        && words.next().is_some_and(|w| w.starts_with(|c: char| c.is_ascii_alphabetic()))
         && numbers(&words.collect::<Vec<_>>().join(" ")) >= 11
 }
 
@@ -220,18 +211,13 @@ fn is_stat(line: &str) -> bool {
                 | "page"
                 | "swap"
         );
-    is_name
-        && rest
-            .split_whitespace()
-            .all(|w| w.bytes().all(|b| b.is_ascii_digit()))
+    is_name && rest.split_whitespace().all(|w| w.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn is_sockets(line: &str) -> bool {
-    [
-        "sockets:", "TCP:", "UDP:", "UDPLITE:", "RAW:", "FRAG:", "TCP6:", "UDP6:",
-    ]
-    .iter()
-    .any(|name| line.starts_with(name))
+    ["sockets:", "TCP:", "UDP:", "UDPLITE:", "RAW:", "FRAG:", "TCP6:", "UDP6:"]
+        .iter()
+        .any(|name| line.starts_with(name))
 }
 
 /// The node and the rest of a line of its meminfo: `Node 0 MemTotal:  1 kB`.
@@ -244,11 +230,7 @@ pub(super) fn node_field(line: &str) -> Option<(&str, &str)> {
 /// `Name:`, then `State:`; `Umask:` is between them since 4.7.
 fn is_status(lines: &[&str]) -> bool {
     lines[0].starts_with("Name:")
-        && lines
-            .iter()
-            .skip(1)
-            .take(2)
-            .any(|line| line.starts_with("State:"))
+        && lines.iter().skip(1).take(2).any(|line| line.starts_with("State:"))
 }
 
 fn is_status_field(line: &str) -> bool {
@@ -279,10 +261,7 @@ fn is_field_of_mapping(line: &str) -> bool {
 fn is_one_value(line: &str) -> bool {
     let is_value = |word: &str| {
         let word = word.trim_matches(['[', ']']);
-        !word.is_empty()
-            && word
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"+_-".contains(&b))
+        !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"+_-".contains(&b))
     };
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let mut words = line.split_whitespace();
@@ -299,35 +278,17 @@ mod tests {
     #[test]
     fn a_file_is_recognised_by_a_line() {
         for (line, shape) in [
-            (
-                "some avg10=0.00 avg60=0.00 avg300=0.00 total=0",
-                FileShape::Pressure,
-            ),
+            ("some avg10=0.00 avg60=0.00 avg300=0.00 total=0", FileShape::Pressure),
             ("Node 0, zone   Normal", FileShape::Zoneinfo),
-            (
-                "Node 0, zone   Normal    216     55    189    101     84",
-                FileShape::Buddyinfo,
-            ),
+            ("Node 0, zone   Normal    216     55    189    101     84", FileShape::Buddyinfo),
             ("Page block order: 9", FileShape::Pagetypeinfo),
             ("slabinfo - version: 2.1", FileShape::Slabinfo),
-            (
-                "dentry 1 2 192 21 1 : tunables 0 0 0 : slabdata 9 9 0",
-                FileShape::Slabinfo,
-            ),
-            (
-                "cpu  46828483 16683 25195175 1979168 1 2 3 0 0 0",
-                FileShape::Stat,
-            ),
-            (
-                "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11",
-                FileShape::Diskstats,
-            ),
+            ("dentry 1 2 192 21 1 : tunables 0 0 0 : slabdata 9 9 0", FileShape::Slabinfo),
+            ("cpu  46828483 16683 25195175 1979168 1 2 3 0 0 0", FileShape::Stat),
+            ("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11", FileShape::Diskstats),
             ("sockets: used 290", FileShape::Sockstat),
             ("Node 0 MemTotal:       16268680 kB", FileShape::NodeMeminfo),
-            (
-                "00400000-7ffd395f7000 ---p 00000000 00:00 0   [rollup]",
-                FileShape::Smaps,
-            ),
+            ("00400000-7ffd395f7000 ---p 00000000 00:00 0   [rollup]", FileShape::Smaps),
         ] {
             assert_eq!(FileShape::recognise(&[line]), Some(shape), "{line}");
         }
@@ -335,14 +296,9 @@ mod tests {
             FileShape::recognise(&["Name:        bash", "Umask:        0022", "State:        S"]),
             Some(FileShape::Status)
         );
-        for line in [
-            "cpu usage is high",
-            "Node 0 is full",
-            "Name: x",
-            "some words",
-            "8 0 sda 1 2 3",
-            "",
-        ] {
+        for line in
+            ["cpu usage is high", "Node 0 is full", "Name: x", "some words", "8 0 sda 1 2 3", ""]
+        {
             assert_eq!(FileShape::recognise(&[line, "b", "c"]), None, "{line}");
         }
     }
@@ -353,14 +309,8 @@ mod tests {
             ("/proc/meminfo", Some(FileShape::Fields)),
             ("/sys/fs/cgroup/a/memory.stat", Some(FileShape::Fields)),
             ("/sys/fs/cgroup/a/memory.max", Some(FileShape::OneLine)),
-            (
-                "/sys/fs/cgroup/a/memory.pressure",
-                Some(FileShape::Pressure),
-            ),
-            (
-                "/sys/devices/system/node/node0/meminfo",
-                Some(FileShape::NodeMeminfo),
-            ),
+            ("/sys/fs/cgroup/a/memory.pressure", Some(FileShape::Pressure)),
+            ("/sys/devices/system/node/node0/meminfo", Some(FileShape::NodeMeminfo)),
             ("/proc/sys/vm/swappiness", Some(FileShape::OneLine)),
             ("/proc/1/smaps", Some(FileShape::Smaps)),
             ("/proc/1/environ", None),

@@ -38,37 +38,17 @@ fn meminfo_is_read_complete_truncated_and_grepped() {
         "$ numbers of a host (kB)\nMemTotal 16268680 MemFree 349408\n",
     ] {
         let timeline = paste(text).timeline;
-        assert_eq!(
-            timeline.last(MEM_TOTAL),
-            Some(Bytes::from_kib(16_268_680)),
-            "{text}"
-        );
-        assert_eq!(
-            timeline.last(MEM_FREE),
-            Some(Bytes::from_kib(349_408)),
-            "{text}"
-        );
-        assert_eq!(
-            (timeline.len(), timeline.rounded_signals().count()),
-            (1, 0),
-            "{text}"
-        );
+        assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(16_268_680)), "{text}");
+        assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(349_408)), "{text}");
+        assert_eq!((timeline.len(), timeline.rounded_signals().count()), (1, 0), "{text}");
     }
 }
 
 #[test]
 fn sizes_in_other_units_are_converted_and_rounded() {
     let opened = paste("MemTotal:  15887 MB\nMemFree: 341 MB\n");
-    assert_eq!(
-        opened.timeline.last(MEM_TOTAL),
-        Some(Bytes::from_mib(15_887))
-    );
-    assert!(
-        opened
-            .timeline
-            .rounded_signals()
-            .any(|id| id == MEM_FREE.id())
-    );
+    assert_eq!(opened.timeline.last(MEM_TOTAL), Some(Bytes::from_mib(15_887)));
+    assert!(opened.timeline.rounded_signals().any(|id| id == MEM_FREE.id()));
     let opened = paste("$ meminfo (MiB)\nMemTotal 15887\nMemFree 341\nHugePages_Total 3\n");
     assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_mib(341)));
     assert_eq!(opened.timeline.last(HUGEPAGES_TOTAL), Some(Count::new(3)));
@@ -78,10 +58,7 @@ fn sizes_in_other_units_are_converted_and_rounded() {
 fn the_same_file_again_is_another_sample() {
     let text = "MemTotal: 8 kB\nMemFree: 5 kB\n";
     let opened = paste(&text.repeat(3));
-    assert_eq!(
-        (opened.timeline.len(), opened.timeline.segments().len()),
-        (3, 3)
-    );
+    assert_eq!((opened.timeline.len(), opened.timeline.segments().len()), (3, 3));
     assert_eq!(opened.origin.inputs.len(), 1);
 }
 
@@ -97,10 +74,7 @@ fn different_files_are_one_sample() {
 
 #[test]
 fn vmstat_is_recognised_by_its_names() {
-    for text in [
-        "nr_free_pages 5\npgscan_direct 12\n",
-        "pgscan_direct_normal 12\n",
-    ] {
+    for text in ["nr_free_pages 5\npgscan_direct 12\n", "pgscan_direct_normal 12\n"] {
         let timeline = paste(text).timeline;
         assert_eq!(timeline.last(PGSCAN_DIRECT), Some(Pages::new(12)), "{text}");
     }
@@ -122,19 +96,11 @@ fn common_words_and_names_of_several_files_decide_nothing() {
         "Uptime: 123\nThreads: 4\n",
     ] {
         let opened = paste(text);
-        assert!(
-            opened.origin.inputs.is_empty(),
-            "{text} {:?}",
-            opened.origin.inputs
-        );
+        assert!(opened.origin.inputs.is_empty(), "{text} {:?}", opened.origin.inputs);
     }
     let opened = paste("pgfault 12\npgmajfault 3\n");
     assert!(opened.timeline.is_empty());
-    assert!(
-        opened.problems[0].contains("several kernel files"),
-        "{:?}",
-        opened.problems
-    );
+    assert!(opened.problems[0].contains("several kernel files"), "{:?}", opened.problems);
 }
 
 #[test]
@@ -164,25 +130,12 @@ fn pressure_without_a_name_is_memory_only_where_it_stands_alone() {
         format!("$ cat /proc/pressure/memory\n{lines}"),
     ] {
         let timeline = paste(&text).timeline;
-        assert_eq!(
-            timeline.last(PSI_MEMORY_FULL),
-            Some(Micros::new(3)),
-            "{text}"
-        );
+        assert_eq!(timeline.last(PSI_MEMORY_FULL), Some(Micros::new(3)), "{text}");
     }
     let some = |n| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={n}\n");
     let full = |n| format!("full avg10=0.00 avg60=0.00 avg300=0.00 total={n}\n");
     let six = [some(1), full(2), some(3), full(4), some(5), full(6)].concat();
-    let seven = [
-        some(1),
-        full(2),
-        some(3),
-        full(4),
-        full(9),
-        some(5),
-        full(6),
-    ]
-    .concat();
+    let seven = [some(1), full(2), some(3), full(4), full(9), some(5), full(6)].concat();
     for text in [six, seven] {
         let timeline = paste(&format!("$ cat /proc/pressure/*\n{text}")).timeline;
         assert_eq!(timeline.last(PSI_CPU_SOME), Some(Micros::new(1)), "{text}");
@@ -203,22 +156,12 @@ fn files_of_a_cgroup_are_read_with_and_without_its_name() {
             format!("$ cat /sys/fs/cgroup/system.slice/x.service/memory.stat\n{v2}"),
             "/system.slice/x.service",
         ),
-        (
-            format!("$ cat /sys/fs/cgroup/memory/docker/1f/memory.stat\n{v1}"),
-            "/docker/1f",
-        ),
+        (format!("$ cat /sys/fs/cgroup/memory/docker/1f/memory.stat\n{v1}"), "/docker/1f"),
     ] {
         let timeline = paste(&text).timeline;
         let series = timeline.entity(Entity::Cgroup, key).expect(key);
-        assert_eq!(
-            timeline.last_of(series, CGROUP_ANON),
-            Some(Bytes::new(4096)),
-            "{text}"
-        );
-        assert_eq!(
-            timeline.last_of(series, CGROUP_FILE),
-            Some(Bytes::new(8192))
-        );
+        assert_eq!(timeline.last_of(series, CGROUP_ANON), Some(Bytes::new(4096)), "{text}");
+        assert_eq!(timeline.last_of(series, CGROUP_FILE), Some(Bytes::new(8192)));
     }
 }
 
@@ -230,14 +173,8 @@ fn single_numbers_of_a_cgroup_need_a_path() {
         /sys/fs/cgroup/a/memory.numa_stat:anon N0=1\n";
     let timeline = paste(text).timeline;
     let series = timeline.entity(Entity::Cgroup, "/a").unwrap();
-    assert_eq!(
-        timeline.last_of(series, CGROUP_CURRENT),
-        Some(Bytes::new(4096))
-    );
-    assert_eq!(
-        timeline.last_of(series, CGROUP_EVENTS_OOM_KILL),
-        Some(Count::new(3))
-    );
+    assert_eq!(timeline.last_of(series, CGROUP_CURRENT), Some(Bytes::new(4096)));
+    assert_eq!(timeline.last_of(series, CGROUP_EVENTS_OOM_KILL), Some(Count::new(3)));
     assert_eq!(timeline.last_of(series, CGROUP_ANON), Some(Bytes::new(77)));
     let opened = paste("$ cat memory.limit_in_bytes\n268435456\n");
     let series = opened.timeline.entity(Entity::Cgroup, "/(pasted cgroup)");
@@ -245,10 +182,7 @@ fn single_numbers_of_a_cgroup_need_a_path() {
     assert!(paste("268435456\n").origin.inputs.is_empty());
     let events = paste("low 0 high 0 max 3 oom 1 oom_kill 1\n").timeline;
     let series = events.entity(Entity::Cgroup, "/(pasted cgroup)").unwrap();
-    assert_eq!(
-        events.last_of(series, CGROUP_EVENTS_MAX),
-        Some(Count::new(3))
-    );
+    assert_eq!(events.last_of(series, CGROUP_EVENTS_MAX), Some(Count::new(3)));
 }
 
 #[test]
@@ -258,20 +192,14 @@ fn processes_are_read_from_status_and_mappings() {
     let timeline = paste(status).timeline;
     let series = timeline.entity(Entity::Process, "103@0").unwrap();
     assert_eq!(timeline.last_of(series, PROC_RSS), Some(Pages::new(4074)));
-    assert_eq!(
-        timeline.last_of(series, PROC_SWAP),
-        Some(Bytes::from_kib(7))
-    );
+    assert_eq!(timeline.last_of(series, PROC_SWAP), Some(Bytes::from_kib(7)));
     let smaps = "00400000-00452000 r-xp 00000000 08:02 173521      /usr/bin/dbus-daemon\nSize: 328 kB\n\
         Rss: 8 kB\nPss: 6 kB\nAnonHugePages: 0 kB\nVmFlags: rd ex\n\
         00652000-00655000 rw-p 00000000 08:02 173521      [heap]\nSize: 12 kB\nRss: 4 kB\nPss: 4 kB\n";
     for text in [smaps.to_owned(), format!("$ cat /proc/0/smaps\n{smaps}")] {
         let timeline = paste(&text).timeline;
         let series = timeline.entity(Entity::Process, "0@0").unwrap();
-        assert_eq!(
-            timeline.last_of(series, PROC_PSS),
-            Some(Bytes::from_kib(10))
-        );
+        assert_eq!(timeline.last_of(series, PROC_PSS), Some(Bytes::from_kib(10)));
         assert_eq!(timeline.last_of(series, PROC_RSS), Some(Pages::new(3)));
         assert_eq!(timeline.last(MEM_ANON_HUGE), None, "not the host's");
     }
@@ -311,10 +239,7 @@ fn nodes_zones_and_disks_have_rows() {
         Node 1 MemTotal: 100 kB\nNode 1 MemFree: 20 kB\n";
     let timeline = paste(text).timeline;
     let series = timeline.entity(Entity::Node, "1").unwrap();
-    assert_eq!(
-        timeline.last_of(series, NODE_FREE),
-        Some(Bytes::from_kib(20))
-    );
+    assert_eq!(timeline.last_of(series, NODE_FREE), Some(Bytes::from_kib(20)));
     assert_eq!(timeline.len(), 1);
     let zones = "Node 0, zone   Normal\n  pages free     3840\n        min      67\n        low      83\n        high     99\n        managed  9000\n";
     let timeline = paste(&zones.repeat(2)).timeline;
@@ -327,21 +252,11 @@ fn nodes_zones_and_disks_have_rows() {
 #[test]
 fn a_bad_line_is_reported_and_skipped() {
     let opened = paste("MemTotal: 8 kB\nMemFree: -5 kB\nMemAvailable: 4 kB\n");
-    assert_eq!(
-        opened.timeline.last(MEM_AVAILABLE),
-        Some(Bytes::from_kib(4))
-    );
-    assert!(
-        opened.problems[0].starts_with("line 2:"),
-        "{:?}",
-        opened.problems
-    );
+    assert_eq!(opened.timeline.last(MEM_AVAILABLE), Some(Bytes::from_kib(4)));
+    assert!(opened.problems[0].starts_with("line 2:"), "{:?}", opened.problems);
     assert_eq!(opened.origin.inputs[0].not_understood, 1);
     let opened = paste("MemTotal: 8 kB\nMemFree: 99999999999999999999 kB\nMemAvailable: 4 kB\n");
-    assert_eq!(
-        opened.timeline.last(MEM_AVAILABLE),
-        Some(Bytes::from_kib(4))
-    );
+    assert_eq!(opened.timeline.last(MEM_AVAILABLE), Some(Bytes::from_kib(4)));
     assert!(!opened.problems.is_empty());
 }
 
@@ -358,12 +273,8 @@ fn truncated_files_do_not_panic() {
         paste(&text.replace(['1', '5', '8'], number));
     }
     for (i, _) in text.lines().enumerate() {
-        let rest: Vec<&str> = text
-            .lines()
-            .enumerate()
-            .filter(|(j, _)| *j != i)
-            .map(|(_, l)| l)
-            .collect();
+        let rest: Vec<&str> =
+            text.lines().enumerate().filter(|(j, _)| *j != i).map(|(_, l)| l).collect();
         paste(&rest.join("\n"));
     }
 }

@@ -36,12 +36,7 @@ pub(super) struct MessageText<'a> {
 pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
     let may_have_message = may_have_message(line);
     if may_have_message && let Some(front) = before_file(text) {
-        return MessageText {
-            text: front.into(),
-            time: None,
-            is_inner: false,
-            extent: None,
-        };
+        return MessageText { text: front.into(), time: None, is_inner: false, extent: None };
     }
     let extent = |text: &str| may_have_message.then(|| extent(text)).flatten();
     // Tests ask each line, to show that no word is missing.
@@ -50,12 +45,8 @@ pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
         "`{text}` has no word of a report"
     );
     let of_text = extent(text);
-    let as_it_stands = || MessageText {
-        text: text.into(),
-        time: None,
-        is_inner: false,
-        extent: of_text,
-    };
+    let as_it_stands =
+        || MessageText { text: text.into(), time: None, is_inner: false, extent: of_text };
     if of_text == Some(LineExtent::Whole) || !(may_have_message || is_quoted(line)) {
         return as_it_stands();
     }
@@ -63,34 +54,18 @@ pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
     let (inner, time) = stripped(bare);
     let inner = undecorated(inner);
     let is_bare = inner.len() < text.len();
-    let of_inner = if inner == text {
-        of_text
-    } else {
-        extent(inner)
-    };
+    let of_inner = if inner == text { of_text } else { extent(inner) };
     if may_have_message && let Some(found) = begun_in(inner, of_inner, is_bare) {
         // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
         if found.text.len() == text.len() {
             return as_it_stands();
         }
-        return MessageText {
-            extent: Some(found.extent),
-            text: found.text,
-            time,
-            is_inner: true,
-        };
+        return MessageText { extent: Some(found.extent), text: found.text, time, is_inner: true };
     }
     // A line such as `anon 4096` is recognised by the lines around it only.
-    let inner = behind_stamp(inner)
-        .or_else(|| last_cell(bare))
-        .unwrap_or(inner);
+    let inner = behind_stamp(inner).or_else(|| last_cell(bare)).unwrap_or(inner);
     if inner.len() < text.len() && is_quoted(line) {
-        return MessageText {
-            text: inner.into(),
-            time,
-            is_inner: true,
-            extent: extent(inner),
-        };
+        return MessageText { text: inner.into(), time, is_inner: true, extent: extent(inner) };
     }
     as_it_stands()
 }
@@ -131,13 +106,10 @@ fn begun_in(text: &str, of_text: Option<LineExtent>, is_bare: bool) -> Option<Re
 fn undecorated(line: &str) -> &str {
     let mut rest = line.trim();
     loop {
-        let mark = ["- ", "* ", "+ ", "• ", "# ", "// "]
-            .iter()
-            .find_map(|mark| rest.strip_prefix(mark));
+        let mark =
+            ["- ", "* ", "+ ", "• ", "# ", "// "].iter().find_map(|mark| rest.strip_prefix(mark));
         let inner = mark.unwrap_or(rest).trim_start_matches(is_mark);
-        let inner = inner
-            .trim_end_matches(|c| is_mark(c) || c == ',' || c == '\\')
-            .trim();
+        let inner = inner.trim_end_matches(|c| is_mark(c) || c == ',' || c == '\\').trim();
         let inner = inner.strip_suffix("\" +").unwrap_or(inner);
         let inner = inner.strip_suffix("\\n").unwrap_or(inner);
         if inner.len() == rest.len() {
@@ -157,17 +129,12 @@ fn behind_stamp(text: &str) -> Option<&str> {
 
 /// The last cell of a row: `"2026-11-21T23:58:47Z","CPU: 3 …`.
 fn last_cell(text: &str) -> Option<&str> {
-    let (_, cell) = text
-        .rsplit_once("\",\"")
-        .or_else(|| text.rsplit_once(",\""))?;
+    let (_, cell) = text.rsplit_once("\",\"").or_else(|| text.rsplit_once(",\""))?;
     Some(undecorated(cell))
 }
 
 fn is_mark(c: char) -> bool {
-    matches!(
-        c,
-        '`' | '"' | '\'' | '|' | '│' | '┃' | '“' | '”' | '‘' | '’' | '«' | '»' | ';'
-    )
+    matches!(c, '`' | '"' | '\'' | '|' | '│' | '┃' | '“' | '”' | '‘' | '’' | '«' | '»' | ';')
 }
 
 fn is_quoted(line: &str) -> bool {
@@ -203,10 +170,7 @@ fn wholest<'a>(found: impl Iterator<Item = Repaired<'a>>) -> Option<Repaired<'a>
 /// A text as the kernel writes it: as it stands, without what follows a quotation, with units glued to their numbers,
 /// without table bars, without prose behind it. `of_text`: how much of a message it is as it stands.
 fn repaired(text: &str, of_text: Option<LineExtent>) -> Option<Repaired<'_>> {
-    let as_it_stands = of_text.map(|extent| Repaired {
-        text: text.into(),
-        extent,
-    });
+    let as_it_stands = of_text.map(|extent| Repaired { text: text.into(), extent });
     let shorter = iter::once_with(|| quoted(text).map(Cow::Borrowed));
     let glued = iter::once_with(|| glued(text).map(Cow::Owned));
     let changed = shorter
@@ -248,9 +212,7 @@ fn without_prose(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(' ').take(WORDS_MAX);
     let length: usize = words.map(|word| word.len() + 1).sum();
     let front = is_in_prose.then(|| text.get(..length).unwrap_or(text));
-    let fronts = iter::successors(front, |front| {
-        front.rsplit_once(' ').map(|(front, _)| front)
-    });
+    let fronts = iter::successors(front, |front| front.rsplit_once(' ').map(|(front, _)| front));
     fronts.map(|front| front.trim_end_matches(|c: char| is_mark(c) || ".,:?!*_ ".contains(c)))
 }
 
@@ -258,11 +220,7 @@ fn without_prose(text: &str) -> impl Iterator<Item = &str> {
 fn with_units_glued(text: &str) -> String {
     let mut glued = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = [" kB", " KB"]
-        .iter()
-        .filter_map(|unit| rest.find(unit))
-        .min()
-    {
+    while let Some(at) = [" kB", " KB"].iter().filter_map(|unit| rest.find(unit)).min() {
         let (before, unit) = rest.split_at(at);
         glued.push_str(before);
         let is_size = before.ends_with(|c: char| c.is_ascii_digit());
@@ -278,7 +236,8 @@ mod tests {
     use super::super::prefix;
     use super::extent;
 
-    const KILL: &str = "Out of memory: Killed process 812 (java) total-vm:9142kB, anon-rss:77kB, file-rss:0kB, shmem-rss:0kB";
+    const KILL: &str = "Out of memory: Killed process 812 (java) total-vm:9142kB, anon-rss:77kB, \
+                        file-rss:0kB, shmem-rss:0kB";
 
     #[test]
     fn a_message_is_found_wherever_it_stands() {
@@ -291,10 +250,7 @@ mod tests {
             ("12.5] ", ""),
             ("> ", ""),
             ("\"[12.5] ", "\","),
-            (
-                "    line: \"kern:     err: [2026-07-26T12:53:17.5Z]: ",
-                "\",",
-            ),
+            ("    line: \"kern:     err: [2026-07-26T12:53:17.5Z]: ", "\","),
             ("2026-11-21,db1,\"", "\",warn"),
             ("<td>", "</td>"),
             ("I see ", " in the log"),
@@ -313,8 +269,12 @@ mod tests {
     fn the_name_of_a_file_is_no_message() {
         for line in [
             format!("[12.5] x[9]: segfault at 0 ip 05 sp 07 error 4 in {KILL}[5000+1000]"),
-            format!("Nov 21 23:58:47 db1 kernel: process '/tmp/{KILL}' started with executable stack"),
-            "[12.5] x[9]: segfault at 0 ip 05 sp 07 error 4 in a invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0".to_owned(),
+            format!(
+                "Nov 21 23:58:47 db1 kernel: process '/tmp/{KILL}' started with executable stack"
+            ),
+            "[12.5] x[9]: segfault at 0 ip 05 sp 07 error 4 in a invoked oom-killer: \
+             gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"
+                .to_owned(),
         ] {
             let message = prefix::message(&line);
             assert!(message.extent.is_none(), "{line}: {message:?}");

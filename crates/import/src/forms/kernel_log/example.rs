@@ -3,12 +3,8 @@
 //! source file is no message either.
 
 /// Words of the messages that a text quotes alone.
-const MESSAGES: [&str; 4] = [
-    "Out of memory",
-    "Memory cgroup out of memory",
-    "Killed process",
-    "invoked oom-killer",
-];
+const MESSAGES: [&str; 4] =
+    ["Out of memory", "Memory cgroup out of memory", "Killed process", "invoked oom-killer"];
 /// Words before an example, in lower case.
 const PHRASES: [&str; 10] = [
     "if you see ",
@@ -68,9 +64,7 @@ fn introduces(text: &str) -> bool {
     if text.len() > SENTENCE_LEN_MAX {
         return false;
     }
-    let last = text
-        .rsplit(['.', '!', '?'])
-        .find(|part| part.trim().len() > 1);
+    let last = text.rsplit(['.', '!', '?']).find(|part| part.trim().len() > 1);
     let sentence = last.unwrap_or_default().to_ascii_lowercase() + " ";
     PHRASES.iter().any(|phrase| sentence.contains(phrase))
 }

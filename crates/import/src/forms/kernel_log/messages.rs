@@ -47,13 +47,7 @@ impl<'a> LogMessages<'a> {
     const PIECES_MAX: usize = 12;
 
     pub(super) fn new(lines: &'a [&'a str]) -> Self {
-        Self {
-            lines,
-            at: 0,
-            ends: Vec::new(),
-            wall: None,
-            stamp: None,
-        }
+        Self { lines, at: 0, ends: Vec::new(), wall: None, stamp: None }
     }
 
     /// How many lines the first `messages` have.
@@ -76,23 +70,14 @@ impl<'a> LogMessages<'a> {
     /// of a report. The longest such message is taken.
     fn joined(&mut self, message: LogMessage<'a>) -> MessageLine<'a> {
         let is_broken = may_be_broken(&message);
-        let LogMessage {
-            text,
-            extent,
-            is_prefixed,
-            ..
-        } = message;
+        let LogMessage { text, extent, is_prefixed, .. } = message;
         let unbroken = MessageLine { text, extent };
         if !is_broken {
             return unbroken;
         }
         let mut joined = unbroken.text.to_string();
         let mut whole = None;
-        for (count, line) in self.lines[self.at..]
-            .iter()
-            .take(Self::PIECES_MAX)
-            .enumerate()
-        {
+        for (count, line) in self.lines[self.at..].iter().take(Self::PIECES_MAX).enumerate() {
             if line.is_empty() || joined.len() + line.len() > Self::BYTES_MAX {
                 break;
             }
@@ -116,10 +101,7 @@ impl<'a> LogMessages<'a> {
         match whole {
             Some((count, whole)) => {
                 self.at += count;
-                MessageLine {
-                    text: whole.into(),
-                    extent: Some(LineExtent::Whole),
-                }
+                MessageLine { text: whole.into(), extent: Some(LineExtent::Whole) }
             }
             None => unbroken,
         }
@@ -131,11 +113,7 @@ impl<'a> LogMessages<'a> {
 fn may_be_broken(message: &LogMessage<'_>) -> bool {
     let line = &*message.text;
     let is_whole = message.extent == Some(LineExtent::Whole);
-    let is_long = || {
-        signatures::LONG_LINES
-            .iter()
-            .any(|signature| line.contains(signature))
-    };
+    let is_long = || signatures::LONG_LINES.iter().any(|signature| line.contains(signature));
     // After `adj=`, the last field, the line is complete.
     if is_whole && line.contains("oom-killer: ") && line.contains("adj=") {
         return false;
@@ -149,17 +127,10 @@ fn may_be_broken(message: &LogMessage<'_>) -> bool {
 fn joins(front: &str, back: &str) -> Option<String> {
     let back = back.trim_start();
     // Some mail programs begin the rest of a line with a plus; a list mark has a blank behind it.
-    let back = back
-        .strip_prefix('+')
-        .filter(|rest| !rest.starts_with(' '))
-        .unwrap_or(back);
+    let back = back.strip_prefix('+').filter(|rest| !rest.starts_with(' ')).unwrap_or(back);
     let (apart, together) = (format!("{front} {back}"), format!("{front}{back}"));
     // No blank stands behind a bracket: a name begins there.
-    let both = if front.ends_with('(') {
-        [together, apart]
-    } else {
-        [apart, together]
-    };
+    let both = if front.ends_with('(') { [together, apart] } else { [apart, together] };
     both.into_iter().find(|line| is_line(line))
 }
 

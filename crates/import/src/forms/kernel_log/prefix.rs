@@ -33,12 +33,7 @@ const PREFIX_MAX: usize = 160;
 /// Removes the prefix of a line, and what else stands around the message.
 pub(in crate::forms) fn message(line: &str) -> LogMessage<'_> {
     let (text, time) = stripped(line);
-    let MessageText {
-        text,
-        time: inner,
-        is_inner,
-        extent,
-    } = embedded::message(line, text);
+    let MessageText { text, time: inner, is_inner, extent } = embedded::message(line, text);
     let time = time.or(inner);
     LogMessage {
         is_prefixed: is_inner || text.len() < line.trim_start().len(),
@@ -58,10 +53,7 @@ pub(super) fn is_logged(line: &str) -> bool {
     let has_time = memchr::memchr2_iter(b':', b'.', bytes).any(|at| {
         is_between_digits(at) && is_digit(at + 2) && (bytes[at] == b':' || is_digit(at + 3))
     });
-    has_time
-        || ["kern", "\": \"", "\":\"", "MESSAGE="]
-            .iter()
-            .any(|word| line.contains(word))
+    has_time || ["kern", "\": \"", "\":\"", "MESSAGE="].iter().any(|word| line.contains(word))
 }
 
 /// The stamp of a line, as printed.
@@ -70,10 +62,7 @@ fn stamp(line: &str, time: PrintedTime) -> Option<LogStamp> {
     let line = line.trim_start();
     let (_, rest) = PrintedTime::leading(line).filter(|(leading, _)| *leading == time)?;
     let text = line.strip_suffix(rest)?.trim_end();
-    Some(LogStamp {
-        text: text.to_owned(),
-        of_year,
-    })
+    Some(LogStamp { text: text.to_owned(), of_year })
 }
 
 /// The message and its time, preferably one with a year.
@@ -85,9 +74,8 @@ pub(super) fn stripped(line: &str) -> (&str, Option<PrintedTime>) {
             break;
         };
         let is_better = known.is_none_or(|known| known.wall().is_none());
-        known = time
-            .filter(|time| is_better && (known.is_none() || time.wall().is_some()))
-            .or(known);
+        known =
+            time.filter(|time| is_better && (known.is_none() || time.wall().is_some())).or(known);
         text = rest.trim_start();
     }
     (text, known)
@@ -148,10 +136,8 @@ fn level(text: &str) -> Option<&str> {
 fn kmsg(text: &str) -> Option<&str> {
     let (head, rest) = text.split_once(';')?;
     let mut fields = head.split(',');
-    let numbers = fields
-        .by_ref()
-        .take(3)
-        .filter(|f| !f.is_empty() && f.bytes().all(|b| b.is_ascii_digit()));
+    let numbers =
+        fields.by_ref().take(3).filter(|f| !f.is_empty() && f.bytes().all(|b| b.is_ascii_digit()));
     (numbers.count() == 3 && head.len() < 100).then_some(rest)
 }
 
@@ -182,11 +168,8 @@ fn container(text: &str) -> Option<&str> {
     let (name, rest) = text.around("| ")?;
     let name = name.trim_end();
     let is_name = name.len() < 64 && name.starts_with(|c: char| c.is_ascii_alphabetic());
-    (is_name
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)))
-    .then_some(rest)
+    (is_name && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)))
+        .then_some(rest)
 }
 
 /// `[12345.678901]`, `[Sat Nov 21 23:58:47 2026]`, and a caller `[ T1598]`. Reports have PIDs in brackets, too.
@@ -194,9 +177,7 @@ fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     let (inner, rest) = text.strip_prefix('[')?.split_once(']')?;
     let (inner, rest) = (inner.trim(), rest.strip_prefix(':').unwrap_or(rest));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let is_stamp = inner
-        .split_once('.')
-        .is_some_and(|(whole, part)| digits(whole) && digits(part));
+    let is_stamp = inner.split_once('.').is_some_and(|(whole, part)| digits(whole) && digits(part));
     let is_caller = is_inner && inner.strip_prefix(['T', 'C']).is_some_and(digits);
     if is_stamp || is_caller {
         return Some((rest, None));
@@ -212,10 +193,7 @@ fn dated(text: &str) -> Option<(&str, Option<PrintedTime>)> {
     let is_likely = start.bytes().all(|b| b.is_ascii_digit())
         || start.starts_with(|c: char| c.is_ascii_uppercase());
     let colon = text.find(':').filter(|at| is_likely && *at < 40)?;
-    let is_time = text
-        .as_bytes()
-        .get(colon.wrapping_sub(1))
-        .is_some_and(u8::is_ascii_digit);
+    let is_time = text.as_bytes().get(colon.wrapping_sub(1)).is_some_and(u8::is_ascii_digit);
     let (time, rest) = PrintedTime::leading(text).filter(|_| is_time)?;
     Some((rest, Some(time)))
 }
@@ -237,10 +215,7 @@ mod tests {
             ("[dim. 19 avril 18:03:30 2026] ", false),
             ("Nov 21 23:58:47 db1 kernel: [12345.678901] ", false),
             ("Nov 21 23:58:47 db1 kernel: ", false),
-            (
-                "2026-11-21T23:58:47.123456+00:00 db1 kernel: [12345.678901] ",
-                true,
-            ),
+            ("2026-11-21T23:58:47.123456+00:00 db1 kernel: [12345.678901] ", true),
             ("2026-11-21T23:58:47+0000 db1 kernel: ", true),
             ("2026-11-21 23:58:47 db1 kernel: ", true),
             ("2026-11-21T23:58:47.123Z stdout F ", true),

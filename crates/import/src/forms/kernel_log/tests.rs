@@ -10,9 +10,7 @@ use units::{Bytes, Limit};
 /// All saved reports.
 fn logs() -> Vec<(String, String)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/kernel_reports");
-    let paths = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let paths = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut found: Vec<_> = paths
         .filter(|path| path.extension().is_some_and(|e| e == "log"))
         .map(|path| {
@@ -57,20 +55,11 @@ fn bare() -> Vec<(String, String)> {
 fn every_log_has_its_reports() {
     for (name, text) in logs() {
         let opened = paste(&text);
-        let whats: Vec<_> = opened
-            .origin
-            .inputs
-            .iter()
-            .map(|i| i.what.as_str())
-            .collect();
+        let whats: Vec<_> = opened.origin.inputs.iter().map(|i| i.what.as_str()).collect();
         // A memory dump alone is not a report.
         let is_dump = ["2.6.18-memory-dump", "5.13-64k-pages", "5.15-false-global"];
         let has_none = opened.timeline.all_reports().is_empty();
-        assert_eq!(
-            has_none,
-            is_dump.contains(&name.as_str()),
-            "{name}: {whats:?}"
-        );
+        assert_eq!(has_none, is_dump.contains(&name.as_str()), "{name}: {whats:?}");
         assert!(opened.origin.lines_skipped <= 3, "{name}: {whats:?}");
     }
 }
@@ -101,10 +90,7 @@ fn json_lines_are_a_log() {
     let json: String = text
         .lines()
         .map(|line| {
-            format!(
-                "{}\n",
-                serde_json::json!({ "log": format!("{line}\n"), "stream": "stdout" })
-            )
+            format!("{}\n", serde_json::json!({ "log": format!("{line}\n"), "stream": "stdout" }))
         })
         .collect();
     assert_eq!(print(&paste(&json)), known);
@@ -133,29 +119,20 @@ fn broken(text: &str, prefix: &str, width: usize) -> String {
 
 #[test]
 fn lines_broken_by_mail_are_joined() {
-    for name in [
-        "6.1-swap-full",
-        "5.13-by-hand",
-        "5.7-highmem-i386-kill",
-        "3.10-two-nodes-swap-full",
-    ] {
+    for name in
+        ["6.1-swap-full", "5.13-by-hand", "5.7-highmem-i386-kill", "3.10-two-nodes-swap-full"]
+    {
         let text = log(name);
         let known = paste(&text);
         let opened = paste(&broken(&text, "[12345.678901] ", 78));
-        let (report, whole) = (
-            &opened.timeline.all_reports()[0].report,
-            &known.timeline.all_reports()[0].report,
-        );
+        let (report, whole) =
+            (&opened.timeline.all_reports()[0].report, &known.timeline.all_reports()[0].report);
         assert_eq!(report.invoker, whole.invoker, "{name}");
         assert_eq!(report.request, whole.request, "{name}");
         assert_eq!(report.zones, whole.zones, "{name}");
         assert_eq!(report.tasks, whole.tasks, "{name}");
         assert_eq!(report.killed, whole.killed, "{name}");
-        assert_eq!(
-            format!("{:?}", report.host),
-            format!("{:?}", whole.host),
-            "{name}"
-        );
+        assert_eq!(format!("{:?}", report.host), format!("{:?}", whole.host), "{name}");
     }
 }
 
@@ -165,11 +142,7 @@ fn a_report_gives_the_rows_of_kernel_files() {
     assert!(opened.timeline.last(MEM_TOTAL) > Some(Bytes::from_gib(15)));
     assert_eq!(opened.timeline.entities(Entity::Zone).count(), 3);
     assert_eq!(opened.facts.kernel_release(), Some("6.1.1-arch1-1"));
-    assert!(
-        opened.origin.inputs[0]
-            .what
-            .starts_with("kernel OOM report, ")
-    );
+    assert!(opened.origin.inputs[0].what.starts_with("kernel OOM report, "));
 }
 
 #[test]
@@ -183,10 +156,7 @@ fn two_lines_of_a_cgroup_are_enough() {
         opened.timeline.latest_of(group, CGROUP_MAX, 0),
         Some(Limit::Bytes(Bytes::from_mib(256)))
     );
-    assert_eq!(
-        opened.timeline.latest_of(group, CGROUP_ANON, 0),
-        Some(Bytes::from_kib(249_452))
-    );
+    assert_eq!(opened.timeline.latest_of(group, CGROUP_ANON, 0), Some(Bytes::from_kib(249_452)));
     let report = &opened.timeline.all_reports()[0].report;
     assert!(report.is_cut && report.group.is_some());
 }
@@ -206,22 +176,14 @@ fn nothing_in_a_log_makes_it_panic() {
         let _ = paste(text.get(..cut).unwrap_or_default());
     }
     for drop in (0..text.lines().count()).step_by(5) {
-        let rest: Vec<&str> = text
-            .lines()
-            .enumerate()
-            .filter(|(at, _)| *at != drop)
-            .map(|(_, line)| line)
-            .collect();
+        let rest: Vec<&str> =
+            text.lines().enumerate().filter(|(at, _)| *at != drop).map(|(_, line)| line).collect();
         let _ = paste(&rest.join("\n"));
     }
     let turned: Vec<&str> = text.lines().rev().collect();
     let _ = paste(&turned.join("\n"));
     for number in ["99999999999999999999", "-5"] {
-        let _ = paste(
-            &text
-                .replace("120", number)
-                .replace("0kB", &format!("{number}kB")),
-        );
+        let _ = paste(&text.replace("120", number).replace("0kB", &format!("{number}kB")));
     }
 }
 
@@ -261,19 +223,14 @@ fn a_kill_whose_name_breaks_its_line_is_one_kill() {
         let opened = paste(text);
         let reports = opened.timeline.all_reports().iter();
         let killed = reports.flat_map(|reported| &reported.report.killed);
-        killed
-            .map(|killed| (killed.name.clone(), killed.pid))
-            .collect()
+        killed.map(|killed| (killed.name.clone(), killed.pid)).collect()
     };
     for (text, name) in [
         (format!("[  101.5] {front}\n{back}\n"), "ghost"),
         (format!("[  101.5] {front}\n\n\n{back}\n"), "\nghost"),
         (format!("[  101.5] {front}\n[  101.5] {back}\n"), "\nghost"),
         (format!("[  101.5] {front}\n          {back}\n"), "ghost"),
-        (
-            format!("[  101.5] {front}a\n[  101.5] b\n[  101.5] {back}\n"),
-            "a\nb\nghost",
-        ),
+        (format!("[  101.5] {front}a\n[  101.5] b\n[  101.5] {back}\n"), "a\nb\nghost"),
         (
             format!("Nov 21 23:58:47 db1 kernel: {front}\n                            {back}\n"),
             "ghost",
@@ -285,10 +242,7 @@ fn a_kill_whose_name_breaks_its_line_is_one_kill() {
             "\nghost",
         ),
         // Where its end is lost, the process is known.
-        (
-            format!("[  101.5] {front}\n[  102.0] usb 1-1: new device\n"),
-            "",
-        ),
+        (format!("[  101.5] {front}\n[  102.0] usb 1-1: new device\n"), ""),
     ] {
         assert_eq!(killed(&text), [(name.to_owned(), 812)], "{text}");
     }

@@ -22,10 +22,8 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     if let Some(message) = of_template(line) {
         return Some(message);
     }
-    let (before, rest) = line
-        .text
-        .around("OOMKilled")
-        .or_else(|| line.text.around("OOM Killed"))?;
+    let (before, rest) =
+        line.text.around("OOMKilled").or_else(|| line.text.around("OOM Killed"))?;
     let value = rest.trim_start_matches(['"', ' ', ':', '=', '\\']);
     if value.starts_with("false") {
         return Some(NoticeMessage::Nothing(NOT_KILLED));
@@ -36,11 +34,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     if !of_runtime && !of_kubernetes && pod.is_none() {
         return None;
     }
-    let messenger = if of_runtime {
-        Messenger::Runtime
-    } else {
-        Messenger::Kubernetes
-    };
+    let messenger = if of_runtime { Messenger::Runtime } else { Messenger::Kubernetes };
     let mut notice = KillNotice::new(messenger, NoticeKind::Container);
     notice.target = pod
         .map(name)
@@ -71,9 +65,7 @@ fn event(text: &str) -> Option<KillNotice> {
 
 /// `container_oom_events_total{…} 3`, and containerd's event.
 fn counter(text: &str) -> Option<KillNotice> {
-    let is_event = ["TaskOOM", "/tasks/oom"]
-        .iter()
-        .any(|event| text.contains(event));
+    let is_event = ["TaskOOM", "/tasks/oom"].iter().any(|event| text.contains(event));
     let count = || {
         let rest = after(text, "container_oom_events_total")?;
         let value = rest.rsplit(['}', ' ', '|']).find(|word| !word.is_empty())?;
@@ -83,16 +75,8 @@ fn counter(text: &str) -> Option<KillNotice> {
         return None;
     }
     let mut notice = KillNotice::new(Messenger::Runtime, NoticeKind::Container);
-    let named = [
-        "container=\"",
-        "pod=\"",
-        "container_id:\"",
-        "container_id\":\"",
-        "container_id=",
-    ];
-    let target = named
-        .iter()
-        .find_map(|key| after(text, key)?.split(['"', ' ']).next());
+    let named = ["container=\"", "pod=\"", "container_id:\"", "container_id\":\"", "container_id="];
+    let target = named.iter().find_map(|key| after(text, key)?.split(['"', ' ']).next());
     notice.target = name(target.unwrap_or_default());
     Some(notice)
 }
@@ -116,14 +100,8 @@ fn of_template(line: NoticeLine<'_>) -> Option<NoticeMessage> {
 fn is_reason(before: &str) -> bool {
     let is_mark = |c: char| "\"'`:= \\\t(".contains(c);
     let field = before.trim_end_matches(is_mark).to_ascii_lowercase();
-    const FIELDS: [&str; 6] = [
-        "reason",
-        "status",
-        "state",
-        "message",
-        "terminated",
-        "exit message",
-    ];
+    const FIELDS: [&str; 6] =
+        ["reason", "status", "state", "message", "terminated", "exit message"];
     field.len() < before.len() && FIELDS.iter().any(|known| field.ends_with(known))
 }
 
@@ -192,16 +170,12 @@ fn name_in_object(above: &[&str]) -> Option<String> {
 /// `Limits:` and `memory:  100Mi` behind the state, or `"Memory": 104857600` of `docker inspect`.
 fn limit(below: &[&str]) -> Option<Bytes> {
     let mut near = below.iter().take(LIMIT_LINES).map(|line| line.trim());
-    let of_pod = near.find(|line| line.starts_with("Limits:")).and_then(|_| {
-        near.take(4)
-            .find_map(|line| size(line.strip_prefix("memory:")?))
-    });
+    let of_pod = near
+        .find(|line| line.starts_with("Limits:"))
+        .and_then(|_| near.take(4).find_map(|line| size(line.strip_prefix("memory:")?)));
     let of_docker = || {
         let mut all = below.iter().take(OF_DOCKER_LINES).map(|line| line.trim());
-        all.find_map(|line| word_after(line.strip_prefix("\"Memory\"")?, ":"))
-            .and_then(size)
+        all.find_map(|line| word_after(line.strip_prefix("\"Memory\"")?, ":")).and_then(size)
     };
-    of_pod
-        .or_else(of_docker)
-        .filter(|limit| *limit > Bytes::ZERO)
+    of_pod.or_else(of_docker).filter(|limit| *limit > Bytes::ZERO)
 }

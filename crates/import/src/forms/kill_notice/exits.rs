@@ -5,7 +5,8 @@ use probe::text::SplitText as _;
 
 use super::{NoticeLine, NoticeMessage};
 
-const STATUS_137: &str = "exit status 137: ended by SIGKILL, from whom is not shown; a kill for memory has OOMKilled or a kernel report";
+const STATUS_137: &str = "exit status 137: ended by SIGKILL, from whom is not shown; a kill for \
+                          memory has OOMKilled or a kernel report";
 const SIGKILL: &str = "ended by SIGKILL, from whom is not shown";
 const ENOMEM: &str =
     "an allocation failed in a program: memory, a limit of it, or overcommit; which is not shown";
@@ -33,7 +34,8 @@ const FAILED: [&str; 8] = [
 
 const RESTARTS: &str =
     "restarts of a container: why is not shown; `Last State` in kubectl describe pod shows it";
-const OF_CMA: &str = "the area of CMA had no free range of that size: memory set aside for devices (cma=), not RAM as a whole; CmaFree in /proc/meminfo shows the rest";
+const OF_CMA: &str = "the area of CMA had no free range of that size: memory set aside for devices \
+                      (cma=), not RAM as a whole; CmaFree in /proc/meminfo shows the rest";
 const OF_OOMD: &str =
     "a candidate of systemd-oomd: what it used; whether it was killed is not shown";
 const OF_KUBELET: &str =
@@ -50,10 +52,7 @@ const OWN_LIMITS: [(&str, &str); 6] = [
         "heap out of memory",
         "a limit of V8's own heap (--max-old-space-size); the host's memory is not shown",
     ),
-    (
-        "Allowed memory size of ",
-        "PHP's own limit (memory_limit); the host's memory is not shown",
-    ),
+    ("Allowed memory size of ", "PHP's own limit (memory_limit); the host's memory is not shown"),
     ("memory allocation of ", ENOMEM),
     (
         "runtime: out of memory",
@@ -114,14 +113,7 @@ fn is_137(text: &str) -> bool {
     let is_mark = |c: char| "\"' :=(\t".contains(c);
     let before = before.trim_end_matches(is_mark).to_ascii_lowercase();
     let is_number = !behind.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let names = [
-        "exit code",
-        "exitcode",
-        "exit_code",
-        "exited",
-        "exit status",
-        "with code",
-        "container",
-    ];
+    let names =
+        ["exit code", "exitcode", "exit_code", "exited", "exit status", "with code", "container"];
     is_number && names.iter().any(|name| before.ends_with(name))
 }

@@ -98,9 +98,7 @@ fn earlyoom_victim(line: NoticeLine<'_>) -> Option<KillNotice> {
     notice.process = name(if signal.is_some() { quoted() } else { bare() }?);
     notice.used = after(victim, "VmRSS ").and_then(size);
     let mut before = line.above.iter().rev().take(EARLYOOM_LINES);
-    notice.reason = before
-        .find_map(|line| earlyoom_limits(line))
-        .unwrap_or_default();
+    notice.reason = before.find_map(|line| earlyoom_limits(line)).unwrap_or_default();
     Some(notice)
 }
 
@@ -110,11 +108,7 @@ fn nohang(line: NoticeLine<'_>) -> Option<KillNotice> {
         return None;
     }
     let below = line.below.iter().take(NOHANG_LINES);
-    let field = |name: &str| {
-        below
-            .clone()
-            .find_map(|line| line.trim().strip_prefix(name))
-    };
+    let field = |name: &str| below.clone().find_map(|line| line.trim().strip_prefix(name));
     let mut notice = KillNotice::new(Messenger::Nohang, NoticeKind::Kill);
     notice.process = name(field("Name:")?.trim());
     notice.pid = field("PID:").and_then(number);
@@ -147,10 +141,7 @@ fn earlyoom_of_2018(line: NoticeLine<'_>) -> Option<KillNotice> {
     notice.process = name(process);
     notice.pid = Some(number(rest)?);
     notice.used = after(rest, "VmRSS: ").and_then(size);
-    let before = line
-        .above
-        .last()
-        .and_then(|line| after(line, "Low memory! "));
+    let before = line.above.last().and_then(|line| after(line, "Low memory! "));
     notice.reason = super::phrase::cut(before.unwrap_or_default(), 200);
     Some(notice)
 }

@@ -14,18 +14,13 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
         .or_else(|| victim(text))
         .or_else(|| oom_event(text))
         .or_else(|| manager(text));
-    notice
-        .map(NoticeMessage::Notice)
-        .or_else(|| condition(text))
+    notice.map(NoticeMessage::Notice).or_else(|| condition(text))
 }
 
 /// `The node was low on resource: memory. Container app was using 166088Ki, which exceeds its request of 10Mi.`
 fn eviction(text: &str) -> Option<KillNotice> {
     let rest = after(text, "was low on resource: ")?;
-    if !["memory", "[MemoryPressure"]
-        .iter()
-        .any(|resource| rest.starts_with(resource))
-    {
+    if !["memory", "[MemoryPressure"].iter().any(|resource| rest.starts_with(resource)) {
         return None;
     }
     let mut notice = KillNotice::new(Messenger::Kubernetes, NoticeKind::Eviction);
@@ -63,11 +58,7 @@ fn victim(text: &str) -> Option<KillNotice> {
 fn oom_event(text: &str) -> Option<KillNotice> {
     let rest = after(text, "OOM event in contain")?;
     let path = quoted_after(rest, "").unwrap_or_default();
-    let kind = if path == "/" {
-        NoticeKind::Node
-    } else {
-        NoticeKind::Container
-    };
+    let kind = if path == "/" { NoticeKind::Node } else { NoticeKind::Container };
     let mut notice = KillNotice::new(Messenger::Kubernetes, kind);
     notice.target = name(path);
     Some(notice)

@@ -38,10 +38,7 @@ fn edac(text: &str) -> Option<(ModuleErrors, &str)> {
 fn page(text: &str) -> Option<(ModuleErrors, &str)> {
     let is_page =
         text.contains("Memory failure: 0x") || text.contains("hardware memory corruption");
-    let errors = ModuleErrors {
-        uncorrected: 1,
-        ..ModuleErrors::default()
-    };
+    let errors = ModuleErrors { uncorrected: 1, ..ModuleErrors::default() };
     is_page.then_some((errors, ""))
 }
 
@@ -80,10 +77,7 @@ mod tests {
 
     #[test]
     fn other_lines_of_edac_say_nothing_of_errors() {
-        for text in [
-            "EDAC MC: Ver: 3.0.0\n",
-            "EDAC MC0: Giving out device to module skx_edac\n",
-        ] {
+        for text in ["EDAC MC: Ver: 3.0.0\n", "EDAC MC0: Giving out device to module skx_edac\n"] {
             assert!(paste(text).timeline.notices().next().is_none(), "{text}");
         }
     }

@@ -70,11 +70,7 @@ pub(super) fn size(text: &str) -> Option<Bytes> {
     let digits = text.find(|c: char| !is_of_size(c)).unwrap_or(text.len());
     let (value, rest) = text.split_at_checked(digits)?;
     let value: f64 = value.trim_end_matches('.').parse().ok()?;
-    let unit: String = rest
-        .trim_start()
-        .chars()
-        .take_while(|c| c.is_ascii_alphabetic())
-        .collect();
+    let unit: String = rest.trim_start().chars().take_while(|c| c.is_ascii_alphabetic()).collect();
     let factor = match unit.as_str() {
         "" => 1.0,
         "k" => 1e3,

@@ -25,9 +25,7 @@ fn slurm(text: &str) -> Option<KillNotice> {
     }
     let step = word_after(rest, "StepId=").or_else(|| word_after(rest, "step "));
     let mut notice = KillNotice::new(Messenger::Batch, NoticeKind::Container);
-    notice.target = step
-        .map(|step| format!("step {}", name(step)))
-        .unwrap_or_default();
+    notice.target = step.map(|step| format!("step {}", name(step))).unwrap_or_default();
     Some(notice)
 }
 
@@ -58,9 +56,7 @@ fn batch(text: &str) -> Option<KillNotice> {
 /// `Memory limit of 512 MiB exceeded with 523 MiB used.`, `Exceeded soft memory limit of 256 MB with 260 MB after …`.
 fn cloud_run(text: &str) -> Option<KillNotice> {
     let rest = after(text, "emory limit of ")?;
-    let (limit, used) = rest
-        .around(" exceeded with ")
-        .or_else(|| rest.around(" with "))?;
+    let (limit, used) = rest.around(" exceeded with ").or_else(|| rest.around(" with "))?;
     let mut notice = KillNotice::new(Messenger::Platform, NoticeKind::Container);
     notice.limit = Some(size(limit)?);
     notice.used = Some(size(used)?);
@@ -84,9 +80,7 @@ fn platform(text: &str) -> Option<KillNotice> {
 /// below limit 90000kB …`, `lowmemorykiller: Kill 'com.app' (1234), uid 10, … to free 50000kB rss; reason: …`.
 fn android(text: &str) -> Option<KillNotice> {
     let rest = after(text, "lowmemorykiller: Kill")?;
-    let rest = rest
-        .strip_prefix("ing ")
-        .or_else(|| rest.strip_prefix(' '))?;
+    let rest = rest.strip_prefix("ing ").or_else(|| rest.strip_prefix(' '))?;
     let (process, rest) = rest.around(" (")?;
     let mut notice = KillNotice::new(Messenger::Android, NoticeKind::Kill);
     notice.pid = Some(number(rest)?);

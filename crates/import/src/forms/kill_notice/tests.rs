@@ -17,12 +17,11 @@ fn only(text: &str) -> KillNotice {
 #[test]
 fn killers_name_their_victim_and_threshold() {
     let oomd = only(
-        "Nov 21 23:58:47 box systemd-oomd[612]: Killed /user.slice/user-1000.slice/app.slice/app-browser.scope due to memory pressure for /user.slice/user-1000.slice being 62.11% > 50.00% for > 20s with reclaim activity",
+        "Nov 21 23:58:47 box systemd-oomd[612]: Killed \
+         /user.slice/user-1000.slice/app.slice/app-browser.scope due to memory pressure for \
+         /user.slice/user-1000.slice being 62.11% > 50.00% for > 20s with reclaim activity",
     );
-    assert_eq!(
-        (oomd.messenger, oomd.kind),
-        (Messenger::Oomd, NoticeKind::Kill)
-    );
+    assert_eq!((oomd.messenger, oomd.kind), (Messenger::Oomd, NoticeKind::Kill));
     assert_eq!(oomd.target, "app-browser.scope");
     assert!(oomd.reason.starts_with("memory pressure for"), "{oomd:?}");
     let early = only(
@@ -38,24 +37,21 @@ fn killers_name_their_victim_and_threshold() {
     );
     assert_eq!(talos.target, "/kubepods/burstable/pod77");
     let pm2 = only(
-        "2021-11-21T23:58:47: PM2 log: [PM2][WORKER] Process 2 restarted because it exceeds --max-memory-restart value (current_memory=5274296320 max_memory_limit=5242880000 [octets])",
+        "2021-11-21T23:58:47: PM2 log: [PM2][WORKER] Process 2 restarted because it exceeds \
+         --max-memory-restart value (current_memory=5274296320 max_memory_limit=5242880000 \
+         [octets])",
     );
-    assert_eq!(
-        (pm2.messenger, pm2.process.as_str()),
-        (Messenger::Pm2, "process 2")
-    );
+    assert_eq!((pm2.messenger, pm2.process.as_str()), (Messenger::Pm2, "process 2"));
     assert_eq!(pm2.limit, Some(Bytes::from_mib(5000)));
 }
 
 #[test]
 fn the_kubelet_says_what_went_over_its_request() {
     let evicted = only(
-        "NoticeMessage: The node was low on resource: memory. Threshold quantity: 100Mi, available: 84Mi. Container web was using 166088Ki, which exceeds its request of 10Mi.",
+        "NoticeMessage: The node was low on resource: memory. Threshold quantity: 100Mi, \
+         available: 84Mi. Container web was using 166088Ki, which exceeds its request of 10Mi.",
     );
-    assert_eq!(
-        (evicted.kind, evicted.target.as_str()),
-        (NoticeKind::Eviction, "web")
-    );
+    assert_eq!((evicted.kind, evicted.target.as_str()), (NoticeKind::Eviction, "web"));
     assert_eq!(evicted.used, Some(Bytes::from_kib(166_088)));
     assert_eq!(evicted.limit, Some(Bytes::from_mib(10)));
     assert_eq!(evicted.reason, "threshold 100Mi, available: 84Mi");
@@ -93,14 +89,8 @@ fn the_state_of_a_container_is_found_in_all_its_forms() {
             "\"lastState\": {\n \"terminated\": {\n  \"exitCode\": 137,\n  \"reason\": \"OOMKilled\"\n }\n},\n\"name\": \"web\",\n",
             "web",
         ),
-        (
-            "lastState:\n  terminated:\n    exitCode: 137\n    reason: OOMKilled\nname: web\n",
-            "web",
-        ),
-        (
-            "LastState: map[terminated:map[exitCode:137 reason:OOM Killed startedAt:2015]]",
-            "",
-        ),
+        ("lastState:\n  terminated:\n    exitCode: 137\n    reason: OOMKilled\nname: web\n", "web"),
+        ("LastState: map[terminated:map[exitCode:137 reason:OOM Killed startedAt:2015]]", ""),
         (
             "NAME    READY   STATUS      RESTARTS      AGE\nweb-0   0/1     OOMKilled   5 (2m ago)   10m\n",
             "web-0",
@@ -110,34 +100,24 @@ fn the_state_of_a_container_is_found_in_all_its_forms() {
             "    \"State\": {\n      \"OOMKilled\": true,\n      \"ExitCode\": 137\n    },\n    \"Name\": \"/web\",\n",
             "web",
         ),
+        ("kube_pod_container_status_terminated_reason{reason=\"OOMKilled\"}==1", ""),
         (
-            "kube_pod_container_status_terminated_reason{reason=\"OOMKilled\"}==1",
-            "",
-        ),
-        (
-            "2026-11-21T23:58:47.011072877Z container oom 3ae83a77c1be3ae83a77c1be (image=web:1, name=web)",
+            "2026-11-21T23:58:47.011072877Z container oom 3ae83a77c1be3ae83a77c1be (image=web:1, \
+             name=web)",
             "web",
         ),
         ("web-0   0/1     Init:OOMKilled   5   10m\n", "web-0"),
         ("  message: OOMKilled (exit code 137)\n", ""),
-        (
-            "$ docker inspect -f '{{.State.OOMKilled}}' web\ntrue\n",
-            "web",
-        ),
-        (
-            "container_oom_events_total{container=\"web\",pod=\"web-0\"} 3\n",
-            "web",
-        ),
+        ("$ docker inspect -f '{{.State.OOMKilled}}' web\ntrue\n", "web"),
+        ("container_oom_events_total{container=\"web\",pod=\"web-0\"} 3\n", "web"),
         (
             "Memory limit of 512 MiB exceeded with 523 MiB used. Consider increasing the memory limit\n",
             "",
         ),
+        ("StoppedReason: OutOfMemoryError: Container killed due to memory usage\n", ""),
         (
-            "StoppedReason: OutOfMemoryError: Container killed due to memory usage\n",
-            "",
-        ),
-        (
-            "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=123.batch. Some of the step tasks have been OOM Killed.",
+            "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=123.batch. Some of the step \
+             tasks have been OOM Killed.",
             "step 123.batch",
         ),
     ] {
@@ -159,10 +139,7 @@ fn the_name_of_a_container_may_stand_before_its_state_in_the_object() {
     let notice = only(
         "{\n \"name\": \"web\",\n \"lastState\": {\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\", \"finishedAt\": \"2020-11-12T13:08:33Z\"}},\n \"ready\": true\n}\n",
     );
-    assert_eq!(
-        (notice.kind, notice.target.as_str()),
-        (NoticeKind::Container, "web")
-    );
+    assert_eq!((notice.kind, notice.target.as_str()), (NoticeKind::Container, "web"));
 }
 
 #[test]
@@ -171,16 +148,13 @@ fn batch_systems_and_android_name_what_they_killed() {
         only("slurmstepd: error: Job 123 exceeded memory limit (4194304 > 2097152), being killed");
     assert_eq!(
         (job.target.as_str(), job.used, job.limit),
-        (
-            "Job 123",
-            Some(Bytes::from_gib(4)),
-            Some(Bytes::from_gib(2))
-        )
+        ("Job 123", Some(Bytes::from_gib(4)), Some(Bytes::from_gib(2)))
     );
     let lsf = only("TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.");
     assert_eq!(lsf.kind, NoticeKind::Kill);
     let android = only(
-        "lowmemorykiller: Killing 'com.app' (1234), adj 900, to free 53532kB on behalf of 'kswapd0' (72) because cache 80000kB is below limit 90000kB",
+        "lowmemorykiller: Killing 'com.app' (1234), adj 900, to free 53532kB on behalf of \
+         'kswapd0' (72) because cache 80000kB is below limit 90000kB",
     );
     assert_eq!(android.subject(), "com.app (1234)");
     assert!(android.reason.starts_with("cache 80000kB"), "{android:?}");
@@ -197,18 +171,11 @@ fn units_are_named() {
             "Nov 21 23:58:47 box systemd[1]: app.service: Failed with result 'oom-kill'.",
             "app.service",
         ),
-        (
-            "app.service: A process of this unit has been killed by the OOM killer.",
-            "app.service",
-        ),
+        ("app.service: A process of this unit has been killed by the OOM killer.", "app.service"),
         ("   Active: failed (Result: oom-kill) since Mon\n", ""),
     ] {
         let notice = only(text);
-        assert_eq!(
-            (notice.kind, notice.target.as_str()),
-            (NoticeKind::Unit, target),
-            "{text}"
-        );
+        assert_eq!((notice.kind, notice.target.as_str()), (NoticeKind::Unit, target), "{text}");
     }
 }
 

@@ -22,14 +22,8 @@ fn unit(line: NoticeLine<'_>) -> Option<KillNotice> {
         ": Unit entered failed state: result 'oom-kill'",
     ];
     let text = line.text;
-    let in_journal = IN_JOURNAL
-        .iter()
-        .find_map(|phrase| word_before(text, phrase));
-    let in_status = || {
-        text.contains("(Result: oom-kill)")
-            .then(|| above(line))
-            .flatten()
-    };
+    let in_journal = IN_JOURNAL.iter().find_map(|phrase| word_before(text, phrase));
+    let in_status = || text.contains("(Result: oom-kill)").then(|| above(line)).flatten();
     let is_unnamed = || text.contains("(Result: oom-kill)");
     let unit = in_journal.or_else(in_status);
     (unit.is_some() || is_unnamed()).then(|| {
@@ -41,11 +35,8 @@ fn unit(line: NoticeLine<'_>) -> Option<KillNotice> {
 
 /// The unit of `● app.service - …` above its state.
 fn above(line: NoticeLine<'_>) -> Option<&str> {
-    let is_unit = |word: &&str| {
-        [".service", ".scope", ".slice"]
-            .iter()
-            .any(|suffix| word.ends_with(suffix))
-    };
+    let is_unit =
+        |word: &&str| [".service", ".scope", ".slice"].iter().any(|suffix| word.ends_with(suffix));
     let mut near = line.above.iter().rev().take(UNIT_LINES);
     near.find_map(|line| line.split_whitespace().take(3).find(is_unit))
 }

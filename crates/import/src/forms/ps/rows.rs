@@ -23,10 +23,7 @@ pub(super) fn is_row(line: &str) -> bool {
             || is_number(word)
     };
     let is_terminal = |word: &str| {
-        word == "?"
-            || ["pts/", "tty", "console"]
-                .iter()
-                .any(|start| word.starts_with(start))
+        word == "?" || ["pts/", "tty", "console"].iter().any(|start| word.starts_with(start))
     };
     let is_state = |word: &str| {
         word.starts_with(|c| "RSDTZIWX".contains(c))
@@ -67,10 +64,7 @@ fn has_two_shares(line: &[u8]) -> bool {
         let around = line.get(at.saturating_sub(1)..at + 3);
         matches!(around, Some([b'0'..=b'9', b'.', b'0'..=b'9', b' ']))
     };
-    memchr::memchr_iter(b'.', line)
-        .filter(is_share)
-        .nth(1)
-        .is_some()
+    memchr::memchr_iter(b'.', line).filter(is_share).nth(1).is_some()
 }
 
 /// Whether rows begin here.
@@ -94,10 +88,7 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             let Some((when, _)) = times.next(time) else {
                 break;
             };
-            let snapshot = Snapshot {
-                when,
-                ..Snapshot::default()
-            };
+            let snapshot = Snapshot { when, ..Snapshot::default() };
             snapshots.push((time, snapshot));
         }
         let (_, snapshot) = snapshots.last_mut()?;
@@ -107,10 +98,7 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         lines += 1;
     }
     let count = snapshots.len();
-    for (_, snapshot) in snapshots
-        .into_iter()
-        .filter(|(_, snapshot)| snapshot.has_readings())
-    {
+    for (_, snapshot) in snapshots.into_iter().filter(|(_, snapshot)| snapshot.has_readings()) {
         input.add(snapshot);
     }
     (lines > 0 && input.added > 0).then(|| TextBlock {
@@ -140,10 +128,7 @@ mod tests {
         let timeline = paste(&format!("It has grown:\n{ROW}\n")).timeline;
         let process = timeline.entity(Entity::Process, "5494@0").unwrap();
         assert_eq!(process.label, "vmtoolsd");
-        assert_eq!(
-            timeline.last_of(process, PROC_RSS),
-            Some(Pages::new(262_144))
-        );
+        assert_eq!(timeline.last_of(process, PROC_RSS), Some(Pages::new(262_144)));
     }
 
     #[test]
@@ -151,10 +136,7 @@ mod tests {
         let text =
             format!("Thu Jul 30 15:58:53 UTC 2026 {ROW}\nThu Jul 30 16:13:53 UTC 2026 {ROW}\n");
         let timeline = paste(&text).timeline;
-        assert_eq!(
-            (timeline.len(), timeline.duration()),
-            (2, Span::from_mins(15))
-        );
+        assert_eq!((timeline.len(), timeline.duration()), (2, Span::from_mins(15)));
         survives(&text);
     }
 

@@ -22,11 +22,8 @@ impl<'a> SarHead<'a> {
         let rest = line.strip_prefix("Linux ")?;
         let (release, behind) = rest.split_once(" (")?;
         let (_, behind) = behind.split_once(')')?;
-        let mut head = Self {
-            host: SarHost::default(),
-            identity: line.strip_suffix(behind)?,
-            midnight: None,
-        };
+        let mut head =
+            Self { host: SarHost::default(), identity: line.strip_suffix(behind)?, midnight: None };
         head.host.set_release(release.trim());
         let (dated, cpus) = behind.split_once('(').unwrap_or((behind, ""));
         head.host.cpus = digits(cpus).next();
@@ -94,15 +91,8 @@ mod tests {
             SarHead::read("Linux 5.10.0-8-amd64 (db)  11/21/2026  _x86_64_  (8 CPU)").unwrap();
         assert_eq!(head.host.release.as_deref(), Some("5.10.0-8-amd64"));
         assert_eq!(head.host.machine.as_deref(), Some("x86_64"));
-        assert_eq!(
-            (head.host.cpus, head.midnight),
-            (Some(8), Some(1_795_219_200))
-        );
-        for line in [
-            "Linux version 5.10 (gcc 12) #1 SMP",
-            "Linux is (mostly) fine",
-            "Linux",
-        ] {
+        assert_eq!((head.host.cpus, head.midnight), (Some(8), Some(1_795_219_200)));
+        for line in ["Linux version 5.10 (gcc 12) #1 SMP", "Linux is (mostly) fine", "Linux"] {
             assert_eq!(SarHead::read(line), None, "{line}");
         }
     }

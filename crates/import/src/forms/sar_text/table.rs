@@ -76,11 +76,7 @@ impl SarTable {
             Some((column, in_unit_of(column, figure(word)?)?))
         };
         Some(SarRow {
-            name: self
-                .entity
-                .and_then(|at| words.get(at))
-                .copied()
-                .unwrap_or_default(),
+            name: self.entity.and_then(|at| words.get(at)).copied().unwrap_or_default(),
             figures: figures.take(whole).filter_map(value).collect(),
         })
     }
@@ -147,17 +143,11 @@ mod tests {
     #[test]
     fn figures_are_assigned_to_columns() {
         let headings = "kbmemfree kbmemused %memused kbbuffers";
-        assert_eq!(
-            values(headings, "7 8 53,33 9"),
-            Some(vec![7.0, 8.0, 53.33, 9.0])
-        );
+        assert_eq!(values(headings, "7 8 53,33 9"), Some(vec![7.0, 8.0, 53.33, 9.0]));
         assert_eq!(values(headings, "7 8 5"), Some(vec![7.0, 8.0]), "truncated");
         assert_eq!(values(headings, "7 8 53.33 9 10"), None, "another table");
         assert_eq!(values(headings, "LINUX RESTART"), None);
-        assert_eq!(
-            values(headings, "1.0M 8 53.3% 9"),
-            Some(vec![1024.0, 8.0, 53.3, 9.0])
-        );
+        assert_eq!(values(headings, "1.0M 8 53.3% 9"), Some(vec![1024.0, 8.0, 53.3, 9.0]));
     }
 
     #[test]

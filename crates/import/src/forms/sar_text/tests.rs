@@ -30,24 +30,12 @@ fn rates_are_as_printed_and_no_row_is_lost() {
     let opened = paste(PAGING);
     let timeline = &opened.timeline;
     assert_eq!(rates(&opened, PGPGIN), [102_400.0, 307_200.0]);
-    assert_eq!(
-        (timeline.len(), timeline.duration()),
-        (3, Span::from_mins(20))
-    );
+    assert_eq!((timeline.len(), timeline.duration()), (3, Span::from_mins(20)));
     let start = timeline.wall_at(Span::ZERO).unwrap();
     assert_eq!(start.unix_nanos() / 1_000_000_000, 1_795_262_401);
     assert_eq!(timeline.breaks().len(), 0);
-    assert_eq!(
-        (
-            opened.origin.inputs.len(),
-            opened.origin.inputs[0].last_line
-        ),
-        (1, 6)
-    );
-    assert_eq!(
-        opened.origin.inputs[0].what,
-        "sar (paging), 2 samples, 10 min apart"
-    );
+    assert_eq!((opened.origin.inputs.len(), opened.origin.inputs[0].last_line), (1, 6));
+    assert_eq!(opened.origin.inputs[0].what, "sar (paging), 2 samples, 10 min apart");
     assert_eq!(opened.facts.cpus, Some(8));
     assert_eq!(opened.facts.kernel_release(), Some("5.10.0-8-amd64"));
     assert_eq!(opened.origin.lines_skipped, 0);
@@ -56,48 +44,18 @@ fn rates_are_as_printed_and_no_row_is_lost() {
 #[test]
 fn times_and_numbers_are_read_in_any_locale() {
     for (headings, first, second, average) in [
-        (
-            "12:00:01 AM",
-            "12:10:01 AM 100.00",
-            "12:20:01 AM 300.00",
-            "Average: 200.00",
-        ),
-        (
-            "12:00:01AM",
-            "12:10:01AM 100.00",
-            "12:20:01AM 300.00",
-            "Average: 200.00",
-        ),
-        (
-            "00:00:01",
-            "00:10:01 100,00",
-            "00:20:01 300,00",
-            "Durchschnitt: 200,00",
-        ),
-        (
-            "00:00:01",
-            "00:10:01 100,00",
-            "00:20:01 300,00",
-            "Moyenne : 200,00",
-        ),
-        (
-            "00時00分01秒",
-            "00時10分01秒 100.00",
-            "00時20分01秒 300.00",
-            "平均値: 200.00",
-        ),
+        ("12:00:01 AM", "12:10:01 AM 100.00", "12:20:01 AM 300.00", "Average: 200.00"),
+        ("12:00:01AM", "12:10:01AM 100.00", "12:20:01AM 300.00", "Average: 200.00"),
+        ("00:00:01", "00:10:01 100,00", "00:20:01 300,00", "Durchschnitt: 200,00"),
+        ("00:00:01", "00:10:01 100,00", "00:20:01 300,00", "Moyenne : 200,00"),
+        ("00時00分01秒", "00時10分01秒 100.00", "00時20分01秒 300.00", "平均値: 200.00"),
         (
             "上午12時00分01秒",
             "上午12時10分01秒 100.00",
             "上午12時20分01秒 300.00",
             "平均值: 200.00",
         ),
-        (
-            "23:55:01",
-            "00:05:01 100.00",
-            "00:15:01 300.00",
-            "Average: 200.00",
-        ),
+        ("23:55:01", "00:05:01 100.00", "00:15:01 300.00", "Average: 200.00"),
     ] {
         let text = format!(
             "{headings} pgpgin/s pgpgout/s fault/s\n{first} 1 1\n{second} 1 1\n{average} 1 1\n"
@@ -121,10 +79,7 @@ fn headings_without_a_time_are_read() {
     }
     let faults = opened.timeline.rate(PGMAJFAULT).unwrap();
     assert_eq!(faults.values().iter().flatten().count(), 3);
-    assert!(
-        opened.timeline.wall_at(Span::ZERO).is_none(),
-        "the day is unknown"
-    );
+    assert!(opened.timeline.wall_at(Span::ZERO).is_none(), "the day is unknown");
 }
 
 #[test]
@@ -154,10 +109,7 @@ Linux 3.10.0 (db)  11/21/26  _x86_64_  (4 CPU)
     assert_eq!((timeline.len(), opened.origin.inputs.len()), (3, 1));
     assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(1_000_000)));
     assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(8_000_000)));
-    assert_eq!(
-        timeline.last(COMMITTED_AS),
-        Some(Bytes::from_kib(9_500_000))
-    );
+    assert_eq!(timeline.last(COMMITTED_AS), Some(Bytes::from_kib(9_500_000)));
     assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::from_kib(1_000)));
     assert_eq!(rates(&opened, PGPGIN), [102_400.0, 307_200.0]);
     assert_eq!(opened.origin.inputs[0].not_understood, 0);
@@ -244,10 +196,7 @@ fn prose_between_two_tables_is_skipped() {
 fn another_host_starts_a_block() {
     let other = PAGING.replace("(db)", "(web)");
     let opened = paste(&format!("{PAGING}{other}"));
-    assert_eq!(
-        (opened.origin.inputs.len(), opened.timeline.segments().len()),
-        (2, 2)
-    );
+    assert_eq!((opened.origin.inputs.len(), opened.timeline.segments().len()), (2, 2));
     let free =
         " total used free shared buff/cache available\nMem: 80429 58906 579 1028 20943 9662\n";
     let opened = paste(&format!("{PAGING}$ free -m\n{free}"));
@@ -291,10 +240,7 @@ fn pidstat_and_prose_are_not_sar() {
     }
     let pidstat = "Linux 5.10.0 (db) 11/21/2026 _x86_64_ (8 CPU)\n\n12:00:01 UID PID minflt/s majflt/s VSZ RSS %MEM Command\n12:00:02 0 1 1.00 2.00 3 4 5 init\n";
     let inputs = paste(pidstat).origin.inputs;
-    assert_eq!(
-        inputs.iter().map(|input| input.form).collect::<Vec<_>>(),
-        ["pidstat"]
-    );
+    assert_eq!(inputs.iter().map(|input| input.form).collect::<Vec<_>>(), ["pidstat"]);
 }
 
 #[test]
@@ -302,11 +248,7 @@ fn hostile_lines_do_not_panic() {
     let mut texts = vec![PAGING.to_owned()];
     let lines: Vec<&str> = PAGING.lines().collect();
     for dropped in 0..lines.len() {
-        texts.push(
-            [&lines[..dropped], &lines[dropped + 1..]]
-                .concat()
-                .join("\n"),
-        );
+        texts.push([&lines[..dropped], &lines[dropped + 1..]].concat().join("\n"));
     }
     for end in 0..PAGING.len() {
         texts.push(PAGING[..end].to_owned());

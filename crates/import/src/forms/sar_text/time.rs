@@ -94,9 +94,7 @@ fn half(text: &str) -> Option<(i64, &str)> {
         let ends = !rest.starts_with(|c: char| c.is_ascii_alphabetic());
         ends.then_some(rest)
     };
-    found(BEFORE_NOON)
-        .map(|rest| (0, rest))
-        .or_else(|| found(AFTER_NOON).map(|rest| (12, rest)))
+    found(BEFORE_NOON).map(|rest| (0, rest)).or_else(|| found(AFTER_NOON).map(|rest| (12, rest)))
 }
 
 /// Counts the days of a table with times of day.
@@ -179,10 +177,7 @@ mod tests {
             let mut days = TableDays::default();
             times.iter().map(|t| days.advance(*t)).collect::<Vec<_>>()
         };
-        assert_eq!(
-            advance(&[85_800, 0, 600]),
-            [Some(85_800), Some(86_400), Some(87_000)]
-        );
+        assert_eq!(advance(&[85_800, 0, 600]), [Some(85_800), Some(86_400), Some(87_000)]);
         assert_eq!(advance(&[10_200, 7_200]), [Some(10_200), Some(10_800)]);
         assert_eq!(advance(&[50_000, 40_000]), [Some(50_000), None]);
     }

@@ -31,12 +31,8 @@ fn caches_and_their_sum_are_read_with_the_head_and_without() {
     let bare = paste(TABLE).timeline;
     assert_eq!(pages(&bare, "dentry"), Some(Pages::new(18_428)));
     assert_eq!(bare.last(MEM_SLAB), None);
-    let european = paste(&format!(
-        "{}{}",
-        HEAD.replace("5.50K", "5,50K"),
-        TABLE.replace('.', ",")
-    ))
-    .timeline;
+    let european =
+        paste(&format!("{}{}", HEAD.replace("5.50K", "5,50K"), TABLE.replace('.', ","))).timeline;
     assert_eq!(european.last(MEM_SLAB), Some(total));
     assert_eq!(pages(&european, "dentry"), Some(Pages::new(18_428)));
 }
@@ -48,14 +44,8 @@ fn totals_as_pairs_are_merged_with_the_table() {
             11418016 10634618 93 0.94 671648 17 10746368 ext4_inode_cache\n";
     let timeline = paste(text).timeline;
     assert_eq!(timeline.len(), 1);
-    assert_eq!(
-        timeline.last(MEM_SLAB),
-        Some(Bytes::new(11_666_603 * 1024 + 512))
-    );
-    assert_eq!(
-        pages(&timeline, "ext4_inode_cache"),
-        Some(Pages::new(2_686_592))
-    );
+    assert_eq!(timeline.last(MEM_SLAB), Some(Bytes::new(11_666_603 * 1024 + 512)));
+    assert_eq!(pages(&timeline, "ext4_inode_cache"), Some(Pages::new(2_686_592)));
 }
 
 #[test]
@@ -65,20 +55,10 @@ fn vmstat_m_has_objects_and_their_size() {
     let timeline = &opened.timeline;
     let cache = timeline.entity(Entity::Slab, "Acpi-State").unwrap();
     assert_eq!(timeline.last_of(cache, SLAB_OBJECTS), Some(Count::new(104)));
+    assert_eq!(timeline.last_of(cache, SLAB_OBJECT_SIZE), Some(Bytes::new(80)));
+    assert_eq!(timeline.entities(Entity::Slab).count(), 2, "empty ones are left out");
     assert_eq!(
-        timeline.last_of(cache, SLAB_OBJECT_SIZE),
-        Some(Bytes::new(80))
-    );
-    assert_eq!(
-        timeline.entities(Entity::Slab).count(),
-        2,
-        "empty ones are left out"
-    );
-    assert_eq!(
-        (
-            opened.origin.inputs[0].what.as_str(),
-            opened.origin.inputs.len()
-        ),
+        (opened.origin.inputs[0].what.as_str(), opened.origin.inputs.len()),
         ("vmstat -m", 1)
     );
 }
@@ -101,16 +81,11 @@ fn hostile_rows_end_the_table() {
         assert!(opened.timeline.is_empty(), "{row}");
         assert_eq!(opened.origin.inputs[0].last_line, 1, "{row}");
     }
-    paste(&format!(
-        "{heading}\n{0} {0} 1% {0}K 1 1 {0}K a\n",
-        "99999999999999999999"
-    ));
+    paste(&format!("{heading}\n{0} {0} 1% {0}K 1 1 {0}K a\n", "99999999999999999999"));
 }
 
 #[test]
 fn damaged_text_does_not_panic() {
-    survives(&format!(
-        "{HEAD}{TABLE}active_objs 14740085\ntotal_kB 11666603.50\n"
-    ));
+    survives(&format!("{HEAD}{TABLE}active_objs 14740085\ntotal_kB 11666603.50\n"));
     survives("Cache Num Total Size Pages\nAcpi-State 102 104 80 51\n");
 }

@@ -42,9 +42,7 @@ impl DecimalMark {
 
 /// Whether a cell is a figure with any decimal mark.
 pub(super) fn is_figure(cell: &str) -> bool {
-    [DecimalMark::Point, DecimalMark::Comma]
-        .iter()
-        .any(|mark| mark.figure(cell).is_some())
+    [DecimalMark::Point, DecimalMark::Comma].iter().any(|mark| mark.figure(cell).is_some())
 }
 
 /// Which decimal marks the cells show.
@@ -130,11 +128,7 @@ impl MarksSeen {
             return None;
         }
         let Some(open) = self.open else {
-            return Some(
-                self.single_mark()
-                    .or(table.single_mark())
-                    .unwrap_or(DecimalMark::Point),
-            );
+            return Some(self.single_mark().or(table.single_mark()).unwrap_or(DecimalMark::Point));
         };
         if self.small {
             self.set(open.other());
@@ -196,11 +190,9 @@ mod tests {
     fn the_table_decides_if_the_column_does_not() {
         let open = MarksSeen::in_cells(["1,925"].into_iter());
         let mib = Some(1_048_576.0);
-        for (other, decimals) in [
-            ("0.5", Some(DecimalMark::Point)),
-            ("0,5", Some(DecimalMark::Comma)),
-            ("5", None),
-        ] {
+        for (other, decimals) in
+            [("0.5", Some(DecimalMark::Point)), ("0,5", Some(DecimalMark::Comma)), ("5", None)]
+        {
             let table = MarksSeen::in_cells([other].into_iter()).and(open);
             let found = open.decimals(table, Separator::Blanks, mib);
             assert_eq!(found, decimals, "{other}");

@@ -175,27 +175,15 @@ mod tests {
             ("free", true, true),
             ("free", false, false),
             ("time load", false, false),
-            (
-                "Filesystem 1K-blocks Used Available Use% Mounted on",
-                false,
-                false,
-            ),
+            ("Filesystem 1K-blocks Used Available Use% Mounted on", false, false),
             ("NAME READY UP-TO-DATE AVAILABLE AGE", false, false),
             ("TYPE TOTAL ACTIVE SIZE RECLAIMABLE", false, false),
             ("node used_MiB used_%", false, false),
-            (
-                "# Time UID PID minflt/s majflt/s VSZ RSS %MEM Command",
-                false,
-                false,
-            ),
+            ("# Time UID PID minflt/s majflt/s VSZ RSS %MEM Command", false, false),
             ("1 2 MemFree", false, false),
             ("", true, false),
         ] {
-            assert_eq!(
-                TableHeader::from_line(line, has_unit).is_some(),
-                is_header,
-                "{line}"
-            );
+            assert_eq!(TableHeader::from_line(line, has_unit).is_some(), is_header, "{line}");
         }
     }
 
@@ -204,10 +192,7 @@ mod tests {
         let header = TableHeader::from_line("time MemFree", false).unwrap();
         assert!(header.cells("23:58:47 12").is_some());
         let (time, cells) = header.cells("2026-11-21 23:58:47 12").unwrap();
-        assert_eq!(
-            (time.as_deref(), cells[1]),
-            (Some("2026-11-21 23:58:47"), "12")
-        );
+        assert_eq!((time.as_deref(), cells[1]), (Some("2026-11-21 23:58:47"), "12"));
         assert!(header.cells("12").is_none() && header.cells("1 2 3 4").is_none());
         let header = TableHeader::from_line("| MemFree (kB) | x |", false).unwrap();
         assert!(header.is_repeated("|---|:--|"));

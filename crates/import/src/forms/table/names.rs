@@ -61,21 +61,15 @@ pub(super) struct TableColumn {
 impl TableColumn {
     /// The column with this head.
     pub(super) fn from_head(head: &str) -> Self {
-        let plain = |meaning, is_sure| Self {
-            meaning,
-            is_sure,
-            ..Self::unused(head)
-        };
+        let plain = |meaning, is_sure| Self { meaning, is_sure, ..Self::unused(head) };
         if let Some(found) = find(head) {
             return plain(found.meaning, found.is_sure);
         }
         if let Some((base, unit)) = split_unit(head)
             && let Some(found) = find(base)
         {
-            let is_size = matches!(
-                found.meaning,
-                ColumnMeaning::Size(..) | ColumnMeaning::Resident
-            );
+            let is_size =
+                matches!(found.meaning, ColumnMeaning::Size(..) | ColumnMeaning::Resident);
             return Self {
                 unit: Some(unit).filter(|_| is_size),
                 // With a unit, a common word is a size.
@@ -83,10 +77,7 @@ impl TableColumn {
             };
         }
         if let Some(meaning) = pressure(head) {
-            let is_sure = matches!(
-                meaning,
-                ColumnMeaning::Pressure(_, PressureKind::Average(_))
-            );
+            let is_sure = matches!(meaning, ColumnMeaning::Pressure(_, PressureKind::Average(_)));
             return plain(meaning, is_sure);
         }
         Self::unused(head)
@@ -102,21 +93,12 @@ impl TableColumn {
             Some((id, _)) => ColumnMeaning::Reading(id),
             None => ColumnMeaning::Other,
         };
-        Self {
-            meaning,
-            is_sure: signal.is_some(),
-            ..Self::unused(name)
-        }
+        Self { meaning, is_sure: signal.is_some(), ..Self::unused(name) }
     }
 
     /// A column that is not used.
     pub(super) fn unused(head: &str) -> Self {
-        Self {
-            name: head.to_owned(),
-            meaning: ColumnMeaning::Other,
-            unit: None,
-            is_sure: false,
-        }
+        Self { name: head.to_owned(), meaning: ColumnMeaning::Other, unit: None, is_sure: false }
     }
 
     /// Whether it is used.
@@ -377,10 +359,7 @@ fn all_names() -> HashMap<String, KnownName> {
 /// A name without case and punctuation; `/s` stays.
 fn normal(name: &str) -> String {
     let is_significant = |c: &char| c.is_alphanumeric() || *c == '/';
-    name.chars()
-        .filter(is_significant)
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
+    name.chars().filter(is_significant).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// A head and its unit: `free_MB`, `MemFree(kB)`, `Slab [MiB]`, `mem_avail_kb`.
@@ -402,10 +381,8 @@ fn split_unit(head: &str) -> Option<(&str, SizeUnit)> {
 /// `some_avg10`, `psi_io_full_total`, `mem some`. The default resource is memory.
 fn pressure(head: &str) -> Option<ColumnMeaning> {
     let lower = head.to_ascii_lowercase();
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let has = |word: &str| words.contains(&word);
     let known = |word: &&str| {
         [
@@ -459,11 +436,7 @@ mod tests {
             ("free", MEM_FREE, None),
         ] {
             let column = TableColumn::from_head(head);
-            assert_eq!(
-                column.meaning,
-                ColumnMeaning::Size(signal.id(), bytes),
-                "{head}"
-            );
+            assert_eq!(column.meaning, ColumnMeaning::Size(signal.id(), bytes), "{head}");
             assert_eq!(column.unit, None, "{head}");
         }
         for (head, unit) in [

@@ -32,16 +32,13 @@ impl TimeColumn {
     /// The meaning of a column with this head.
     pub(super) fn from_head(head: &str) -> Option<Self> {
         let lower = head.to_ascii_lowercase();
-        let (base, unit) = match lower
-            .trim_end_matches([')', ']'])
-            .rsplit_once(['_', '(', '[', ' ', '-'])
-        {
-            Some((base, unit)) => (
-                base.trim_matches(['_', '(', '[', ' ']),
-                times::seconds_in(unit),
-            ),
-            None => (lower.as_str(), None),
-        };
+        let (base, unit) =
+            match lower.trim_end_matches([')', ']']).rsplit_once(['_', '(', '[', ' ', '-']) {
+                Some((base, unit)) => {
+                    (base.trim_matches(['_', '(', '[', ' ']), times::seconds_in(unit))
+                }
+                None => (lower.as_str(), None),
+            };
         let is_since = |name: &str| {
             matches!(
                 name,
@@ -77,18 +74,12 @@ impl TimeColumn {
 
     /// Reads a cell.
     pub(super) fn read(self, cell: &str) -> Option<RowTime> {
-        let number = || {
-            cell.replace(',', ".")
-                .parse::<f64>()
-                .ok()
-                .filter(|n| n.is_finite() && *n >= 0.0)
-        };
+        let number =
+            || cell.replace(',', ".").parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         match self {
             Self::Elapsed(unit) => match number() {
                 Some(n) if n < 1e12 => Some(RowTime::Since(n * unit)),
-                _ => of_day(cell)
-                    .or_else(|| times::elapsed(cell))
-                    .map(RowTime::Since),
+                _ => of_day(cell).or_else(|| times::elapsed(cell)).map(RowTime::Since),
             },
             Self::Time => match number() {
                 // Seconds, or milliseconds, since 1970; else since some start.
@@ -109,9 +100,7 @@ fn wall(seconds: f64) -> Option<RowTime> {
     // A float has microseconds of this century.
     #[allow(clippy::cast_possible_truncation)] // below 4e9 s
     let nanos = (seconds * 1e6).round() as i64;
-    Some(RowTime::Wall(WallClock::from_unix_nanos(
-        nanos.checked_mul(1000)?,
-    )))
+    Some(RowTime::Wall(WallClock::from_unix_nanos(nanos.checked_mul(1000)?)))
 }
 
 /// `23:58:47`, `23:58`, `23:58:47.5`.
@@ -166,21 +155,13 @@ pub(super) fn compare(a: Option<RowTime>, b: Option<RowTime>) -> Option<Ordering
 
 /// The interval in a heading: `every 10 s`, `interval 60s`, `each 5 minutes`.
 pub(super) fn interval_in(heading: &str) -> Option<f64> {
-    let words: Vec<&str> = heading
-        .split([' ', '(', ')', ',', '='])
-        .filter(|word| !word.is_empty())
-        .collect();
-    let at = words
-        .iter()
-        .position(|word| matches!(*word, "every" | "interval" | "each"))?;
+    let words: Vec<&str> =
+        heading.split([' ', '(', ')', ',', '=']).filter(|word| !word.is_empty()).collect();
+    let at = words.iter().position(|word| matches!(*word, "every" | "interval" | "each"))?;
     let number = words.get(at + 1)?;
     let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let value: f64 = number.strip_suffix(unit)?.parse().ok()?;
-    let unit = if unit.is_empty() {
-        words.get(at + 2)?
-    } else {
-        unit
-    };
+    let unit = if unit.is_empty() { words.get(at + 2)? } else { unit };
     Some(value * times::seconds_in(unit)?).filter(|s| *s > 0.0 && *s < 1e9)
 }
 
@@ -208,25 +189,12 @@ mod tests {
 
     #[test]
     fn times_in_cells_are_read() {
-        let wall = Some(RowTime::Wall(WallClock::from_unix_nanos(
-            1_795_305_527_000_000_000,
-        )));
-        for cell in [
-            "1795305527",
-            "1795305527000",
-            "2026-11-21T23:58:47Z",
-            "2026-11-21 23:58:47",
-        ] {
+        let wall = Some(RowTime::Wall(WallClock::from_unix_nanos(1_795_305_527_000_000_000)));
+        for cell in ["1795305527", "1795305527000", "2026-11-21T23:58:47Z", "2026-11-21 23:58:47"] {
             assert_eq!(TimeColumn::Time.read(cell), wall, "{cell}");
         }
-        assert_eq!(
-            TimeColumn::Time.read("23:58:47"),
-            Some(RowTime::OfDay(86_327.0))
-        );
-        assert_eq!(
-            TimeColumn::Elapsed(60.0).read("57"),
-            Some(RowTime::Since(3420.0))
-        );
+        assert_eq!(TimeColumn::Time.read("23:58:47"), Some(RowTime::OfDay(86_327.0)));
+        assert_eq!(TimeColumn::Elapsed(60.0).read("57"), Some(RowTime::Since(3420.0)));
         for cell in ["", "-1", "x", "NaN", "inf", "1e300", "99999999999999999999"] {
             assert_eq!(TimeColumn::Time.read(cell), None, "{cell}");
         }

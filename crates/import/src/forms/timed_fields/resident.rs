@@ -18,15 +18,8 @@ use crate::text::times::{self, PrintedTime, SampleTimes};
 /// The words that begin a size, in lower case.
 const KEYS: [&str; 4] = ["vmrss", "rss", "resident set size", "resident memory"];
 /// The words that begin the only size of a line: a host's memory has several.
-const ONLY_KEYS: [&str; 7] = [
-    "memory usage",
-    "mem usage",
-    "memory used",
-    "memory:",
-    "memory=",
-    "mem:",
-    "mem=",
-];
+const ONLY_KEYS: [&str; 7] =
+    ["memory usage", "mem usage", "memory used", "memory:", "memory=", "mem:", "mem="];
 /// With fewer readings it is one figure, not a course.
 const READINGS_MIN: usize = 4;
 /// So many other lines may be between two readings: the rest of an object, a rule.
@@ -71,15 +64,11 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let Some(when) = reading.when else {
             break;
         };
-        let mut snapshot = Snapshot {
-            when,
-            ..Snapshot::default()
-        };
+        let mut snapshot = Snapshot { when, ..Snapshot::default() };
         let row = snapshot.sample.table_mut(Entity::Process).add();
         row.key.push_str("0@0");
         row.label.push_str("(pasted process)");
-        row.row
-            .set(PROC_RSS, figure::pages(reading.bytes, input.facts)?);
+        row.row.set(PROC_RSS, figure::pages(reading.bytes, input.facts)?);
         input.add(snapshot);
         lines = reading.line + 1;
     }
@@ -107,18 +96,11 @@ fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
             continue;
         };
         let follows = readings.last().is_none_or(|last| last.when.is_some());
-        let when = follows
-            .then(|| when(time, &mut since, &mut times))
-            .flatten();
+        let when = follows.then(|| when(time, &mut since, &mut times)).flatten();
         if when.is_none() && readings.len() >= READINGS_MIN {
             break;
         }
-        readings.push(Resident {
-            line: at,
-            is_timed: time.take().is_some(),
-            when,
-            bytes,
-        });
+        readings.push(Resident { line: at, is_timed: time.take().is_some(), when, bytes });
     }
     readings
 }
@@ -161,9 +143,7 @@ fn reading(lines: &[&str], at: usize) -> Option<f64> {
     // Lower case has the same offsets.
     let lower = line.to_ascii_lowercase();
     let find = |keys: &[&'static str]| {
-        let mut found = keys
-            .iter()
-            .filter_map(|key| Some((key_at(&lower, key)?, *key)));
+        let mut found = keys.iter().filter_map(|key| Some((key_at(&lower, key)?, *key)));
         found.next()
     };
     let (start, key) = find(&KEYS).or_else(|| find(&ONLY_KEYS))?;
@@ -233,11 +213,7 @@ mod tests {
             four(|n, kib| format!("After {n} min: memory usage {kib} kB")),
             four(|n, kib| format!("[{}] INFO worker rss={kib}KB heap=7MB", date(n))),
             four(|n, kib| {
-                format!(
-                    "{} {{ rss: {}, heapTotal: 7, heapUsed: 6 }}",
-                    date(n),
-                    kib * 1024
-                )
+                format!("{} {{ rss: {}, heapTotal: 7, heapUsed: 6 }}", date(n), kib * 1024)
             }),
             four(|n, kib| {
                 format!(
@@ -248,17 +224,9 @@ mod tests {
             }),
         ] {
             let timeline = paste(&text).timeline;
-            assert_eq!(
-                (timeline.len(), timeline.duration()),
-                (4, Span::from_mins(3)),
-                "{text}"
-            );
+            assert_eq!((timeline.len(), timeline.duration()), (4, Span::from_mins(3)), "{text}");
             let process = timeline.entities(Entity::Process).next().unwrap();
-            assert_eq!(
-                timeline.last_of(process, PROC_RSS),
-                Some(Pages::new(203 * 256)),
-                "{text}"
-            );
+            assert_eq!(timeline.last_of(process, PROC_RSS), Some(Pages::new(203 * 256)), "{text}");
             survives(&text);
         }
     }

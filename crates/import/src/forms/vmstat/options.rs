@@ -37,11 +37,8 @@ impl VmstatOptions {
             } else if let Some(letters) = word.strip_prefix('-').filter(|w| !w.starts_with('-')) {
                 options.active |= letters.split('S').next().is_some_and(|l| l.contains('a'));
                 if let Some((_, unit)) = letters.split_once('S') {
-                    let unit = if unit.is_empty() {
-                        words.next().unwrap_or_default()
-                    } else {
-                        unit
-                    };
+                    let unit =
+                        if unit.is_empty() { words.next().unwrap_or_default() } else { unit };
                     options.set_unit(unit);
                 } else if letters.ends_with('p') {
                     words.next();
@@ -91,11 +88,7 @@ mod tests {
             ("vmstat before 5 o'clock", 1024.0, Some(5), false),
         ] {
             let options = VmstatOptions::from_command(command);
-            assert_eq!(
-                options.unit.map(|unit| unit.bytes),
-                Some(bytes),
-                "{command}"
-            );
+            assert_eq!(options.unit.map(|unit| unit.bytes), Some(bytes), "{command}");
             assert_eq!(options.every, every.map(Span::from_secs), "{command}");
             assert_eq!(options.active, active, "{command}");
         }

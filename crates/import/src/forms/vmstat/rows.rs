@@ -100,9 +100,7 @@ impl<'a> VmstatRows<'a> {
     fn wrapped_row(&self, lines: &[&str], at: usize) -> Option<(VmstatRow, usize)> {
         let (line, next) = (lines.get(at)?, lines.get(at + 1)?);
         let joined = format!("{line} {next}");
-        let row = self
-            .is_wrapped
-            .then(|| row(&joined, at, self.columns.len()))??;
+        let row = self.is_wrapped.then(|| row(&joined, at, self.columns.len()))??;
         (row.figures.len() == self.columns.len()).then_some((row, 2))
     }
 
@@ -119,7 +117,8 @@ impl<'a> VmstatRows<'a> {
             return;
         }
         if self.not_understood == 0 {
-            let problem = "the shares of CPU time do not add up to 100: columns are shifted, the row is not used";
+            let problem = "the shares of CPU time do not add up to 100: columns are shifted, the \
+                           row is not used";
             self.problems.push((row.at, problem.to_owned()));
         }
         self.not_understood += 1;
@@ -162,11 +161,7 @@ fn heading<'a>(lines: &[&'a str]) -> Option<VmstatHeading<'a>> {
     if is_wrapped {
         columns.extend(rest);
     }
-    Some(VmstatHeading {
-        columns,
-        lines: above + 1 + usize::from(is_wrapped),
-        is_wrapped,
-    })
+    Some(VmstatHeading { columns, lines: above + 1 + usize::from(is_wrapped), is_wrapped })
 }
 
 /// The names of columns at the start of a text.
@@ -180,11 +175,8 @@ fn names_in(text: &str) -> impl Iterator<Item = &str> {
 fn without_heading(lines: &[&str], options: &VmstatOptions) -> Option<Vec<&'static str>> {
     let columns_in = |line: &&str| {
         let row = row(line, 0, COLUMNS.len()).filter(|row| row.figures.len() >= 16)?;
-        let sum = row.figures[FIRST_SHARE..]
-            .iter()
-            .try_fold(0u64, |sum, n| sum.checked_add(*n));
-        sum.filter(|sum| (98..=102).contains(sum))
-            .map(|_| row.figures.len())
+        let sum = row.figures[FIRST_SHARE..].iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
+        sum.filter(|sum| (98..=102).contains(sum)).map(|_| row.figures.len())
     };
     let count = columns_in(lines.first()?)?;
     let is_sure = options.ran || lines.get(1).and_then(columns_in) == Some(count);

@@ -33,7 +33,8 @@ pub(super) fn guess(rows: &VmstatRows<'_>, builder: &TimelineBuilder) -> SizeUni
 /// The problem to report if the unit is assumed.
 pub(super) fn problem(unit: SizeUnit) -> Option<&'static str> {
     (unit == ASSUMED).then_some(
-        "the command line of vmstat is missing, unit assumed: KiB; with -S M all sizes would be 1024 times larger",
+        "the command line of vmstat is missing, unit assumed: KiB; with -S M all sizes would be \
+         1024 times larger",
     )
 }
 
@@ -96,26 +97,15 @@ mod tests {
         let row = |sizes: &&str| format!(" 1  0 {sizes}  0  0  64  10  711  708 77 10  9  4  0\n");
         let rows: String = sizes.iter().map(row).collect();
         let opened = paste(&format!("{before}{HEAD}{rows}"));
-        let is_assumed = opened
-            .problems
-            .iter()
-            .any(|p| p.contains("unit assumed: KiB"));
+        let is_assumed = opened.problems.iter().any(|p| p.contains("unit assumed: KiB"));
         (opened.timeline.last(MEM_FREE), is_assumed)
     }
 
     #[test]
     fn whole_pages_are_kib_and_small_odd_figures_are_mib() {
         for (sizes, bytes, is_assumed) in [
-            (
-                &["0 349408 12344 65432", "0 349412 12348 65436"][..],
-                349_412 << 10,
-                false,
-            ),
-            (
-                &["0 19408 1232 25432", "8 19412 1236 25440"],
-                19_412 << 10,
-                false,
-            ),
+            (&["0 349408 12344 65432", "0 349412 12348 65436"][..], 349_412 << 10, false),
+            (&["0 19408 1232 25432", "8 19412 1236 25440"], 19_412 << 10, false),
             (&["0 5123407 12345 8654321"], 5_123_407 << 10, false),
             (&["0 386 113 23123"], 386 << 20, false),
             (&["0 404750336 115642368 24246222848"], 404_750_336, false),
@@ -123,11 +113,7 @@ mod tests {
             (&["0 388 112 23124"], 388 << 10, true),
             (&["0 0 0 0"], 0, true),
         ] {
-            assert_eq!(
-                read("", sizes),
-                (Some(Bytes::new(bytes)), is_assumed),
-                "{sizes:?}"
-            );
+            assert_eq!(read("", sizes), (Some(Bytes::new(bytes)), is_assumed), "{sizes:?}");
         }
     }
 

@@ -12,9 +12,7 @@ const HEAD: &str =
 
 fn rates<U: Unit>(timeline: &Timeline, signal: Signal<Counter<U>>) -> Vec<f64> {
     let track = timeline.rate(signal);
-    track.map_or_else(Vec::new, |track| {
-        track.values().iter().flatten().copied().collect()
-    })
+    track.map_or_else(Vec::new, |track| track.values().iter().flatten().copied().collect())
 }
 
 #[test]
@@ -25,10 +23,7 @@ fn levels_are_current_and_rates_begin_with_the_second_row() {
     );
     let opened = paste(&text);
     let timeline = &opened.timeline;
-    assert_eq!(
-        (timeline.len(), timeline.duration()),
-        (2, Span::from_secs(5))
-    );
+    assert_eq!((timeline.len(), timeline.duration()), (2, Span::from_secs(5)));
     assert_eq!(timeline.at(MEM_FREE, 0), Some(Bytes::from_kib(349_408)));
     assert_eq!(timeline.last(SWAP_USED), Some(Bytes::from_kib(4_528)));
     assert_eq!(timeline.last(TASKS_BLOCKED), Some(Count::new(3)));
@@ -54,11 +49,7 @@ fn an_unknown_interval_is_reported() {
     let row = " 1  0      0 349408 123456 654321    4    0   141     6   42   68  0  0 99  1  0\n";
     let opened = paste(&format!("{HEAD}{row}{row}{row}"));
     assert_eq!(rates(&opened.timeline, PSWPIN), [1.0, 1.0]);
-    assert!(
-        opened.problems[0].contains("interval unknown"),
-        "{:?}",
-        opened.problems
-    );
+    assert!(opened.problems[0].contains("interval unknown"), "{:?}", opened.problems);
 }
 
 #[test]
@@ -68,17 +59,9 @@ fn units_are_those_of_the_option() {
         let opened = paste(&format!("$ vmstat -S {unit} 1\n{HEAD}{row}{row}"));
         let free = opened.timeline.last(MEM_FREE);
         assert_eq!(free, Some(Bytes::new(23_195 * bytes)), "{unit}");
-        assert_eq!(
-            rates(&opened.timeline, PGPGIN),
-            [64_652.0 * 1024.0],
-            "{unit}"
-        );
+        assert_eq!(rates(&opened.timeline, PGPGIN), [64_652.0 * 1024.0], "{unit}");
         // Small swap traffic does not show in MiB/s.
-        assert_eq!(
-            rates(&opened.timeline, PSWPIN).is_empty(),
-            bytes > 1_024,
-            "{unit}"
-        );
+        assert_eq!(rates(&opened.timeline, PSWPIN).is_empty(), bytes > 1_024, "{unit}");
     }
 }
 
@@ -94,11 +77,7 @@ fn a_stamp_before_or_after_a_row_is_its_time() {
     let seconds = format!("{HEAD}1795305527 {row}\n1795305537 {row}\n");
     for text in [behind, before, clock, seconds] {
         let timeline = paste(&text).timeline;
-        assert_eq!(
-            (timeline.len(), timeline.duration()),
-            (2, Span::from_secs(10)),
-            "{text}"
-        );
+        assert_eq!((timeline.len(), timeline.duration()), (2, Span::from_secs(10)), "{text}");
         assert_eq!(rates(&timeline, PSWPIN), [1.0], "{text}");
     }
 }
@@ -106,21 +85,10 @@ fn a_stamp_before_or_after_a_row_is_its_time() {
 #[test]
 fn repeated_headings_continue_a_run() {
     let row = " 1  0      0 349408 123456 654321    4    0   141     6   42   68  0  0 99  1  0\n";
-    let paged = format!(
-        "$ vmstat 1\n{HEAD}{}{HEAD}{}",
-        row.repeat(21),
-        row.repeat(3)
-    );
+    let paged = format!("$ vmstat 1\n{HEAD}{}{HEAD}{}", row.repeat(21), row.repeat(3));
     let opened = paste(&paged);
-    assert_eq!(
-        (opened.timeline.len(), opened.timeline.segments().len()),
-        (24, 1)
-    );
-    let runs = format!(
-        "$ vmstat 1 3\n{HEAD}{}{HEAD}{}",
-        row.repeat(3),
-        row.repeat(3)
-    );
+    assert_eq!((opened.timeline.len(), opened.timeline.segments().len()), (24, 1));
+    let runs = format!("$ vmstat 1 3\n{HEAD}{}{HEAD}{}", row.repeat(3), row.repeat(3));
     assert_eq!(paste(&runs).timeline.segments().len(), 2);
 }
 
@@ -131,11 +99,7 @@ fn rows_are_known_without_their_heading() {
     assert_eq!(timeline.last(MEM_CACHED), Some(Bytes::from_kib(654_321)));
     let timeline = paste(&format!("{row}{row}")).timeline;
     assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(349_408)));
-    assert_eq!(
-        timeline.last(MEM_CACHED),
-        None,
-        "with -a it would be active memory"
-    );
+    assert_eq!(timeline.last(MEM_CACHED), None, "with -a it would be active memory");
     assert!(paste(row).origin.inputs.is_empty());
 }
 
@@ -147,12 +111,7 @@ fn headings_of_old_versions_are_known() {
     for text in [
         format!("{band}{old}{row}{row}"),
         format!("$ vmstat 1\n{old}{row}{row}"),
-        format!(
-            "{}{}{}",
-            band,
-            old.replace("id", "wa id"),
-            row.repeat(2).replace("90", "0 90")
-        ),
+        format!("{}{}{}", band, old.replace("id", "wa id"), row.repeat(2).replace("90", "0 90")),
     ] {
         let timeline = paste(&text).timeline;
         assert_eq!(timeline.len(), 2, "{text}");
@@ -242,10 +201,7 @@ fn a_date_is_the_time_of_the_next_command() {
     };
     let text = snapshot("Sat Nov 21 23:58:47 UTC 2026") + &snapshot("Sat Nov 21 23:59:47 UTC 2026");
     let timeline = paste(&text).timeline;
-    assert_eq!(
-        (timeline.len(), timeline.duration()),
-        (2, Span::from_secs(60))
-    );
+    assert_eq!((timeline.len(), timeline.duration()), (2, Span::from_secs(60)));
 }
 
 #[test]

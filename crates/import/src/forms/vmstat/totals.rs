@@ -137,18 +137,11 @@ impl VmstatTotal {
         let number = |word: &str| word.parse::<u64>().ok();
         let (value, words, is_pair) = match number(first) {
             Some(value) => (value, rest.trim_start().to_owned(), false),
-            None => (
-                number(rest.trim())?,
-                first.trim_end_matches([':', '=']).replace('_', " "),
-                true,
-            ),
+            None => {
+                (number(rest.trim())?, first.trim_end_matches([':', '=']).replace('_', " "), true)
+            }
         };
-        let unit = |word: &str| {
-            word.chars()
-                .next()
-                .filter(|_| word.len() == 1)
-                .and_then(unit_of)
-        };
+        let unit = |word: &str| word.chars().next().filter(|_| word.len() == 1).and_then(unit_of);
         let (unit, name) = match words.split_once(' ') {
             Some((word, name)) if unit(word).is_some() => (unit(word), name.to_owned()),
             _ => (None, words),

@@ -34,15 +34,9 @@ fn a_line_with_only_a_time_is_read() {
     ] {
         assert_eq!(at(line), Some(1_795_305_527), "{line}");
     }
-    for line in [
-        "free -m",
-        "Mem: 7",
-        "12345678",
-        "",
-        "23:58:47",
-        "2026-13-41 23:58:47",
-        "Nov 21 23:58:47",
-    ] {
+    for line in
+        ["free -m", "Mem: 7", "12345678", "", "23:58:47", "2026-13-41 23:58:47", "Nov 21 23:58:47"]
+    {
         assert_eq!(at(line), None, "{line}");
     }
 }
@@ -60,11 +54,7 @@ fn a_stamp_is_taken_from_the_start_of_a_line() {
         ("Mem: 1 2 3", None),
         ("Nov 21 is a day", None),
     ] {
-        assert_eq!(
-            PrintedTime::leading(line).map(|(_, rest)| rest),
-            rest,
-            "{line}"
-        );
+        assert_eq!(PrintedTime::leading(line).map(|(_, rest)| rest), rest, "{line}");
     }
 }
 
@@ -89,10 +79,7 @@ fn times_without_a_date_have_intervals() {
     let read = |line: &str| PrintedTime::whole(line).unwrap();
     let between = |a: &str, b: &str| read(b).since(read(a));
     assert_eq!(between("23:59:50", "00:00:20"), Some(Span::from_secs(30)));
-    assert_eq!(
-        between("Nov 21 23:59:50", "Nov 22 00:00:20"),
-        Some(Span::from_secs(30))
-    );
+    assert_eq!(between("Nov 21 23:59:50", "Nov 22 00:00:20"), Some(Span::from_secs(30)));
     assert_eq!(between("23:59:50", "23:59:50"), None);
     assert_eq!(between("Nov 21 23:59:50", "23:59:55"), None);
 }

@@ -32,10 +32,7 @@ pub(super) fn saved(
 pub(super) fn live(args: &CheckArgs, output: &Output) -> anyhow::Result<Report> {
     if args.group.selector().is_some() {
         // A wrong name is an error at once, not after the samples.
-        source::group(
-            &args.group,
-            &mut source::watch(WatchOptions::one_sample(false), output),
-        )?;
+        source::group(&args.group, &mut source::watch(WatchOptions::one_sample(false), output))?;
     }
     let mut source = source::watch(args.watch_options(), output);
     if !args.no_history {

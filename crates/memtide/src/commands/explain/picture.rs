@@ -27,11 +27,7 @@ impl PictureOutput {
         }
         let target = OutputTarget::new(file, force)?;
         let is_svg = file.extension().is_some_and(|form| form == "svg");
-        Ok(if is_svg {
-            Self::Svg(target)
-        } else {
-            Self::Page(target)
-        })
+        Ok(if is_svg { Self::Svg(target) } else { Self::Page(target) })
     }
 
     /// Draws a heap.
@@ -67,9 +63,6 @@ pub(in crate::commands) fn with_picture(
 ) -> anyhow::Result<ExplainReport> {
     let root = Root::default();
     let pid = selected::pid(&root, target, output)?;
-    let options = ExplainOptions {
-        with_rows: true,
-        ..ExplainOptions::default()
-    };
+    let options = ExplainOptions { with_rows: true, ..ExplainOptions::default() };
     Ok(answers::explain(&root, pid, options)?)
 }

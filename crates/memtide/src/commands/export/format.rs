@@ -18,17 +18,14 @@ pub(super) fn exporter(args: &ExportArgs) -> anyhow::Result<Option<Box<dyn Expor
     let has_everything = matches!(args.format, ExportFormat::Capture | ExportFormat::Parquet);
     if has_everything && !(tables.is_empty() && args.signals.is_empty()) {
         bail!(
-            "--table and --signal are for --format csv and openmetrics; the other formats hold everything"
+            "--table and --signal are for --format csv and openmetrics; the other formats hold \
+             everything"
         );
     }
     Ok(Some(match args.format {
         ExportFormat::Csv => Box::new(csv(&tables)?),
         ExportFormat::Openmetrics => Box::new(OpenMetrics {
-            tables: if tables.is_empty() {
-                OpenMetrics::default_tables()
-            } else {
-                tables
-            },
+            tables: if tables.is_empty() { OpenMetrics::default_tables() } else { tables },
             names: match args.names {
                 MetricNames::Memtide => MetricNaming::Memtide,
                 MetricNames::NodeExporter => MetricNaming::NodeExporter,

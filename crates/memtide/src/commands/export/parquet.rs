@@ -19,11 +19,7 @@ pub(crate) fn write(
     if directory == Path::new("-") {
         bail!("Parquet is a directory of files; name one with -o DIR");
     }
-    let is_empty = || {
-        directory
-            .read_dir()
-            .is_ok_and(|mut entries| entries.next().is_none())
-    };
+    let is_empty = || directory.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     if directory.exists() && !is_empty() {
         bail!("{name} exists; name a new directory");
     }
@@ -46,8 +42,6 @@ pub(crate) fn write(
         output.warn(&problem);
     }
     std::fs::rename(recording.join("segments"), directory).with_context(context)?;
-    output.note(&format!(
-        "{name}: written; {name}/*/host.parquet has the host's signals"
-    ));
+    output.note(&format!("{name}: written; {name}/*/host.parquet has the host's signals"));
     Ok(())
 }

@@ -28,10 +28,7 @@ impl OutputTarget {
             return Ok(Self::Stdout);
         }
         if let Some(link) = foreign_link(path) {
-            bail!(
-                "{} is a symbolic link of user {link}, which is not followed",
-                path.display()
-            );
+            bail!("{} is a symbolic link of user {link}, which is not followed", path.display());
         }
         // A link is followed: its target is written.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -176,10 +173,7 @@ struct Harmless<W: Write> {
 
 impl<W: Write> Harmless<W> {
     const fn new(out: W) -> Self {
-        Self {
-            out,
-            line: Vec::new(),
-        }
+        Self { out, line: Vec::new() }
     }
 
     fn end_line(&mut self) -> io::Result<()> {

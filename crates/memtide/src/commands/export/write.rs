@@ -20,8 +20,8 @@ pub(crate) fn write(
 ) -> anyhow::Result<Exit> {
     if let Some(thinned) = opened.origin.thinned_to {
         output.warn(&format!(
-            "the source is long: one sample every {thinned} is written; \
-             --since and --until choose a part with every sample"
+            "the source is long: one sample every {thinned} is written; --since and --until choose \
+             a part with every sample"
         ));
     }
     match target.write(|out| format.export(opened, picks, out)) {

@@ -19,10 +19,7 @@ pub(super) fn list(args: &LabListArgs, output: &Output) -> anyhow::Result<Exit> 
         let ram = (scenario.machine)().ram.to_string();
         let arms = u32::try_from(scenario.arms.len()).unwrap_or(1);
         let time = scenario.time.times(f64::from(arms)).to_string();
-        (
-            columns(scenario.name, &ram, &time),
-            scenario.shows.to_owned(),
-        )
+        (columns(scenario.name, &ram, &time), scenario.shows.to_owned())
     }));
     output.print(&report::text::columns(&rows, &screen))?;
     Ok(Exit::Ok)
@@ -38,9 +35,7 @@ fn one(scenario: &Scenario, screen: &Screen) -> String {
     }
     text.push_str("\narms\n");
     let values = |settings: &[(&str, f64)]| {
-        let all = settings
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"));
+        let all = settings.iter().map(|(name, value)| format!("{name}={value}"));
         all.collect::<Vec<_>>().join(", ")
     };
     for arm in scenario.arms {

@@ -36,11 +36,7 @@ impl PagesDirectory {
             }
             // A run that failed removes what it made, and may have done so in this moment.
             if is_still_at(&locked, &path) {
-                return Ok(Self {
-                    path,
-                    is_new,
-                    _locked: locked,
-                });
+                return Ok(Self { path, is_new, _locked: locked });
             }
         }
     }

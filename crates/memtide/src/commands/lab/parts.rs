@@ -28,8 +28,7 @@ pub(super) fn hog(args: &HogArgs, output: &Output) -> anyhow::Result<Exit> {
         of_each_huge_page: args.of_each_huge_page,
     };
     let has_it = || printer.print(args.size.get(), format_args!("has {}", args.size));
-    hog.run(has_it)
-        .with_context(|| format!("cannot hold {}", args.size))?;
+    hog.run(has_it).with_context(|| format!("cannot hold {}", args.size))?;
     Ok(Exit::Ok)
 }
 
@@ -109,11 +108,7 @@ pub(super) fn map(args: &MapArgs, output: &Output) -> anyhow::Result<Exit> {
 
 pub(super) fn share(args: &ShareArgs, output: &Output) -> anyhow::Result<Exit> {
     let printer = Printer::of(&args.holding.part, output);
-    let share = SharePart {
-        size: args.size,
-        processes: args.processes,
-        time: args.time,
-    };
+    let share = SharePart { size: args.size, processes: args.processes, time: args.time };
     let all = args.processes;
     share
         .run(|number| printer.print(number, format_args!("{number} of {all} processes")))
@@ -139,11 +134,7 @@ pub(super) fn fork(args: &ForkArgs, output: &Output) -> anyhow::Result<Exit> {
 
 pub(super) fn fragment(args: &FragmentArgs, output: &Output) -> anyhow::Result<Exit> {
     let printer = Printer::of(&args.holding.part, output);
-    let fragment = FragmentPart {
-        size: args.size,
-        keep_one_of: args.keep_one_of,
-        time: args.time,
-    };
+    let fragment = FragmentPart { size: args.size, keep_one_of: args.keep_one_of, time: args.time };
     fragment
         .run(|live| printer.print(live, format_args!("{} live", Bytes::new(live))))
         .with_context(|| format!("cannot hold {}", args.size))?;
@@ -152,10 +143,7 @@ pub(super) fn fragment(args: &FragmentArgs, output: &Output) -> anyhow::Result<E
 
 pub(super) fn lookup(args: &LookupArgs, output: &Output) -> anyhow::Result<Exit> {
     let printer = Printer::of(&args.part, output);
-    let lookup = LookupPart {
-        directory: args.directory.clone(),
-        names: args.names,
-    };
+    let lookup = LookupPart { directory: args.directory.clone(), names: args.names };
     let looked_up = lookup.run(|names| {
         let shown = Count::new(u64::from(names));
         printer.print(names, format_args!("{shown} names"));
@@ -176,10 +164,7 @@ pub(super) fn archive(args: &ArchiveArgs, output: &Output) -> anyhow::Result<Exi
         format!("cannot archive {source} into {output}")
     })?;
     let (from, to) = (Bytes::new(read), Bytes::new(written));
-    printer.print(
-        format_args!("{read} {written}"),
-        format_args!("{from} into {to}"),
-    );
+    printer.print(format_args!("{read} {written}"), format_args!("{from} into {to}"));
     Ok(Exit::Ok)
 }
 
@@ -191,19 +176,12 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn of(part: &PartOfLabArgs, output: &'a Output) -> Self {
-        Self {
-            output,
-            is_numbers: part.in_scenario,
-        }
+        Self { output, is_numbers: part.in_scenario }
     }
 
     /// A reader that is gone does not end a part.
     fn print(&self, numbers: impl Display, words: impl Display) {
-        let line = if self.is_numbers {
-            format!("{numbers}\n")
-        } else {
-            format!("{words}\n")
-        };
+        let line = if self.is_numbers { format!("{numbers}\n") } else { format!("{words}\n") };
         let _ = self.output.print(&line);
     }
 }

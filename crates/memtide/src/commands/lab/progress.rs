@@ -28,11 +28,7 @@ pub(super) struct RunWatcher<'a> {
 
 impl<'a> RunWatcher<'a> {
     pub(super) fn new(output: &'a Output) -> Self {
-        Self {
-            output,
-            bar: output.busy(""),
-            vitals: Vec::new(),
-        }
+        Self { output, bar: output.busy(""), vitals: Vec::new() }
     }
 
     pub(super) fn step(&mut self, step: &RunStep<'_>) {
@@ -45,9 +41,8 @@ impl<'a> RunWatcher<'a> {
                 let at = at.as_secs_f64();
                 match message {
                     GuestMessage::Phase { text, .. } => self.line(&format!("{at:6.1} s  {text}")),
-                    GuestMessage::Ready { boot_s } => self.line(&format!(
-                        "{at:6.1} s  ready, {boot_s:.1} s after the kernel began"
-                    )),
+                    GuestMessage::Ready { boot_s } => self
+                        .line(&format!("{at:6.1} s  ready, {boot_s:.1} s after the kernel began")),
                     GuestMessage::Vitals(vitals) => {
                         self.vitals.push(*vitals);
                         let from = self.vitals.len().saturating_sub(CELLS);

@@ -40,11 +40,7 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
     let mut watcher = RunWatcher::new(output);
     let outcomes = lab::run(scenario, &options, &mut |step| {
         watcher.step(&step);
-        if is_interrupted() {
-            Err(LabError::Interrupted)
-        } else {
-            Ok(())
-        }
+        if is_interrupted() { Err(LabError::Interrupted) } else { Ok(()) }
     });
     watcher.finish();
     if outcomes.is_err() {
@@ -59,11 +55,7 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         Format::Text => output.print(&report::text::lab(&report, &output.screen()))?,
     }
     output.note(&format!("{}", directory.join("report.html").display()));
-    Ok(if report.holds {
-        Exit::Ok
-    } else {
-        Exit::Critical
-    })
+    Ok(if report.holds { Exit::Ok } else { Exit::Critical })
 }
 
 /// Writes the page of all arms, and a page of each.
@@ -93,10 +85,7 @@ fn write(
     for (number, figure) in (1..).zip(&report.figures) {
         for panel in &figure.panels {
             let name = format!("figure-{number}-{}.svg", panel.arm);
-            put(
-                &directory.join(name),
-                &report::html::lab_panel(figure, panel),
-            )?;
+            put(&directory.join(name), &report::html::lab_panel(figure, panel))?;
         }
     }
     put(&directory.join("report.html"), &report::html::lab(report))

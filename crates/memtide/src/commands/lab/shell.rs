@@ -7,10 +7,7 @@ use crate::exit::Exit;
 use crate::interrupt;
 
 pub(super) fn shell(args: &LabShellArgs) -> anyhow::Result<Exit> {
-    let disks = args.disks.iter().map(|size| VirtualDisk {
-        size: *size,
-        ..VirtualDisk::empty(0)
-    });
+    let disks = args.disks.iter().map(|size| VirtualDisk { size: *size, ..VirtualDisk::empty(0) });
     let machine = Machine {
         ram: args.ram,
         cpus: args.nodes.max(2),
@@ -19,11 +16,6 @@ pub(super) fn shell(args: &LabShellArgs) -> anyhow::Result<Exit> {
     };
     // First of all: what is made from here on is removed again.
     let is_interrupted = interrupt::listen_on_terminal();
-    lab::shell(
-        args.kernel.as_deref(),
-        &machine,
-        args.accel.map(Into::into),
-        &is_interrupted,
-    )?;
+    lab::shell(args.kernel.as_deref(), &machine, args.accel.map(Into::into), &is_interrupted)?;
     Ok(Exit::Ok)
 }

@@ -35,10 +35,7 @@ pub(super) fn start(
                 }
             }
             std::thread::sleep(EVERY);
-            if !directory
-                .as_ref()
-                .is_some_and(|directory| directory.is_dir())
-            {
+            if !directory.as_ref().is_some_and(|directory| directory.is_dir()) {
                 found = answers::find_group_of_this_host(&root, &selector).ok();
             }
         }

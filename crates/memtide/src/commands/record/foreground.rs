@@ -45,10 +45,7 @@ pub(super) fn run(
         output.warn(&cut_short(directory, cut));
     }
     if let Some(who) = writer.exposed() {
-        output.warn(&format!(
-            "{who}, and so rename or remove {}",
-            directory.display()
-        ));
+        output.warn(&format!("{who}, and so rename or remove {}", directory.display()));
     }
     let recording = RecordingState {
         settings: recorder_settings(args, processes)?,
@@ -88,10 +85,7 @@ fn cut_short(directory: &Path, Cut { last }: Cut) -> String {
     let at = at.and_then(|at| Timestamp::from_nanosecond(at.unix_nanos().into()).ok());
     let after = at.map_or_else(String::new, |at| {
         let at = at.to_zoned(TimeZone::system());
-        format!(
-            "; its last sample is of {}",
-            at.strftime("%Y-%m-%d %H:%M:%S")
-        )
+        format!("; its last sample is of {}", at.strftime("%Y-%m-%d %H:%M:%S"))
     });
     format!(
         "{}: the previous recorder was killed or the machine went down{after}",
@@ -181,10 +175,7 @@ fn recorder_settings(
         keep_size_bytes: args.keep_size.get(),
         sync_s: args.sync.as_f64(),
         heaps_of: args.explain.clone(),
-        follows: args
-            .followed
-            .selector()
-            .map(|selector| selector.to_string()),
+        follows: args.followed.selector().map(|selector| selector.to_string()),
         heaps_s: (!args.explain.is_empty()).then(|| heaps_every.as_secs_f64()),
     })
 }

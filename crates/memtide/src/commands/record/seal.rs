@@ -12,11 +12,7 @@ pub(crate) fn run(directory: &Path, output: &Output) -> anyhow::Result<Exit> {
         output.warn(&format!("{}: {problem}", directory.display()));
     }
     // The exit code says that sealing must be tried again.
-    Ok(if sealed.left.is_empty() {
-        Exit::Ok
-    } else {
-        Exit::Unknown
-    })
+    Ok(if sealed.left.is_empty() { Exit::Ok } else { Exit::Unknown })
 }
 
 /// Gives up the recorder's priority and its protection from the OOM killer: what a child does can be repeated, so it is

@@ -81,9 +81,7 @@ pub(super) fn uninstall(dry_run: bool, output: &Output) -> anyhow::Result<Exit> 
     run(&before)?;
     std::fs::remove_file(&service.path).with_context(|| format!("cannot remove {path}"))?;
     run(&after)?;
-    output.note(&format!(
-        "{path} is removed; the recording stays where it is"
-    ));
+    output.note(&format!("{path} is removed; the recording stays where it is"));
     Ok(Exit::Ok)
 }
 
@@ -98,18 +96,12 @@ impl Service {
     fn of_caller() -> anyhow::Result<Self> {
         if probe::host_facts::user_is_root() {
             let path = Path::new("/etc/systemd/system").join(NAME);
-            return Ok(Self {
-                owner: SystemdInstance::System,
-                path,
-            });
+            return Ok(Self { owner: SystemdInstance::System, path });
         }
         let config = config_home().context(
             "neither $HOME nor $XDG_CONFIG_HOME is set: there is no place for a user's unit",
         )?;
-        Ok(Self {
-            owner: SystemdInstance::User,
-            path: config.join("systemd/user").join(NAME),
-        })
+        Ok(Self { owner: SystemdInstance::User, path: config.join("systemd/user").join(NAME) })
     }
 
     /// Returns the text of the installed unit, if memtide wrote it.
@@ -136,10 +128,7 @@ impl Service {
     fn systemctl(&self, arguments: &[&str]) -> Vec<String> {
         let user = (self.owner == SystemdInstance::User).then_some("--user");
         let words = ["systemctl"].into_iter().chain(user);
-        words
-            .chain(arguments.iter().copied())
-            .map(str::to_owned)
-            .collect()
+        words.chain(arguments.iter().copied()).map(str::to_owned).collect()
     }
 
     /// Uses `restart`, not `start`, so that a running service takes the new unit.
@@ -155,8 +144,9 @@ impl Service {
 fn needs_systemd() -> anyhow::Result<()> {
     if !Path::new(BOOTED).is_dir() {
         bail!(
-            "systemd does not run here ({BOOTED} does not exist), so there is no service to install or remove; \
-             nothing was changed. `memtide record` records in the foreground, under any supervisor"
+            "systemd does not run here ({BOOTED} does not exist), so there is no service to \
+             install or remove; nothing was changed. `memtide record` records in the foreground, \
+             under any supervisor"
         );
     }
     Ok(())
@@ -184,8 +174,8 @@ fn warn_of_others(unit: &SystemdUnit, output: &Output) {
     };
     if unit.owner == SystemdInstance::System && unit.program.ancestors().any(is_others) {
         output.warn(&format!(
-            "{} or a directory above it is owned or writable by another user than root, who could replace \
-             the program that root runs; install memtide into /usr/local/bin",
+            "{} or a directory above it is owned or writable by another user than root, who could \
+             replace the program that root runs; install memtide into /usr/local/bin",
             unit.program.display()
         ));
     }
@@ -201,7 +191,8 @@ fn warn_of_places(unit: &SystemdUnit, output: &Output) {
     }
     if unit.owner == SystemdInstance::User {
         output.note(
-            "a user's service ends when that user logs out, unless `loginctl enable-linger` was run once",
+            "a user's service ends when that user logs out, unless `loginctl enable-linger` was \
+             run once",
         );
     }
 }

@@ -54,11 +54,7 @@ impl StatusLine {
             is_terminal: std::io::stderr().is_terminal(),
             began: Instant::now(),
         };
-        let how_to_end = if view.is_terminal {
-            "; Ctrl-C ends it"
-        } else {
-            ""
-        };
+        let how_to_end = if view.is_terminal { "; Ctrl-C ends it" } else { "" };
         output.note(&format!(
             "recording into {}, the last {} or {}{how_to_end}",
             directory.display(),
@@ -71,11 +67,7 @@ impl StatusLine {
             .name("memtide-status".to_owned())
             .stack_size(512 << 10)
             .spawn(move || theirs.attend(&ended));
-        Self {
-            alive: Some(alive),
-            thread: thread.ok(),
-            view,
-        }
+        Self { alive: Some(alive), thread: thread.ok(), view }
     }
 
     /// Ends the thread, and prints on a terminal what was recorded.
@@ -155,7 +147,8 @@ impl View {
                 Count::new(state.samples_lost)
             ),
             problem => format!(
-                "warning: samples cannot be written to {directory}: {}; they wait in memory as far as it goes, and writing is retried",
+                "warning: samples cannot be written to {directory}: {}; they wait in memory as far \
+                 as it goes, and writing is retried",
                 problem
             ),
         };
@@ -168,7 +161,8 @@ impl View {
         let moved_to = self.monitor.state().moved_to;
         if let Some(to) = moved_to.as_ref().filter(|_| moved_to != *before) {
             let text = format!(
-                "warning: {} is no longer the directory that is recorded into: recording goes on in {}",
+                "warning: {} is no longer the directory that is recorded into: recording goes on \
+                 in {}",
                 self.directory.display(),
                 to.display()
             );

@@ -52,19 +52,12 @@ impl SystemdUnit {
     }
 
     fn service(&self) -> String {
-        let command: Vec<String> = [
-            quoted(&self.program),
-            "record".to_owned(),
-            "--to".to_owned(),
-        ]
-        .into_iter()
-        .chain([quoted(&self.directory)])
-        .chain(self.options.iter().cloned())
-        .collect();
-        let mut text = format!(
-            "\n[Service]\nType=notify\nExecStart={}\n",
-            command.join(" ")
-        );
+        let command: Vec<String> = [quoted(&self.program), "record".to_owned(), "--to".to_owned()]
+            .into_iter()
+            .chain([quoted(&self.directory)])
+            .chain(self.options.iter().cloned())
+            .collect();
+        let mut text = format!("\n[Service]\nType=notify\nExecStart={}\n", command.join(" "));
         text.push_str(COMMON);
         if self.owner == SystemdInstance::System {
             text.push_str(&self.place());
@@ -225,14 +218,9 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
-        let rights = text
-            .lines()
-            .find(|line| line.starts_with("CapabilityBoundingSet="))
-            .unwrap();
+        let rights = text.lines().find(|line| line.starts_with("CapabilityBoundingSet=")).unwrap();
         for right in rights.split(['=', ' ']).skip(1) {
-            let has_reason = text
-                .lines()
-                .any(|line| line.starts_with('#') && line.contains(right));
+            let has_reason = text.lines().any(|line| line.starts_with('#') && line.contains(right));
             assert!(has_reason, "{right} has no reason");
         }
     }
@@ -240,10 +228,7 @@ mod tests {
     #[test]
     fn a_place_of_ones_own_is_opened_for_writing_and_odd_names_are_quoted() {
         let text = unit(SystemdInstance::System, "/srv/a b/100%");
-        assert!(
-            text.contains("ReadWritePaths=\"/srv/a b/100%%\"\n"),
-            "{text}"
-        );
+        assert!(text.contains("ReadWritePaths=\"/srv/a b/100%%\"\n"), "{text}");
         assert!(text.contains("--to \"/srv/a b/100%%\""), "{text}");
         assert!(!text.contains("StateDirectory="));
     }

@@ -10,10 +10,9 @@ pub(super) fn only_of_now(args: &WhereArgs) -> anyhow::Result<()> {
     let file = args.file.as_deref();
     let directory = file.filter(|file| file.is_dir() && !import::is_recording(file));
     let instead = match (directory, file) {
-        (Some(directory), _) => format!(
-            "to search that directory: `memtide where --files-in {}`",
-            directory.display()
-        ),
+        (Some(directory), _) => {
+            format!("to search that directory: `memtide where --files-in {}`", directory.display())
+        }
         (None, Some(file)) => format!("without files: `memtide where {}`", file.display()),
         (None, None) => "without files: `memtide where --at WHEN`".to_owned(),
     };

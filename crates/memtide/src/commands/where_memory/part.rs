@@ -16,10 +16,7 @@ const BEFORE: Span = Span::from_mins(30);
 pub(super) fn part(file: &Path, args: &WhereArgs) -> OpenOptions {
     match args.by {
         Some(_) => OpenOptions {
-            range: TimeRange {
-                since: None,
-                until: args.at,
-            },
+            range: TimeRange { since: None, until: args.at },
             ..OpenOptions::default()
         },
         None => last_sample(file, args.at),
@@ -30,9 +27,7 @@ pub(super) fn part(file: &Path, args: &WhereArgs) -> OpenOptions {
 fn last_sample(file: &Path, at: Option<TimePoint>) -> OpenOptions {
     let end = || import::is_recording(file).then_some(TimePoint::BeforeEnd(Span::ZERO));
     OpenOptions {
-        range: at
-            .or_else(end)
-            .map_or_else(TimeRange::default, |at| TimeRange::before(at, BEFORE)),
+        range: at.or_else(end).map_or_else(TimeRange::default, |at| TimeRange::before(at, BEFORE)),
         resolution: Resolution::Full,
         ..OpenOptions::default()
     }

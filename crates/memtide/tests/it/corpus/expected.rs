@@ -38,11 +38,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(case: &'a Case) -> Self {
         let judged = case.judged();
-        Self {
-            report: answers::check(&judged.source),
-            case,
-            judged,
-        }
+        Self { report: answers::check(&judged.source), case, judged }
     }
 
     /// The expected files and their content.
@@ -127,11 +123,7 @@ impl<'a> Run<'a> {
         let text = crate::report::read(&html);
         for finding in &self.report.findings {
             let title = crate::report::plain(&finding.title);
-            assert!(
-                text.contains(&title),
-                "{}: the page lacks: {title}",
-                self.case.id
-            );
+            assert!(text.contains(&title), "{}: the page lacks: {title}", self.case.id);
         }
         let meta = crate::report::meta(&html);
         let charts = meta["charts"].as_array().unwrap().iter();
@@ -143,34 +135,20 @@ impl<'a> Run<'a> {
         let opened = &self.judged.source;
         let table = |table: Entity| {
             let mut csv = Vec::new();
-            let written = Csv { table }
-                .export(opened, &Picks::default(), &mut csv)
-                .unwrap();
+            let written = Csv { table }.export(opened, &Picks::default(), &mut csv).unwrap();
             let csv = String::from_utf8(csv).unwrap();
             let columns = csv.lines().next().unwrap_or_default().split(',').count();
-            assert_eq!(
-                csv.lines().count(),
-                written.written + 1,
-                "{}: {table:?}",
-                self.case.id
-            );
+            assert_eq!(csv.lines().count(), written.written + 1, "{}: {table:?}", self.case.id);
             (written.written > 0).then(|| {
-                format!(
-                    "csv {}: {} rows, {columns} columns\n",
-                    table.name(),
-                    written.written
-                )
+                format!("csv {}: {} rows, {columns} columns\n", table.name(), written.written)
             })
         };
         Entity::ALL.into_iter().filter_map(table).collect()
     }
 
     fn metrics(&self) -> String {
-        let format = OpenMetrics {
-            tables: Entity::ALL.to_vec(),
-            names: MetricNaming::Memtide,
-            all: false,
-        };
+        let format =
+            OpenMetrics { tables: Entity::ALL.to_vec(), names: MetricNaming::Memtide, all: false };
         let mut text = Vec::new();
         match format.export(&self.judged.source, &Picks::default(), &mut text) {
             Ok(written) => {
@@ -199,11 +177,8 @@ impl<'a> Run<'a> {
                 .map(|finding| format!("{} {:?}", finding.id, finding.severity))
                 .collect()
         };
-        let same = if ids(&reread) == ids(self.judged) {
-            "the same findings"
-        } else {
-            "other findings"
-        };
+        let same =
+            if ids(&reread) == ids(self.judged) { "the same findings" } else { "other findings" };
         let mut text = format!("capture: {} samples, {same}\n", written.written);
         for left_out in &written.left_out {
             text += &format!("capture: left out: {left_out}\n");
@@ -227,10 +202,7 @@ fn assert_valid(answer: &impl Serialize, name: &str, case: &Case) {
     let Some(schema) = SCHEMAS.get(name) else {
         return;
     };
-    let faults: Vec<String> = schema
-        .iter_errors(&value)
-        .map(|fault| fault.to_string())
-        .collect();
+    let faults: Vec<String> = schema.iter_errors(&value).map(|fault| fault.to_string()).collect();
     assert_eq!(faults, Vec::<String>::new(), "{}: {name}", case.id);
 }
 
@@ -238,31 +210,18 @@ fn assert_valid(answer: &impl Serialize, name: &str, case: &Case) {
 fn assert_adds_up(report: &Report, case: &Case) {
     let value = serde_json::to_value(report).unwrap();
     let accounting = &value["accounting"];
-    if let (Some(terms), Some(total)) = (
-        accounting["terms"].as_array(),
-        accounting["total_bytes"].as_i64(),
-    ) {
-        let sum: i64 = terms
-            .iter()
-            .map(|term| term["bytes"].as_i64().unwrap())
-            .sum();
-        assert_eq!(
-            sum + accounting["unaccounted_bytes"].as_i64().unwrap(),
-            total,
-            "{}",
-            case.id
-        );
+    if let (Some(terms), Some(total)) =
+        (accounting["terms"].as_array(), accounting["total_bytes"].as_i64())
+    {
+        let sum: i64 = terms.iter().map(|term| term["bytes"].as_i64().unwrap()).sum();
+        assert_eq!(sum + accounting["unaccounted_bytes"].as_i64().unwrap(), total, "{}", case.id);
     }
 }
 
 /// No line is wider than a terminal, but for commands: what is copied must be one line.
 fn assert_narrow(text: &str, case: &Case) {
     for line in text.lines().filter(|_| case.is_capture()) {
-        assert!(
-            line.chars().count() <= 80 || line.contains(" >> /etc/"),
-            "{}: {line}",
-            case.id
-        );
+        assert!(line.chars().count() <= 80 || line.contains(" >> /etc/"), "{}: {line}", case.id);
     }
 }
 
@@ -303,9 +262,7 @@ fn compare_folder(folder: &Path, files: &BTreeMap<&'static str, String>) -> Vec<
 
 #[test]
 fn every_command_says_of_every_case_what_was_reviewed() {
-    let wrong = on_each(cases::all(), |case| {
-        compare_folder(&case.folder, &Run::new(case).files())
-    });
+    let wrong = on_each(cases::all(), |case| compare_folder(&case.folder, &Run::new(case).files()));
     let wrong = wrong.concat();
     assert!(
         wrong.is_empty(),
@@ -317,14 +274,8 @@ fn every_command_says_of_every_case_what_was_reviewed() {
 #[test]
 fn a_folder_has_nothing_that_no_test_reads() {
     let wrong = on_each(cases::all(), |case| {
-        let expected = [
-            "check.txt",
-            "where.txt",
-            "headroom.txt",
-            "events.txt",
-            "compare.txt",
-            "written.txt",
-        ];
+        let expected =
+            ["check.txt", "where.txt", "headroom.txt", "events.txt", "compare.txt", "written.txt"];
         let known = |name: &str| {
             expected.contains(&name)
                 || OTHER_FILES.contains(&name)
@@ -334,9 +285,7 @@ fn a_folder_has_nothing_that_no_test_reads() {
         let entries = std::fs::read_dir(&case.folder).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let orphans = names.filter(|name| !known(name));
-        orphans
-            .map(|name| format!("{}/{name}", case.id))
-            .collect::<Vec<_>>()
+        orphans.map(|name| format!("{}/{name}", case.id)).collect::<Vec<_>>()
     });
     assert_eq!(wrong.concat(), Vec::<String>::new());
 }

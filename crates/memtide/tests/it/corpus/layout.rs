@@ -14,9 +14,7 @@ use crate::cases::{self, Case};
 /// Labels go into the first line of a capture.
 fn capture(case: &Case, labels: &CaseLabels, directory: &Path) {
     let mut text = String::new();
-    GzDecoder::new(std::fs::File::open(&case.source).unwrap())
-        .read_to_string(&mut text)
-        .unwrap();
+    GzDecoder::new(std::fs::File::open(&case.source).unwrap()).read_to_string(&mut text).unwrap();
     let (header, samples) = text.split_once('\n').unwrap();
     let mut header: Value = serde_json::from_str(header).unwrap();
     header["expected_findings"] = json!(labels.must_find);
@@ -34,10 +32,8 @@ fn paste(case: &Case, labels: &CaseLabels, directory: &Path) {
         return;
     };
     let (must_find, must_not_find) = (labels.must_find.join(", "), labels.must_not_find.join(", "));
-    let text = format!(
-        "id: {}\nscore: [{must_find}]\nscore_not: [{must_not_find}]\n{figures}",
-        case.id
-    );
+    let text =
+        format!("id: {}\nscore: [{must_find}]\nscore_not: [{must_not_find}]\n{figures}", case.id);
     std::fs::write(directory.join(format!("{}.txt", case.id)), text).unwrap();
 }
 

@@ -48,11 +48,8 @@ impl SilentFuse {
         if !mounted.status.success() {
             return Err(String::from_utf8_lossy(&mounted.stderr).into_owned());
         }
-        let fuse = Self {
-            point: point.to_owned(),
-            is_silent: Arc::default(),
-            unanswered: Arc::default(),
-        };
+        let fuse =
+            Self { point: point.to_owned(), is_silent: Arc::default(), unanswered: Arc::default() };
         let (is_silent, unanswered) = (fuse.is_silent.clone(), fuse.unanswered.clone());
         std::thread::spawn(move || serve(device, &is_silent, &unanswered));
         Ok(fuse)
@@ -127,24 +124,7 @@ fn answer(operation: u32, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
         // RELEASE, FLUSH, READDIR, RELEASEDIR
         18 | 25 | 28 | 29 => Ok(Vec::new()),
         // Version 7.31, with reading ahead.
-        INIT => Ok(words(&[
-            7,
-            31,
-            1 << 16,
-            0,
-            0,
-            1 << 16,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-        ])),
+        INIT => Ok(words(&[7, 31, 1 << 16, 0, 0, 1 << 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
         _ => Err(NOSYS),
     }
 }

@@ -235,17 +235,14 @@ impl Tape {
                 let readings: Vec<_> = row.row.iter().collect();
                 row.row.clear();
                 for (signal, raw) in readings {
-                    row.row
-                        .set_raw(signal, moved(entity, &row.key, signal, raw));
+                    row.row.set_raw(signal, moved(entity, &row.key, signal, raw));
                 }
             }
         }
         let readings: Vec<_> = sample.host.iter().collect();
         sample.host.clear();
         for (signal, raw) in readings {
-            sample
-                .host
-                .set_raw(signal, moved(Entity::Host, "", signal, raw));
+            sample.host.set_raw(signal, moved(Entity::Host, "", signal, raw));
         }
     }
 
@@ -305,8 +302,7 @@ impl Tape {
             let runs: Vec<Run> = (begin..=last).map(run).collect();
             self.timeline.append_host_runs(signal, runs);
             let place = (Entity::Host, String::new(), signal);
-            self.counters
-                .insert(place, value + by * (last - begin) as u64);
+            self.counters.insert(place, value + by * (last - begin) as u64);
         }
         for entity in Entity::ALL.into_iter().skip(1) {
             let read = &reads[entity as usize];
@@ -322,8 +318,7 @@ impl Tape {
                     (signal, [Run::new(first, last, value)])
                 };
                 let runs = readings.into_iter().map(run);
-                self.timeline
-                    .append_runs(entity, &row.key, &row.label, &row.group, runs);
+                self.timeline.append_runs(entity, &row.key, &row.label, &row.group, runs);
             }
         }
     }
@@ -341,9 +336,7 @@ fn stamp(boot: Span) -> timeline::Stamp {
 
 /// Of how many samples one has a table, where it was read twice at least.
 fn cadence(from: &Timeline, entity: Entity) -> Option<usize> {
-    let read: Vec<usize> = (0..from.len())
-        .filter(|at| from.was_read(entity, *at))
-        .collect();
+    let read: Vec<usize> = (0..from.len()).filter(|at| from.was_read(entity, *at)).collect();
     let mut steps: Vec<usize> = read.windows(2).map(|pair| pair[1] - pair[0]).collect();
     steps.sort_unstable();
     steps.get(steps.len() / 2).copied()
@@ -362,11 +355,8 @@ fn resting(from: &Timeline, index: usize) -> Sample {
         }
     }
     for entity in Entity::ALL.into_iter().skip(1) {
-        let nearest = if index == 0 {
-            from.read_after(entity, 0)
-        } else {
-            from.read_before(entity, index)
-        };
+        let nearest =
+            if index == 0 { from.read_after(entity, 0) } else { from.read_before(entity, index) };
         let Some(nearest) = nearest.filter(|nearest| *nearest != index) else {
             continue;
         };
@@ -377,11 +367,7 @@ fn resting(from: &Timeline, index: usize) -> Sample {
 
 /// A sample; behind the last one that, with the rows of tables that are read more rarely.
 fn at_or_last(from: &Timeline, index: usize) -> Sample {
-    if index < from.len() {
-        from.sample(index).unwrap()
-    } else {
-        resting(from, from.len() - 1)
-    }
+    if index < from.len() { from.sample(index).unwrap() } else { resting(from, from.len() - 1) }
 }
 
 /// Adds to counters what others rose by since they began.

@@ -7,15 +7,9 @@ use super::Hostile;
 use super::making::{Making, repeat};
 
 pub(crate) const ALL: &[Hostile] = &[
-    ("capture: a million processes, 20 samples", |m| {
-        entities(m, 20, 1_000_000, process)
-    }),
-    ("capture: a million processes, 200 samples", |m| {
-        entities(m, 200, 1_000_000, process)
-    }),
-    ("capture: a million cgroups, 20 samples", |m| {
-        entities(m, 20, 1_000_000, cgroup)
-    }),
+    ("capture: a million processes, 20 samples", |m| entities(m, 20, 1_000_000, process)),
+    ("capture: a million processes, 200 samples", |m| entities(m, 200, 1_000_000, process)),
+    ("capture: a million cgroups, 20 samples", |m| entities(m, 20, 1_000_000, cgroup)),
     ("capture: the same 40,000 processes, 50 samples", |m| {
         entities(m, 50, 40_000 * 50, |n| process(n % 40_000))
     }),
@@ -30,9 +24,7 @@ pub(crate) const ALL: &[Hostile] = &[
         })
     }),
     ("capture: a million swap areas", |m| {
-        one_file(m, 2, "/proc/swaps", 500_000, |n| {
-            format!("/s{n} file 1000 10 -2\\n")
-        })
+        one_file(m, 2, "/proc/swaps", 500_000, |n| format!("/s{n} file 1000 10 -2\\n"))
     }),
     ("capture: a million zones", |m| {
         one_file(m, 2, "/proc/zoneinfo", 500_000, |n| {
@@ -40,9 +32,7 @@ pub(crate) const ALL: &[Hostile] = &[
         })
     }),
     ("capture: a million fields that nobody knows", |m| {
-        one_file(m, 2, "/proc/meminfo", 1_000_000, |n| {
-            format!("Strange{n}: 1 kB\\n")
-        })
+        one_file(m, 2, "/proc/meminfo", 1_000_000, |n| format!("Strange{n}: 1 kB\\n"))
     }),
     ("capture: labels of 1 MiB", |m| {
         entities(m, 30, 300, |n| {
@@ -68,9 +58,7 @@ pub(crate) const ALL: &[Hostile] = &[
             )
         })
     }),
-    ("capture: a million samples", |m| {
-        capture(m, 1_000_000, |t, out| host(out, t))
-    }),
+    ("capture: a million samples", |m| capture(m, 1_000_000, |t, out| host(out, t))),
     ("capture: 100,000 kernel reports", |m| {
         capture(m, 100_000, |t, out| {
             host(out, t);
@@ -144,8 +132,7 @@ pub(crate) const ALL: &[Hostile] = &[
     }),
     ("capture: a line of 1 GiB", |m| {
         m.packed("c.jsonl.zst", |out| {
-            out.write_all(b"{\"interval_s\":1}\n{\"t\":0,\"files\":{\"/proc/meminfo\":\"")
-                .unwrap();
+            out.write_all(b"{\"interval_s\":1}\n{\"t\":0,\"files\":{\"/proc/meminfo\":\"").unwrap();
             repeat(out, b"x", m.count(1 << 30));
             out.write_all(b"\"}}\n").unwrap();
         })
@@ -165,8 +152,7 @@ pub(crate) const ALL: &[Hostile] = &[
     }),
     ("capture: a header of a million rounded signals", |m| {
         m.packed("c.jsonl.zst", |out| {
-            out.write_all(b"{\"interval_s\":1,\"rounded\":{\"x\":1")
-                .unwrap();
+            out.write_all(b"{\"interval_s\":1,\"rounded\":{\"x\":1").unwrap();
             (0..m.count(1_500_000)).for_each(|n| write!(out, ",\"mem.{n}\":1").unwrap());
             out.write_all(b"}}\n").unwrap();
             sample(out, 0, &|out| host(out, 0));
@@ -174,8 +160,7 @@ pub(crate) const ALL: &[Hostile] = &[
     }),
     ("capture: a header of a million signs", |m| {
         m.packed("c.jsonl.zst", |out| {
-            out.write_all(b"{\"interval_s\":1,\"container\":[\"x\"")
-                .unwrap();
+            out.write_all(b"{\"interval_s\":1,\"container\":[\"x\"").unwrap();
             repeat(out, b",\"\"", m.count(10_000_000));
             out.write_all(b"]}\n").unwrap();
             sample(out, 0, &|out| host(out, 0));
@@ -202,18 +187,9 @@ pub(crate) const ALL: &[Hostile] = &[
         let line = |(t, wall): (usize, &str)| {
             format!("{{\"t\":{t},\"wall_ns\":{wall},\"awake\":-1e300,\"files\":{{\"/proc/meminfo\":\"MemTotal: 9 kB\\nMemFree: {t} kB\\n\"}}}}\n").replace("\n\"", "\\n\"").replace("kB\nM", "kB\\nM")
         };
-        let walls = [
-            "0",
-            "9223372036854775807",
-            "-9223372036854775808",
-            "-1",
-            "9223372036854775807",
-            "1",
-        ];
-        m.file(
-            "c.jsonl",
-            walls.into_iter().enumerate().map(line).collect::<String>(),
-        )
+        let walls =
+            ["0", "9223372036854775807", "-9223372036854775808", "-1", "9223372036854775807", "1"];
+        m.file("c.jsonl", walls.into_iter().enumerate().map(line).collect::<String>())
     }),
     ("capture: figures of 2^64 everywhere", |m| {
         capture(m, 60, |t, out| {
@@ -253,14 +229,9 @@ pub(crate) const ALL: &[Hostile] = &[
 /// A capture of so many samples.
 fn capture(making: &Making, samples: u64, fill: impl Fn(u64, &mut dyn Write)) -> PathBuf {
     // Few samples stay few: what each has is made smaller.
-    let samples = if samples > 1_000 {
-        making.count(samples)
-    } else {
-        samples
-    };
+    let samples = if samples > 1_000 { making.count(samples) } else { samples };
     making.packed("c.jsonl.zst", |out| {
-        out.write_all(b"{\"interval_s\":1,\"page_size\":4096}\n")
-            .unwrap();
+        out.write_all(b"{\"interval_s\":1,\"page_size\":4096}\n").unwrap();
         for t in 0..samples {
             sample(out, t, &|out| fill(t, out));
         }
@@ -334,7 +305,8 @@ pub(crate) fn report(n: u64) -> String {
     let seconds = 100 + n;
     let lines = [
         format!(
-            "p{n} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, oom_score_adj=0"
+            "p{n} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, \
+             oom_score_adj=0"
         ),
         "Mem-Info:".to_owned(),
         format!("active_anon:{n} inactive_anon:100 isolated_anon:0"),
@@ -344,11 +316,9 @@ pub(crate) fn report(n: u64) -> String {
             .to_owned(),
         format!("[ {n:6}]     0 {n:6}     4096     1024    45056        0             0 p{n}"),
         format!(
-            "Out of memory: Killed process {n} (p{n}) total-vm:16384kB, anon-rss:4096kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:44kB oom_score_adj:0"
+            "Out of memory: Killed process {n} (p{n}) total-vm:16384kB, anon-rss:4096kB, \
+             file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:44kB oom_score_adj:0"
         ),
     ];
-    lines
-        .iter()
-        .map(|line| format!("[{seconds:5}.000000] {line}\n"))
-        .collect()
+    lines.iter().map(|line| format!("[{seconds:5}.000000] {line}\n")).collect()
 }

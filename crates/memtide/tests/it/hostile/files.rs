@@ -23,9 +23,7 @@ pub(crate) const ALL: &[Hostile] = &[
     ("file: /dev/full", |_| PathBuf::from("/dev/full")),
     ("file: /dev/null", |_| PathBuf::from("/dev/null")),
     ("file: /dev/urandom", |_| PathBuf::from("/dev/urandom")),
-    ("file: the kernel's log, which never ends", |_| {
-        PathBuf::from("/dev/kmsg")
-    }),
+    ("file: the kernel's log, which never ends", |_| PathBuf::from("/dev/kmsg")),
     ("file: a socket", |m| {
         let path = m.path("socket");
         std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -45,12 +43,8 @@ pub(crate) const ALL: &[Hostile] = &[
         m.path("link")
     }),
     ("file: its own memory", |_| PathBuf::from("/proc/self/mem")),
-    ("file: a terabyte of holes", |m| {
-        m.sparse("sparse", b"", 1 << 40)
-    }),
-    ("file: a terabyte of holes below a text", |m| {
-        m.sparse("sparse", MEMINFO, 1 << 40)
-    }),
+    ("file: a terabyte of holes", |m| m.sparse("sparse", b"", 1 << 40)),
+    ("file: a terabyte of holes below a text", |m| m.sparse("sparse", MEMINFO, 1 << 40)),
     ("file: a terabyte of holes below a capture", |m| {
         m.sparse("sparse", b"{\"interval_s\":1}\n", 1 << 40)
     }),
@@ -60,34 +54,20 @@ pub(crate) const ALL: &[Hostile] = &[
     ("file: a terabyte of holes below a table", |m| {
         m.sparse("sparse", b"ts,rss,live,free\n1,4096,1,1\n", 1 << 40)
     }),
-    ("file: 20 GiB of zeros in gzip", |m| {
-        gzip(m, &[0; 1 << 16], 20 << 30)
-    }),
-    ("file: 20 GiB of text in gzip", |m| {
-        gzip(m, &MEMINFO.repeat(1000), 20 << 30)
-    }),
+    ("file: 20 GiB of zeros in gzip", |m| gzip(m, &[0; 1 << 16], 20 << 30)),
+    ("file: 20 GiB of text in gzip", |m| gzip(m, &MEMINFO.repeat(1000), 20 << 30)),
     ("file: 20 GiB of log in gzip", |m| {
-        gzip(
-            m,
-            &super::captures::report(1).repeat(100).into_bytes(),
-            20 << 30,
-        )
+        gzip(m, &super::captures::report(1).repeat(100).into_bytes(), 20 << 30)
     }),
     ("file: 20 GiB of text in zstd", |m| {
-        m.packed("bomb.zst", |out| {
-            repeat(out, MEMINFO, m.count(20 << 30) / 64)
-        })
+        m.packed("bomb.zst", |out| repeat(out, MEMINFO, m.count(20 << 30) / 64))
     }),
     ("file: 20 GiB of one line in zstd", |m| {
-        m.packed("bomb.zst", |out| {
-            repeat(out, b"oom-killer ", m.count(20 << 30) / 11)
-        })
+        m.packed("bomb.zst", |out| repeat(out, b"oom-killer ", m.count(20 << 30) / 11))
     }),
     ("file: 2 GiB of text in xz", |m| xz(m, MEMINFO, 2 << 30)),
     ("file: a million empty members of gzip", |m| {
-        let empty = GzEncoder::new(Vec::new(), Compression::fast())
-            .finish()
-            .unwrap();
+        let empty = GzEncoder::new(Vec::new(), Compression::fast()).finish().unwrap();
         m.written("empty.gz", |out| repeat(out, &empty, m.count(1_000_000)))
     }),
     ("file: a million empty frames of zstd", |m| {
@@ -100,18 +80,13 @@ pub(crate) const ALL: &[Hostile] = &[
             out.write_all(&inner).unwrap();
             out.finish().unwrap()
         };
-        m.file(
-            "nested.gz",
-            (0..20).fold(MEMINFO.to_vec(), |inner, _| pack(inner)),
-        )
+        m.file("nested.gz", (0..20).fold(MEMINFO.to_vec(), |inner, _| pack(inner)))
     }),
     // A frame header that asks for a window of 2 GiB, and a raw block.
     ("file: zstd with a window of 2 GiB", |m| {
         m.file(
             "window.zst",
-            [
-                0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x25, 0, 0, b'M', b'e', b'm', b'T',
-            ],
+            [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x25, 0, 0, b'M', b'e', b'm', b'T'],
         )
     }),
     ("file: xz with a dictionary of 4 GiB", |m| {

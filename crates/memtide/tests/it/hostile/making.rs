@@ -16,10 +16,7 @@ pub(crate) type Packed = zstd::Encoder<'static, BufWriter<File>>;
 impl Making {
     /// A directory of its own. `part`: one of how many things is made.
     pub(crate) fn new(part: u64) -> Self {
-        Self {
-            place: tempfile::tempdir().unwrap(),
-            part,
-        }
+        Self { place: tempfile::tempdir().unwrap(), part }
     }
 
     /// How many of so many things are made.
@@ -79,10 +76,7 @@ impl Making {
 impl Drop for Making {
     /// A tree may be deeper than the standard library removes.
     fn drop(&mut self) {
-        let _ = std::process::Command::new("rm")
-            .arg("-rf")
-            .arg(self.place.path())
-            .status();
+        let _ = std::process::Command::new("rm").arg("-rf").arg(self.place.path()).status();
     }
 }
 

@@ -10,29 +10,21 @@ use super::making::{self, Making, repeat};
 use crate::support::memtide;
 
 pub(crate) const ALL: &[Hostile] = &[
-    ("recording: recording.json is a pipe", |m| {
-        replaced(m, "recording.json", making::pipe)
-    }),
+    ("recording: recording.json is a pipe", |m| replaced(m, "recording.json", making::pipe)),
     ("recording: recording.json of 300 MiB", |m| {
         replaced(m, "recording.json", |path| {
             large(path, b"{\"format\":2,\"x\":\"", m.count(300 << 20))
         })
     }),
-    ("recording: segment.json is a pipe", |m| {
-        replaced(m, "segment.json", making::pipe)
-    }),
+    ("recording: segment.json is a pipe", |m| replaced(m, "segment.json", making::pipe)),
     ("recording: segment.json is a directory", |m| {
         replaced(m, "segment.json", |path| std::fs::create_dir(path).unwrap())
     }),
     ("recording: segment.json of arrays in arrays", |m| {
-        replaced(m, "segment.json", |path| {
-            std::fs::write(path, "[".repeat(1 << 19)).unwrap()
-        })
+        replaced(m, "segment.json", |path| std::fs::write(path, "[".repeat(1 << 19)).unwrap())
     }),
     ("recording: segment.json of samples without number", |m| {
-        manifest(m, |text| {
-            text.replace("\"samples\":", "\"samples\":1844674407370955161")
-        })
+        manifest(m, |text| text.replace("\"samples\":", "\"samples\":1844674407370955161"))
     }),
     ("recording: segment.json at the ends of time", |m| {
         manifest(m, |text| {
@@ -46,18 +38,13 @@ pub(crate) const ALL: &[Hostile] = &[
     }),
     ("recording: about.json of 300 MiB", |m| {
         replaced(m, "about.json", |path| {
-            large(
-                path,
-                b"{\"absent\":{\"x\":{\"failed\":\"",
-                m.count(300 << 20),
-            )
+            large(path, b"{\"absent\":{\"x\":{\"failed\":\"", m.count(300 << 20))
         })
     }),
     ("recording: about.json of 15 MiB of fields", |m| {
         forged(m, "about.json", |_| {
-            let fields: Vec<String> = (0..m.count(400_000))
-                .map(|n| format!("[\"/proc/meminfo\",\"f{n}\",1]"))
-                .collect();
+            let fields: Vec<String> =
+                (0..m.count(400_000)).map(|n| format!("[\"/proc/meminfo\",\"f{n}\",1]")).collect();
             format!("{{\"unknown\":[{}]}}", fields.join(",")).into_bytes()
         })
     }),
@@ -90,34 +77,20 @@ pub(crate) const ALL: &[Hostile] = &[
     ("recording: names.jsonl is /dev/zero", |m| {
         replaced(m, "names.jsonl", |path| symlink("/dev/zero", path).unwrap())
     }),
-    ("recording: names.jsonl is a pipe", |m| {
-        replaced(m, "names.jsonl", making::pipe)
-    }),
+    ("recording: names.jsonl is a pipe", |m| replaced(m, "names.jsonl", making::pipe)),
     ("recording: host.parquet is /dev/zero", |m| {
-        replaced(m, "host.parquet", |path| {
-            symlink("/dev/zero", path).unwrap()
-        })
+        replaced(m, "host.parquet", |path| symlink("/dev/zero", path).unwrap())
     }),
-    ("recording: host.parquet is a pipe", |m| {
-        replaced(m, "host.parquet", making::pipe)
-    }),
+    ("recording: host.parquet is a pipe", |m| replaced(m, "host.parquet", making::pipe)),
     ("recording: host.parquet of 255 MiB of nothing", |m| {
-        forged(m, "host.parquet", |_| {
-            vec![0; usize::try_from(m.count(255 << 20)).unwrap()]
-        })
+        forged(m, "host.parquet", |_| vec![0; usize::try_from(m.count(255 << 20)).unwrap()])
     }),
-    (
-        "recording: host.parquet of 255 MiB before its footer",
-        |m| forged(m, "host.parquet", |sound| padded(sound, m.count(255 << 20))),
-    ),
-    (
-        "recording: process.parquet of 255 MiB before its footer",
-        |m| {
-            forged(m, "process.parquet", |sound| {
-                padded(sound, m.count(255 << 20))
-            })
-        },
-    ),
+    ("recording: host.parquet of 255 MiB before its footer", |m| {
+        forged(m, "host.parquet", |sound| padded(sound, m.count(255 << 20)))
+    }),
+    ("recording: process.parquet of 255 MiB before its footer", |m| {
+        forged(m, "process.parquet", |sound| padded(sound, m.count(255 << 20)))
+    }),
     ("recording: a footer of 4 GiB", |m| {
         forged(m, "host.parquet", |mut bytes| {
             let end = bytes.len();
@@ -125,9 +98,7 @@ pub(crate) const ALL: &[Hostile] = &[
             bytes
         })
     }),
-    ("recording: a footer of varints", |m| {
-        forged(m, "host.parquet", |_| footer(&[0x19; 1 << 20]))
-    }),
+    ("recording: a footer of varints", |m| forged(m, "host.parquet", |_| footer(&[0x19; 1 << 20]))),
     ("recording: a footer of lists without number", |m| {
         forged(m, "host.parquet", |_| {
             footer(&[0x15, 2, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x15, 0])
@@ -136,15 +107,9 @@ pub(crate) const ALL: &[Hostile] = &[
     ("recording: a footer of structs in structs", |m| {
         forged(m, "host.parquet", |_| footer(&[0x1c; 1 << 20]))
     }),
-    ("recording: each byte of a footer is the largest", |m| {
-        each_byte(m, 0xff)
-    }),
-    ("recording: each byte of a footer is the smallest", |m| {
-        each_byte(m, 0)
-    }),
-    ("recording: each byte of a footer has another bit", |m| {
-        each_byte(m, 0x7f)
-    }),
+    ("recording: each byte of a footer is the largest", |m| each_byte(m, 0xff)),
+    ("recording: each byte of a footer is the smallest", |m| each_byte(m, 0)),
+    ("recording: each byte of a footer has another bit", |m| each_byte(m, 0x7f)),
     ("recording: all tables are cut in half", |m| {
         let recording = sound(m);
         tables(&recording).iter().for_each(|path| {
@@ -179,20 +144,14 @@ pub(crate) const ALL: &[Hostile] = &[
             std::fs::rename(m.path("head.log"), path).unwrap();
         })
     }),
-    ("recording: a head is a pipe", |m| {
-        with_head(m, making::pipe)
-    }),
+    ("recording: a head is a pipe", |m| with_head(m, making::pipe)),
     ("recording: a head is /dev/zero", |m| {
         with_head(m, |path| symlink("/dev/zero", path).unwrap())
     }),
     ("recording: a head of 500 MiB of marks", |m| {
         with_head(m, |path| {
             let mut out = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
-            repeat(
-                &mut out,
-                b"\xff\xff\xff\x03\0\0\0\0\x01memtide\x01",
-                m.count(30_000_000),
-            );
+            repeat(&mut out, b"\xff\xff\xff\x03\0\0\0\0\x01memtide\x01", m.count(30_000_000));
             out.flush().unwrap();
         })
     }),
@@ -233,12 +192,8 @@ fn segment(recording: &Path) -> PathBuf {
 }
 
 fn tables(recording: &Path) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(segment(recording))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    files
-        .filter(|path| path.extension().is_some_and(|form| form == "parquet"))
-        .collect()
+    let files = std::fs::read_dir(segment(recording)).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|form| form == "parquet")).collect()
 }
 
 /// The path of a file of a recording, in its segment or above.

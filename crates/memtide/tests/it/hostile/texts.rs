@@ -14,9 +14,7 @@ pub(crate) const ALL: &[Hostile] = &[
         m.written("t.txt", |out| repeat(out, b"\n", m.count(16 << 20)))
     }),
     ("text: 16 MiB on one line", |m| {
-        m.written("t.txt", |out| {
-            repeat(out, b"MemTotal: ", m.count(1_600_000))
-        })
+        m.written("t.txt", |out| repeat(out, b"MemTotal: ", m.count(1_600_000)))
     }),
     ("text: a million outputs of free", |m| {
         m.written("t.txt", |out| repeat(out, FREE, m.count(64_000)))
@@ -37,8 +35,7 @@ pub(crate) const ALL: &[Hostile] = &[
     }),
     ("text: a million rows of vmstat", |m| {
         m.written("t.txt", |out| {
-            out.write_all(b"$ vmstat 1\n r b swpd free buff cache si so\n")
-                .unwrap();
+            out.write_all(b"$ vmstat 1\n r b swpd free buff cache si so\n").unwrap();
             repeat(out, b" 1 0 0 349408 123456 654321 0 0\n", m.count(500_000));
         })
     }),
@@ -47,11 +44,7 @@ pub(crate) const ALL: &[Hostile] = &[
             out.write_all(b"  OBJS ACTIVE  USE OBJ SIZE  SLABS OBJ/SLAB CACHE SIZE NAME\n")
                 .unwrap();
             (0..m.count(300_000)).for_each(|n| {
-                writeln!(
-                    out,
-                    "  1000   900  90%    0.19K     50       21      200K c{n}"
-                )
-                .unwrap()
+                writeln!(out, "  1000   900  90%    0.19K     50       21      200K c{n}").unwrap()
             });
         })
     }),
@@ -105,39 +98,54 @@ pub(crate) const ALL: &[Hostile] = &[
     }),
     ("text: a million kills", |m| {
         m.packed("kern.log.zst", |out| {
-        (0..m.count(1_000_000)).for_each(|n| writeln!(out, "Nov 27 10:00:00 web kernel: Out of memory: Killed process {n} (p{n}) total-vm:16384kB, anon-rss:4096kB, file-rss:0kB").unwrap());
-    })
+            (0..m.count(1_000_000)).for_each(|n| {
+                writeln!(
+                    out,
+                    "Nov 27 10:00:00 web kernel: Out of memory: Killed process {n} (p{n}) \
+                     total-vm:16384kB, anon-rss:4096kB, file-rss:0kB"
+                )
+                .unwrap()
+            });
+        })
     }),
     ("text: a million messages of a killer", |m| {
         m.written("t.log", |out| {
-        (0..m.count(120_000)).for_each(|n| writeln!(out, "Nov 27 10:00:00 web systemd-oomd[1]: Killed /system.slice/s{n}.service due to memory pressure").unwrap());
-    })
+            (0..m.count(120_000)).for_each(|n| {
+                writeln!(
+                    out,
+                    "Nov 27 10:00:00 web systemd-oomd[1]: Killed /system.slice/s{n}.service due to \
+                     memory pressure"
+                )
+                .unwrap()
+            });
+        })
     }),
     ("text: signatures of reports and nothing else", |m| {
         m.packed("kern.log.zst", |out| {
-            repeat(
-                out,
-                b"invoked oom-killer\nOut of memory\n",
-                m.count(20_000_000),
-            )
+            repeat(out, b"invoked oom-killer\nOut of memory\n", m.count(20_000_000))
         })
     }),
     ("text: JSON records in records", |m| {
         m.packed("j.json.zst", |out| {
             repeat(out, b"{\"MESSAGE\":", m.count(1_000_000));
-            out.write_all(b"\"x invoked oom-killer: gfp_mask=0x0, order=0\"\n")
-                .unwrap();
+            out.write_all(b"\"x invoked oom-killer: gfp_mask=0x0, order=0\"\n").unwrap();
         })
     }),
     ("text: a million JSON records", |m| {
         m.packed("j.json.zst", |out| {
-        (0..m.count(1_000_000)).for_each(|n| writeln!(out, "{{\"__REALTIME_TIMESTAMP\":\"{n}000000\",\"MESSAGE\":\"Out of memory: Killed process {n} (p) total-vm:4kB, anon-rss:4kB, file-rss:0kB\"}}").unwrap());
-    })
+            (0..m.count(1_000_000)).for_each(|n| {
+                writeln!(
+                    out,
+                    "{{\"__REALTIME_TIMESTAMP\":\"{n}000000\",\"MESSAGE\":\"Out of memory: Killed \
+                     process {n} (p) total-vm:4kB, anon-rss:4kB, file-rss:0kB\"}}"
+                )
+                .unwrap()
+            });
+        })
     }),
     ("text: mail that is quoted without end", |m| {
         m.written("m.eml", |out| {
-            out.write_all(b"Content-Transfer-Encoding: quoted-printable\n\n")
-                .unwrap();
+            out.write_all(b"Content-Transfer-Encoding: quoted-printable\n\n").unwrap();
             repeat(out, b"=3D=\n", m.count(3_000_000));
         })
     }),
@@ -151,7 +159,8 @@ pub(crate) const ALL: &[Hostile] = &[
     ("sar: text of a million rows", |m| {
         m.packed("sar.txt.zst", |out| {
         out.write_all(b"Linux 6.1.0 (web)  11/27/26  _x86_64_  (4 CPU)\n\n10:00:00 AM kbmemfree kbavail kbmemused %memused kbbuffers kbcached kbcommit %commit kbactive kbinact kbdirty\n").unwrap();
-        (0..m.count(1_000_000)).for_each(|n| writeln!(out, "{:02}:{:02}:{:02} AM 1 1 1 1.0 1 1 1 1.0 1 1 1", n / 3600 % 12, n / 60 % 60, n % 60).unwrap());
+        (0..m.count(1_000_000)).for_each(|n| writeln!(out, "{:02}:{:02}:{:02} AM 1 1 1 1.0 1 1 1 \
+                                                            1.0 1 1 1", n / 3600 % 12, n / 60 % 60, n % 60).unwrap());
     })
     }),
     ("sar: JSON of a million statistics", |m| {
@@ -186,9 +195,7 @@ pub(crate) const ALL: &[Hostile] = &[
     ("sar: JSON of arrays in arrays", |m| {
         sadf(m, "", |out| repeat(out, b"[", m.count(20_000_000)))
     }),
-    ("sar: JSON with a host of 1 GiB", |m| {
-        sadf(m, "x", |out| repeat(out, b"x", m.count(1 << 30)))
-    }),
+    ("sar: JSON with a host of 1 GiB", |m| sadf(m, "x", |out| repeat(out, b"x", m.count(1 << 30)))),
     ("sar: XML of a million statistics", |m| {
         m.packed("sar.xml.zst", |out| {
         out.write_all(b"<?xml version=\"1.0\"?>\n<sysstat><host nodename=\"web\"><statistics>\n").unwrap();
@@ -197,15 +204,13 @@ pub(crate) const ALL: &[Hostile] = &[
     }),
     ("sar: XML of elements in elements", |m| {
         m.packed("sar.xml.zst", |out| {
-            out.write_all(b"<?xml version=\"1.0\"?>\n<sysstat>")
-                .unwrap();
+            out.write_all(b"<?xml version=\"1.0\"?>\n<sysstat>").unwrap();
             repeat(out, b"<a>", m.count(20_000_000));
         })
     }),
     ("sar: XML with a million attributes", |m| {
         m.packed("sar.xml.zst", |out| {
-            out.write_all(b"<?xml version=\"1.0\"?>\n<sysstat><host")
-                .unwrap();
+            out.write_all(b"<?xml version=\"1.0\"?>\n<sysstat><host").unwrap();
             repeat(out, b" a=\"1\"", m.count(3_000_000));
             out.write_all(b">").unwrap();
         })
@@ -230,14 +235,12 @@ pub(crate) const ALL: &[Hostile] = &[
 fn sadf(making: &Making, host: &str, fill: impl FnOnce(&mut dyn Write)) -> PathBuf {
     making.packed("sar.json.zst", |out| {
         let is_name = !host.is_empty();
-        out.write_all(b"{\"sysstat\": {\"hosts\": [{\"nodename\": \"")
-            .unwrap();
+        out.write_all(b"{\"sysstat\": {\"hosts\": [{\"nodename\": \"").unwrap();
         if is_name {
             fill(out);
             out.write_all(b"\", \"statistics\": []}]}}\n").unwrap();
         } else {
-            out.write_all(b"web\", \"number-of-cpus\": 4, \"statistics\": [")
-                .unwrap();
+            out.write_all(b"web\", \"number-of-cpus\": 4, \"statistics\": [").unwrap();
             fill(out);
             out.write_all(b"]}]}}\n").unwrap();
         }

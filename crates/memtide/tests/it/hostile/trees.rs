@@ -12,18 +12,14 @@ use super::making::{self, Making, repeat};
 const MEMINFO: &[u8] = b"MemTotal: 4000000 kB\nMemFree: 1000000 kB\nMemAvailable: 3000000 kB\n";
 
 pub(crate) const ALL: &[Hostile] = &[
-    ("tree: a directory named like a capture", |m| {
-        m.directory("c.jsonl.gz")
-    }),
+    ("tree: a directory named like a capture", |m| m.directory("c.jsonl.gz")),
     ("tree: 5,000 directories deep", |m| {
         let top = m.directory("deep");
         let mut at = std::fs::File::open(&top).unwrap();
         for _ in 0..m.count(5_000) {
             rustix::fs::mkdirat(&at, "d", rustix::fs::Mode::RWXU).unwrap();
             let flags = rustix::fs::OFlags::DIRECTORY;
-            at = rustix::fs::openat(&at, "d", flags, rustix::fs::Mode::empty())
-                .unwrap()
-                .into();
+            at = rustix::fs::openat(&at, "d", flags, rustix::fs::Mode::empty()).unwrap().into();
         }
         top
     }),
@@ -49,31 +45,17 @@ pub(crate) const ALL: &[Hostile] = &[
             });
         };
         m.file("b/proc/meminfo", MEMINFO);
-        of("proc/slabinfo", &|n| {
-            format!("s{n} 1 1 64 64 1 : tunables 0 0 0 : slabdata 1 1 0\n")
-        });
-        of("proc/diskstats", &|n| {
-            format!("8 {n} sd{n} 1 0 8 1 1 0 8 1 0 1 1\n")
-        });
+        of("proc/slabinfo", &|n| format!("s{n} 1 1 64 64 1 : tunables 0 0 0 : slabdata 1 1 0\n"));
+        of("proc/diskstats", &|n| format!("8 {n} sd{n} 1 0 8 1 1 0 8 1 0 1 1\n"));
         of("proc/swaps", &|n| format!("/s{n} file 1000 10 -2\n"));
-        of("proc/zoneinfo", &|n| {
-            format!("Node {n}, zone Normal\n  pages free 1\n")
-        });
-        of("proc/buddyinfo", &|n| {
-            format!("Node {n}, zone Normal 1 1 1 1 1 1 1 1 1 1 1\n")
-        });
+        of("proc/zoneinfo", &|n| format!("Node {n}, zone Normal\n  pages free 1\n"));
+        of("proc/buddyinfo", &|n| format!("Node {n}, zone Normal 1 1 1 1 1 1 1 1 1 1 1\n"));
         of("proc/vmallocinfo", &|n| {
             format!("0x{n:x}-0x{:x} 4096 f{n}+0x1/0x2 pages=1 vmalloc\n", n + 1)
         });
-        of("proc/allocinfo", &|n| {
-            format!("{n}4096 1 net/a{n}.c:{n} [m{n}] func:f{n}\n")
-        });
-        of("proc/mounts", &|n| {
-            format!("tmpfs /m{n} tmpfs rw,size=1k 0 0\n")
-        });
-        of("proc/sysvipc/shm", &|n| {
-            format!("{n} {n} 600 4096 1 1 0 0 0 0 0 0 0 0 4096 0\n")
-        });
+        of("proc/allocinfo", &|n| format!("{n}4096 1 net/a{n}.c:{n} [m{n}] func:f{n}\n"));
+        of("proc/mounts", &|n| format!("tmpfs /m{n} tmpfs rw,size=1k 0 0\n"));
+        of("proc/sysvipc/shm", &|n| format!("{n} {n} 600 4096 1 1 0 0 0 0 0 0 0 0 4096 0\n"));
         m.path("b")
     }),
     ("tree: pipes named like kernel files", |m| {
@@ -93,12 +75,7 @@ pub(crate) const ALL: &[Hostile] = &[
         let top = m.directory("b/proc");
         for n in 0..200u8 {
             let _ = std::fs::write(
-                top.join(std::ffi::OsStr::from_bytes(&[
-                    0xff,
-                    0x1b,
-                    b'[',
-                    n.max(1) | 0x80,
-                ])),
+                top.join(std::ffi::OsStr::from_bytes(&[0xff, 0x1b, b'[', n.max(1) | 0x80])),
                 MEMINFO,
             );
         }
@@ -125,11 +102,9 @@ pub(crate) const ALL: &[Hostile] = &[
     }),
     ("tree: 100 outputs of 4 MB", |m| {
         (0..m.count(100)).for_each(|n| {
-            drop(
-                m.written(&format!("b/sos_commands/memory/free_{n}"), |out| {
-                    repeat(out, b"MemTotal: 1 kB\nMemFree: 1 kB\n", 130_000)
-                }),
-            )
+            drop(m.written(&format!("b/sos_commands/memory/free_{n}"), |out| {
+                repeat(out, b"MemTotal: 1 kB\nMemFree: 1 kB\n", 130_000)
+            }))
         });
         m.path("b")
     }),
@@ -179,9 +154,8 @@ pub(crate) const ALL: &[Hostile] = &[
     ("archive: a file of 2^63 bytes", |m| {
         tar(m, |out| {
             let mut header = header(b"proc/meminfo", b'0', 0);
-            header[124..136].copy_from_slice(&[
-                0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-            ]);
+            header[124..136]
+                .copy_from_slice(&[0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
             sum(&mut header);
             out.write_all(&header).unwrap();
             body(out, MEMINFO);

@@ -33,12 +33,7 @@ pub(crate) enum Pages {
 
 /// All that there are.
 pub(crate) fn kinds() -> Vec<(Layout, Pages)> {
-    let layouts = [
-        Layout::Absent,
-        Layout::LikeSwapped,
-        Layout::Vanishing,
-        Layout::Moving,
-    ];
+    let layouts = [Layout::Absent, Layout::LikeSwapped, Layout::Vanishing, Layout::Moving];
     let pages = [Pages::Never, Pages::Late, Pages::AtOnce];
     let of = |layout| pages.map(|pages| (layout, pages));
     layouts.into_iter().flat_map(of).collect()
@@ -175,9 +170,7 @@ impl Region {
     fn ioctl<T>(&self, request: u64, argument: &mut T) -> Result<(), std::io::Error> {
         // SAFETY: each request is used with the structure that the kernel's header defines for it.
         let done = unsafe { libc::ioctl(self.uffd, request as libc::Ioctl, argument) };
-        (done == 0)
-            .then_some(())
-            .ok_or_else(std::io::Error::last_os_error)
+        (done == 0).then_some(()).ok_or_else(std::io::Error::last_os_error)
     }
 
     fn advise(&self, advice: i32) {
@@ -209,11 +202,7 @@ impl Region {
     fn serve(&self, pages: Pages) {
         let mut random = Random(7);
         loop {
-            let mut ready = libc::pollfd {
-                fd: self.uffd,
-                events: libc::POLLIN,
-                revents: 0,
-            };
+            let mut ready = libc::pollfd { fd: self.uffd, events: libc::POLLIN, revents: 0 };
             let mut message: UffdMessage = [0; 4];
             let length = size_of::<UffdMessage>();
             // SAFETY: poll and read write to these variables only.
@@ -277,10 +266,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % end
     }
 }
@@ -344,18 +330,12 @@ fn region(layout: Layout) -> Result<Region, String> {
     };
     let mut api = UffdApi {
         api: API,
-        features: if is_protected {
-            FEATURES_OF_PROTECTION
-        } else {
-            0
-        },
+        features: if is_protected { FEATURES_OF_PROTECTION } else { 0 },
         ioctls: 0,
     };
     match region.ioctl(UFFDIO_API, &mut api) {
         Ok(()) => Ok(region),
-        Err(why) => Err(format!(
-            "this kernel cannot protect pages that are absent: {why}"
-        )),
+        Err(why) => Err(format!("this kernel cannot protect pages that are absent: {why}")),
     }
 }
 
@@ -401,18 +381,13 @@ fn wait_for_questions(region: Region, layout: Layout, pages: Pages) {
         Layout::Absent => region.advise(libc::MADV_DONTNEED),
         Layout::LikeSwapped => {
             region.advise(libc::MADV_DONTNEED);
-            let mut protect = UffdProtect {
-                start: region.start,
-                length: region.length as u64,
-                mode: 1,
-            };
+            let mut protect =
+                UffdProtect { start: region.start, length: region.length as u64, mode: 1 };
             region.ioctl(UFFDIO_WRITEPROTECT, &mut protect).unwrap();
         }
-        Layout::Moving => Region {
-            length: region.length / PAGE / 2 * PAGE,
-            ..region
+        Layout::Moving => {
+            Region { length: region.length / PAGE / 2 * PAGE, ..region }.advise(libc::MADV_DONTNEED)
         }
-        .advise(libc::MADV_DONTNEED),
         Layout::Vanishing => {}
     }
     MAY_GO_ON.store(true, SeqCst);

@@ -65,9 +65,8 @@ impl TaskIter {
 
     fn load(root: &Root) -> Result<Self, String> {
         let mut online_text = Vec::new();
-        let online = KernelFile::open(root, CPUS_ONLINE)
-            .ok()
-            .map(|file| file.shaped(Shape::OneLine));
+        let online =
+            KernelFile::open(root, CPUS_ONLINE).ok().map(|file| file.shaped(Shape::OneLine));
         if let Some(file) = &online {
             file.read(&mut online_text).map_err(|e| e.to_string())?;
         }
@@ -218,10 +217,8 @@ impl TaskIter {
 }
 
 #[cfg(has_task_program)]
-static OBJECT: Result<&[u8], &str> = Ok(aya::include_bytes_aligned!(concat!(
-    env!("OUT_DIR"),
-    "/tasks.bpf.o"
-)));
+static OBJECT: Result<&[u8], &str> =
+    Ok(aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tasks.bpf.o")));
 #[cfg(not(has_task_program))]
 static OBJECT: Result<&[u8], &str> = Err(match option_env!("MEMTIDE_NO_TASK_PROGRAM") {
     Some(reason) => reason,
@@ -233,11 +230,7 @@ fn load(cpus: u32) -> Result<OwnedFd, String> {
     let object = OBJECT.map_err(|reason| {
         format!("memtide was built without the program that reads tasks: {reason}")
     })?;
-    let program = IteratorProgram {
-        object,
-        name: "tasks",
-        target: "task",
-    };
+    let program = IteratorProgram { object, name: "tasks", target: "task" };
     program.load(("CPUS", cpus))
 }
 

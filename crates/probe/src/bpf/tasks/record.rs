@@ -135,22 +135,14 @@ impl TaskRecord {
                 *total = (*total).max(*least);
             }
         }
-        let kernels = Shown {
-            utime: self.0[SHOWN_UTIME],
-            stime: self.0[SHOWN_STIME],
-        };
+        let kernels = Shown { utime: self.0[SHOWN_UTIME], stime: self.0[SHOWN_STIME] };
         let last = before.map_or(kernels, |before| before.shown.later(kernels));
         let shown = last.then(self.0[UTIME], self.0[STIME], self.0[RUNTIME]);
         let mut totals = [0; THREAD - UTIME];
         totals.copy_from_slice(&self.0[TOTALS]);
         self.0[UTIME] = shown.utime;
         self.0[STIME] = shown.stime;
-        Remembered {
-            pid: self.pid(),
-            start: self.0[START],
-            totals,
-            shown,
-        }
+        Remembered { pid: self.pid(), start: self.0[START], totals, shown }
     }
 
     /// Fills the cells. Times must be [settled](Self::settle).
@@ -240,10 +232,7 @@ impl Shown {
         // Neither part decreases, and the other takes the rest: both sums are at most the runtime.
         let stime = system.max(self.stime);
         let utime = (runtime - stime).max(self.utime);
-        Self {
-            utime,
-            stime: runtime - utime,
-        }
+        Self { utime, stime: runtime - utime }
     }
 }
 
@@ -268,10 +257,7 @@ mod tests {
         record
     }
 
-    const SCALE: TaskScale = TaskScale {
-        page: 4096,
-        ns_per_tick: 10_000_000,
-    };
+    const SCALE: TaskScale = TaskScale { page: 4096, ns_per_tick: 10_000_000 };
 
     #[test]
     fn ticks_are_scaled_to_the_exact_runtime() {

@@ -71,11 +71,7 @@ fn compare(files: &mut ProcFiles, iter: &mut TaskIter) -> Result<(), String> {
 fn walk(iter: &mut TaskIter) -> Result<Vec<SeenTask>, String> {
     let mut all = Vec::new();
     let walk = iter.each(&mut |task| {
-        all.push(SeenTask {
-            pid: task.pid,
-            start: task.start_ticks,
-            cells: *task.cells,
-        });
+        all.push(SeenTask { pid: task.pid, start: task.start_ticks, cells: *task.cells });
     });
     match walk.absent {
         Some(absence) => Err(format!("the iterator cannot be read: {absence:?}")),
@@ -90,18 +86,10 @@ fn choose(all: &[SeenTask]) -> Vec<u32> {
         let most = all.iter().max_by_key(|seen| key(&seen.cells));
         most.map(|seen| seen.pid)
     };
-    chosen.extend(most_of(&|cells| {
-        cells.get(PROC_RSS).unwrap_or_default().get()
-    }));
-    chosen.extend(most_of(&|cells| {
-        cells.get(PROC_RSS_SHMEM).unwrap_or_default().get()
-    }));
-    chosen.extend(most_of(&|cells| {
-        cells.get(PROC_SWAP).unwrap_or_default().get()
-    }));
-    chosen.extend(most_of(&|cells| {
-        cells.get(PROC_THREADS).unwrap_or_default().get()
-    }));
+    chosen.extend(most_of(&|cells| cells.get(PROC_RSS).unwrap_or_default().get()));
+    chosen.extend(most_of(&|cells| cells.get(PROC_RSS_SHMEM).unwrap_or_default().get()));
+    chosen.extend(most_of(&|cells| cells.get(PROC_SWAP).unwrap_or_default().get()));
+    chosen.extend(most_of(&|cells| cells.get(PROC_THREADS).unwrap_or_default().get()));
     let few = all.len().div_ceil(PROCESSES).max(1);
     chosen.extend(all.iter().step_by(few).map(|seen| seen.pid));
     chosen.sort_unstable();
@@ -142,11 +130,7 @@ impl ProcFiles {
         for name in ["status", "oom_score_adj"] {
             let _ = files.file(&self.proc, pid, name, &mut cells, &mut |_, _| ());
         }
-        Some(SeenTask {
-            pid,
-            start: start?,
-            cells,
-        })
+        Some(SeenTask { pid, start: start?, cells })
     }
 }
 
@@ -157,9 +141,7 @@ fn between(before: &SeenTask, found: &SeenTask, after: &SeenTask, cpus: u32) -> 
     let pid = found.pid;
     if found.start != before.start {
         let (ours, theirs) = (found.start, before.start);
-        return Err(format!(
-            "process {pid} started at tick {ours}, by /proc at {theirs}"
-        ));
+        return Err(format!("process {pid} started at tick {ours}, by /proc at {theirs}"));
     }
     for (signal, last) in after.cells.iter() {
         let Some(first) = value(&before.cells, signal) else {
@@ -181,8 +163,7 @@ fn between(before: &SeenTask, found: &SeenTask, after: &SeenTask, cpus: u32) -> 
 
 fn value(cells: &ProcessCells, wanted: SignalId) -> Option<u64> {
     let mut all = cells.iter();
-    all.find(|(signal, _)| *signal == wanted)
-        .map(|(_, value)| value)
+    all.find(|(signal, _)| *signal == wanted).map(|(_, value)| value)
 }
 
 /// Returns the allowed difference from `/proc`, in the value's unit.

@@ -22,10 +22,8 @@ use crate::kernel_file::Root;
 /// The bundles of containerd's tasks, by namespace and id.
 const CONTAINERD: &str = "/run/containerd/io.containerd.runtime.v2.task";
 /// The lists of the storage that Podman and CRI-O share.
-const LISTS: [&str; 2] = [
-    "overlay-containers/containers.json",
-    "overlay-containers/volatile-containers.json",
-];
+const LISTS: [&str; 2] =
+    ["overlay-containers/containers.json", "overlay-containers/volatile-containers.json"];
 /// containerd has a namespace for each of its users: Kubernetes, Docker, nerdctl.
 const NAMESPACES_MAX: usize = 16;
 /// The container of a pod that keeps its namespaces, as Kubernetes calls it.
@@ -58,10 +56,7 @@ impl StatePlaces<'_> {
             if time.is_over() {
                 return;
             }
-            if groups
-                .iter()
-                .all(|group| names.containers.contains_key(group))
-            {
+            if groups.iter().all(|group| names.containers.contains_key(group)) {
                 continue;
             }
             let config = format!("{}/{id}/config.v2.json", self.docker);
@@ -150,10 +145,8 @@ fn of_root(path: &Path) -> Option<Vec<u8>> {
 
 fn add(names: &mut GroupNames, groups: &BTreeSet<String>, found: ContainerNames) {
     let short = |text: String| start_of(&text, NAME_LEN_MAX).to_owned();
-    let pod = found.pod.map(|pod| PodNames {
-        namespace: short(pod.namespace),
-        name: short(pod.name),
-    });
+    let pod =
+        found.pod.map(|pod| PodNames { namespace: short(pod.namespace), name: short(pod.name) });
     let name = short(found.name);
     let found = ContainerNames { name, pod };
     let each = groups.iter().map(|group| (group.clone(), found.clone()));
@@ -265,9 +258,6 @@ fn of_kubernetes(name: &str) -> Option<ContainerNames> {
     let (container, pod, namespace) = (parts.next()?, parts.next()?, parts.next()?);
     Some(ContainerNames {
         name: container.replace("POD", PAUSE),
-        pod: Some(PodNames {
-            namespace: namespace.to_owned(),
-            name: pod.to_owned(),
-        }),
+        pod: Some(PodNames { namespace: namespace.to_owned(), name: pod.to_owned() }),
     })
 }

@@ -35,10 +35,7 @@ pub(super) fn read(root: &Root, wanted: &WantedNames, names: &mut GroupNames) {
 fn pod(entry: &str) -> Option<(&str, PodNames)> {
     let mut parts = entry.splitn(3, '_');
     let (namespace, name, uid) = (parts.next()?, parts.next()?, parts.next()?);
-    let pod = PodNames {
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-    };
+    let pod = PodNames { namespace: namespace.to_owned(), name: name.to_owned() };
     Some((uid, pod))
 }
 
@@ -48,10 +45,7 @@ fn container(entry: &str) -> Option<(&str, ContainerNames)> {
     let (pod, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
     let names = ContainerNames {
         name: name.to_owned(),
-        pod: Some(PodNames {
-            namespace: namespace.to_owned(),
-            name: pod.to_owned(),
-        }),
+        pod: Some(PodNames { namespace: namespace.to_owned(), name: pod.to_owned() }),
     };
     Some((id, names))
 }

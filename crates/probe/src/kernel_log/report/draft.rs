@@ -149,11 +149,7 @@ impl Draft {
     pub(super) fn patience(&self) -> usize {
         let is_over = self.kills.is_done()
             || (self.head.kind == Some(ReportKind::AllocationFailure) && self.memory.is_whole());
-        if is_over {
-            Self::PATIENCE_AT_END
-        } else {
-            Self::PATIENCE
-        }
+        if is_over { Self::PATIENCE_AT_END } else { Self::PATIENCE }
     }
 
     fn has_body(&self) -> bool {
@@ -170,27 +166,18 @@ impl Draft {
             ReportKind::OomKill => !self.kills.is_done(),
             ReportKind::AllocationFailure => self.memory.is_begun() && !self.memory.is_whole(),
         };
-        let by_task = || {
-            self.kills
-                .address_space()
-                .and_then(|(pid, size)| self.tasks.page_size(pid, size))
-        };
+        let by_task =
+            || self.kills.address_space().and_then(|(pid, size)| self.tasks.page_size(pid, size));
         let page_size = self.zones.page_size().or_else(by_task);
         let page = page_size.unwrap_or(USUAL_PAGE);
         // Behind the zones come the page cache and swap.
         let has_all_zones = self.memory.is_whole()
             || self.zones.is_whole()
-            || self
-                .memory
-                .free(page)
-                .is_some_and(|free| self.zones.have_most_of(free));
+            || self.memory.free(page).is_some_and(|free| self.zones.have_most_of(free));
         let managed = self.zones.managed().filter(|_| has_all_zones);
         let host = self.memory.row(page, managed, has_all_zones);
         let group = self.group_report();
-        let constraint = self
-            .kills
-            .constraint
-            .or(group.as_ref().map(|_| Constraint::ControlGroup));
+        let constraint = self.kills.constraint.or(group.as_ref().map(|_| Constraint::ControlGroup));
         KernelReport {
             kind,
             constraint,

@@ -154,8 +154,7 @@ impl GroupLines {
             .or_else(|| splits().find(|(_, limit)| limit.starts_with('/')))
             .or_else(|| {
                 // Before 3.10 the two halves were separate messages.
-                rest.strip_suffix(" killed as a result of limit of")
-                    .map(|victim| (victim, ""))
+                rest.strip_suffix(" killed as a result of limit of").map(|victim| (victim, ""))
             })?;
         let is_there = !self.report.victim_path.is_empty();
         if !is_there {

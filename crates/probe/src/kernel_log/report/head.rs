@@ -62,26 +62,19 @@ pub(super) const FAILURES: [&str; 5] = [
 ];
 
 /// The first words of the slab allocators' reports.
-pub(super) const SLAB_FAILURES: [&str; 2] = [
-    "SLUB: Unable to allocate memory on",
-    "SLAB: Unable to allocate memory on",
-];
+pub(super) const SLAB_FAILURES: [&str; 2] =
+    ["SLUB: Unable to allocate memory on", "SLAB: Unable to allocate memory on"];
 
 impl Head {
     /// A head of whole messages of the kernel.
     pub(super) fn of_messages() -> Self {
-        Self {
-            is_verbatim: true,
-            ..Self::default()
-        }
+        Self { is_verbatim: true, ..Self::default() }
     }
 
     /// Whether a line names the reason of a report, as the first line of a report does.
     pub(super) fn is_start(&self, line: &str) -> bool {
         if self.is_verbatim {
-            Self::of_messages()
-                .take_reason(line)
-                .is_some_and(Taken::is_taken)
+            Self::of_messages().take_reason(line).is_some_and(Taken::is_taken)
         } else {
             is_start(line)
         }
@@ -108,11 +101,7 @@ impl Head {
 
     /// The name of a task before a reason, and whether nothing stands before it.
     fn name_of<'a>(&self, text: &'a str) -> (&'a str, bool) {
-        if self.is_verbatim {
-            (text, true)
-        } else {
-            task_name(text)
-        }
+        if self.is_verbatim { (text, true) } else { task_name(text) }
     }
 
     /// Takes a line that only a head has.
@@ -194,11 +183,7 @@ impl Head {
         let adj = read.as_ref().and_then(|read| read.adj);
         self.kind = Some(ReportKind::OomKill);
         self.request = read.and_then(|read| read.request);
-        self.invoker = Some(Invoker {
-            name: cut(name, 64),
-            pid: None,
-            oom_score_adj: adj,
-        });
+        self.invoker = Some(Invoker { name: cut(name, 64), pid: None, oom_score_adj: adj });
         Taken::whole(is_whole)
     }
 
@@ -214,18 +199,12 @@ impl Head {
         // The rest of a torn line is a message of its own.
         let is_torn = request.is_none() && order.is_some();
         // The name of a cpuset may have blanks.
-        let is_last = |nodes: &str| {
-            nodes
-                .chars()
-                .all(|c| c.is_ascii_digit() || "-,".contains(c))
-        };
+        let is_last = |nodes: &str| nodes.chars().all(|c| c.is_ascii_digit() || "-,".contains(c));
         let is_to_end = || {
             let nodes = text.rsplit_once(",mems_allowed=");
             self.is_verbatim && nodes.is_some_and(|(_, nodes)| is_last(nodes))
         };
-        let is_read = request
-            .as_ref()
-            .is_some_and(|read| read.is_whole || is_to_end());
+        let is_read = request.as_ref().is_some_and(|read| read.is_whole || is_to_end());
         let is_whole = is_bare || is_name && (is_torn || is_read);
         if self.is_verbatim && !is_whole {
             return Taken::No;
@@ -237,15 +216,11 @@ impl Head {
         self.torn_order = order;
         self.is_vmalloc = is_vmalloc;
         self.vmalloc = self.vmalloc.or(vmalloc_size(text).filter(|_| is_vmalloc));
-        self.request = request
-            .and_then(|read| read.request)
-            .or(self.request.take());
+        self.request = request.and_then(|read| read.request).or(self.request.take());
         let list = |key| scan::value(text, key).map(str::to_owned);
         self.cpuset = list("cpuset").or(self.cpuset.take());
         let nodes = |text: &str| {
-            text.chars()
-                .take_while(|c| c.is_ascii_digit() || "-,".contains(*c))
-                .collect()
+            text.chars().take_while(|c| c.is_ascii_digit() || "-,".contains(*c)).collect()
         };
         let mems = text.around("mems_allowed=").map(|(_, mems)| nodes(mems));
         self.mems_allowed = mems.or(self.mems_allowed.take());
@@ -265,20 +240,15 @@ impl Head {
     /// Takes `__alloc_pages: 0-order allocation failed (gfp=0x1d2/0)` of kernel 2.4, which repeats it.
     fn failed_in_old_kernel(&mut self, line: &str) -> bool {
         let failed = || {
-            let (order, mask) = line
-                .strip_prefix("__alloc_pages: ")?
-                .around("-order allocation failed (gfp=")?;
+            let (order, mask) =
+                line.strip_prefix("__alloc_pages: ")?.around("-order allocation failed (gfp=")?;
             Some((signed(order)?, self::mask(mask)?.0))
         };
         let Some((order, gfp_mask)) = failed() else {
             return false;
         };
         self.kind.get_or_insert(ReportKind::AllocationFailure);
-        self.request.get_or_insert(Request {
-            gfp_mask,
-            gfp_names: None,
-            order,
-        });
+        self.request.get_or_insert(Request { gfp_mask, gfp_names: None, order });
         true
     }
 
@@ -286,20 +256,14 @@ impl Head {
     /// repeats until the request succeeds.
     fn failed_in_xfs(&mut self, line: &str) -> bool {
         let failed = || {
-            let (task, rest) = line
-                .strip_prefix("XFS: ")?
-                .around(" possible memory allocation deadlock size ")?;
+            let (task, rest) =
+                line.strip_prefix("XFS: ")?.around(" possible memory allocation deadlock size ")?;
             let (name, pid) = task.strip_suffix(')')?.rsplit_once('(')?;
             scan::is_task_name(name).then_some(())?;
             let size = scan::number(rest.split(' ').next()?)?;
             let pages = size.div_ceil(USUAL_PAGE.bytes().get()).max(1);
             let (_, behind) = rest.around("(mode:")?;
-            Some((
-                name,
-                small(pid)?,
-                pages.next_power_of_two().ilog2(),
-                self::mask(behind)?.0,
-            ))
+            Some((name, small(pid)?, pages.next_power_of_two().ilog2(), self::mask(behind)?.0))
         };
         let Some((name, pid, order, gfp_mask)) = failed() else {
             return false;
@@ -325,11 +289,7 @@ impl Head {
             return false;
         };
         self.torn_order = None;
-        self.request = Some(Request {
-            gfp_mask,
-            gfp_names,
-            order,
-        });
+        self.request = Some(Request { gfp_mask, gfp_names, order });
         true
     }
 
@@ -353,11 +313,7 @@ impl Head {
     /// Takes a line of SLUB or SLAB, with the state of the cache.
     fn slub(&mut self, line: &str) -> bool {
         if SLAB_FAILURES.iter().any(|start| line.starts_with(start)) {
-            let of_slub = |(gfp_mask, gfp_names)| Request {
-                gfp_mask,
-                gfp_names,
-                order: 0,
-            };
+            let of_slub = |(gfp_mask, gfp_names)| Request { gfp_mask, gfp_names, order: 0 };
             let request = line
                 .around("gfp=")
                 .filter(|(_, mask)| !mask.contains(' '))
@@ -419,9 +375,7 @@ pub(super) fn is_start(line: &str) -> bool {
 fn failure(line: &str) -> Option<(&str, &'static str, &str)> {
     memchr::memchr_iter(b':', line.as_bytes()).find_map(|at| {
         let (name, rest) = line.split_at(at);
-        FAILURES
-            .iter()
-            .find_map(|reason| Some((name, *reason, rest.strip_prefix(reason)?)))
+        FAILURES.iter().find_map(|reason| Some((name, *reason, rest.strip_prefix(reason)?)))
     })
 }
 
@@ -429,9 +383,7 @@ fn failure(line: &str) -> Option<(&str, &'static str, &str)> {
 fn vmalloc_size(text: &str) -> Option<Bytes> {
     let behind = text.around("size ").map(|(_, rest)| rest);
     let before = || text.around(" bytes")?.0.rsplit([' ', ':']).next();
-    let digits = behind
-        .and_then(|rest| rest.split(',').next())
-        .or_else(before)?;
+    let digits = behind.and_then(|rest| rest.split(',').next()).or_else(before)?;
     scan::number(digits.trim()).map(Bytes::new)
 }
 
@@ -495,11 +447,7 @@ fn request(text: &str, mask_name: &str) -> Option<RequestLine> {
     let is_end = |c: char| c.is_ascii_alphanumeric() || c == ')';
     let is_whole = order.is_some() && behind.trim_end().ends_with(is_end) && is_list(behind);
     Some(RequestLine {
-        request: order.map(|order| Request {
-            gfp_mask,
-            gfp_names,
-            order,
-        }),
+        request: order.map(|order| Request { gfp_mask, gfp_names, order }),
         adj: adj().or_else(old),
         is_whole,
     })
@@ -519,9 +467,7 @@ fn mask(text: &str) -> Option<(u64, Option<String>)> {
     let hex = text.strip_prefix("0x")?;
     let behind = hex.trim_start_matches(|c: char| c.is_ascii_hexdigit());
     let bits = u64::from_str_radix(hex.strip_suffix(behind)?, 16).ok()?;
-    let names = behind
-        .strip_prefix('(')
-        .and_then(|rest| rest.split_once(')'));
+    let names = behind.strip_prefix('(').and_then(|rest| rest.split_once(')'));
     Some((bits, names.map(|(names, _)| cut(names, 400))))
 }
 
@@ -538,19 +484,13 @@ fn running(line: &str) -> Option<Running> {
     if !(lower.starts_with("cpu: ") || lower.starts_with("pid: ")) {
         return None;
     }
-    let pid = line
-        .around("PID: ")
-        .or_else(|| line.around("Pid: "))
-        .map(|(_, rest)| rest);
+    let pid = line.around("PID: ").or_else(|| line.around("Pid: ")).map(|(_, rest)| rest);
     let pid = pid.and_then(|rest| small(rest.split([' ', ',']).next()?));
     // A task may have a name with this word; the kernel's own is the last.
     let behind = line.rsplit_once("ainted").map_or("", |(_, rest)| rest);
     let is_release =
         |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
-    let kernel = behind
-        .split([' ', '(', ')'])
-        .find(is_release)
-        .map(|word| cut(word, 100));
+    let kernel = behind.split([' ', '(', ')']).find(is_release).map(|word| cut(word, 100));
     Some(Running { pid, kernel })
 }
 
@@ -628,11 +568,7 @@ fn is_registers(line: &str) -> bool {
             .strip_prefix(['x', 'r', 'a', 's', 't', 'R', '$'])
             .is_some_and(|n| scan::number(n).is_some());
     let is_dump = matches!(name.len(), 4 | 8 | 16) && name.bytes().all(|b| b.is_ascii_hexdigit());
-    let is_hex = |word: &str| {
-        word.trim_start_matches("0x")
-            .bytes()
-            .all(|b| b.is_ascii_hexdigit())
-    };
+    let is_hex = |word: &str| word.trim_start_matches("0x").bytes().all(|b| b.is_ascii_hexdigit());
     is_known || ((is_numbered || is_dump) && scan::words(rest).next().is_some_and(is_hex))
 }
 
@@ -673,11 +609,7 @@ mod tests {
             ("gfp_mask=0xd0, order\u{202e}=3", None),
         ] {
             let whole = request(text, "gfp_mask=").filter(|read| read.is_whole);
-            assert_eq!(
-                whole.map(|read| read.request.unwrap().order),
-                order,
-                "{text}"
-            );
+            assert_eq!(whole.map(|read| read.request.unwrap().order), order, "{text}");
             let line = format!("a invoked oom-killer: {text}");
             assert_eq!(super::super::is_line(&line), order.is_some(), "{line}");
         }
@@ -686,18 +618,16 @@ mod tests {
     #[test]
     fn reasons_of_old_kernels_and_of_xfs_are_read() {
         for (line, order, mask) in [
+            ("__alloc_pages: 3-order allocation failed (gfp=0x1d2/0)", 3, 0x1d2),
             (
-                "__alloc_pages: 3-order allocation failed (gfp=0x1d2/0)",
-                3,
-                0x1d2,
-            ),
-            (
-                "XFS: nfsd(812) possible memory allocation deadlock size 65552 in kmem_alloc (mode:0x2400240)",
+                "XFS: nfsd(812) possible memory allocation deadlock size 65552 in kmem_alloc \
+                 (mode:0x2400240)",
                 5,
                 0x240_0240,
             ),
             (
-                "XFS: x(y)(8) possible memory allocation deadlock size 100 in kmem_alloc (mode:0x250)",
+                "XFS: x(y)(8) possible memory allocation deadlock size 100 in kmem_alloc \
+                 (mode:0x250)",
                 0,
                 0x250,
             ),
@@ -708,10 +638,7 @@ mod tests {
             let request = head.request.unwrap();
             assert_eq!((request.order, request.gfp_mask), (order, mask), "{line}");
         }
-        for line in [
-            "__alloc_pages: order allocation failed",
-            "XFS: (sda1): Mounting",
-        ] {
+        for line in ["__alloc_pages: order allocation failed", "XFS: (sda1): Mounting"] {
             assert_eq!(Head::default().take(line), Taken::No, "{line}");
         }
     }
@@ -720,10 +647,7 @@ mod tests {
     fn a_failure_that_another_cpu_interrupted_is_put_together() {
         let mut head = Head::default();
         head.take("swapper/3: page allocation failure: order:0");
-        assert_eq!(
-            head.take(", mode:0x1080020(GFP_ATOMIC), nodemask="),
-            Taken::Yes
-        );
+        assert_eq!(head.take(", mode:0x1080020(GFP_ATOMIC), nodemask="), Taken::Yes);
         assert_eq!(head.request.unwrap().gfp_mask, 0x108_0020);
         assert_eq!(Head::default().take(", mode:0x20"), Taken::No);
     }

@@ -44,10 +44,7 @@ const KILLED_MAX: usize = 1000;
 impl KillLines {
     /// The end of a report of whole messages of the kernel.
     pub(super) fn of_messages() -> Self {
-        Self {
-            is_verbatim: true,
-            ..Self::default()
-        }
+        Self { is_verbatim: true, ..Self::default() }
     }
 
     pub(super) fn take(&mut self, line: &str) -> Taken {
@@ -110,15 +107,9 @@ impl KillLines {
             return;
         };
         // Alone, it is the only line that names the killed process.
-        let victim = reaped
-            .strip_prefix("reaped process ")
-            .filter(|_| !self.is_begun());
+        let victim = reaped.strip_prefix("reaped process ").filter(|_| !self.is_begun());
         if let Some((pid, victim)) = victim.and_then(|victim| Some((pid(victim)?, victim))) {
-            self.killed.push(Killed {
-                pid,
-                name: name(victim),
-                ..Killed::default()
-            });
+            self.killed.push(Killed { pid, name: name(victim), ..Killed::default() });
         }
     }
 
@@ -147,10 +138,8 @@ impl KillLines {
 
     /// Returns the first killed process with a known size of its address space.
     pub(super) fn address_space(&self) -> Option<(u32, Bytes)> {
-        let mut sizes = self
-            .killed
-            .iter()
-            .filter_map(|killed| Some((killed.pid, killed.total_vm?)));
+        let mut sizes =
+            self.killed.iter().filter_map(|killed| Some((killed.pid, killed.total_vm?)));
         sizes.next()
     }
 
@@ -237,11 +226,7 @@ impl KillLines {
             // Cut off before the score.
             let is_cut = rest.trim_end().ends_with(')') && !name(rest).is_empty();
             if is_cut {
-                self.chosen = Some(Killed {
-                    pid,
-                    name: name(rest),
-                    ..Killed::default()
-                });
+                self.chosen = Some(Killed { pid, name: name(rest), ..Killed::default() });
             }
             return if is_cut { Taken::Part } else { Taken::No };
         };
@@ -250,11 +235,7 @@ impl KillLines {
         if !["", "or sacrifice child", "or a child", "and children."].contains(&end.trim_end()) {
             return Taken::No;
         }
-        self.chosen = Some(Killed {
-            pid,
-            name: name(rest),
-            ..Killed::default()
-        });
+        self.chosen = Some(Killed { pid, name: name(rest), ..Killed::default() });
         Taken::Yes
     }
 
@@ -264,11 +245,7 @@ impl KillLines {
         let is_of_kill = self.named.is_none()
             && self.chosen.is_none()
             && self.killed.iter().any(|killed| killed.pid == pid);
-        if is_of_kill {
-            Taken::Backwards
-        } else {
-            Taken::Again
-        }
+        if is_of_kill { Taken::Backwards } else { Taken::Again }
     }
 
     /// Takes `123 (name) total-vm:47388kB, anon-rss:3744kB, …`.
@@ -311,34 +288,24 @@ const ENDS: [&str; 7] = [
 /// Whether a line is `Tasks in /a are going to be killed due to memory.oom.group set`.
 fn is_group_kill(line: &str) -> bool {
     line.starts_with("Tasks in ")
-        && line
-            .trim_end()
-            .ends_with(" are going to be killed due to memory.oom.group set")
+        && line.trim_end().ends_with(" are going to be killed due to memory.oom.group set")
 }
 
 /// Parses `VM: killing process gammu-smsd` of kernel 2.4, which does not name the PID.
 fn old_kill(line: &str) -> Option<Killed> {
     let name = line.strip_prefix("VM: killing process ")?.trim();
-    (!name.is_empty() && scan::is_task_name(name)).then(|| Killed {
-        name: name.to_owned(),
-        ..Killed::default()
-    })
+    (!name.is_empty() && scan::is_task_name(name))
+        .then(|| Killed { name: name.to_owned(), ..Killed::default() })
 }
 
 /// Parses `Triggered by PID 10426 ("perl"), OOM kill of PID 10517 ("a.out"), 2361183 pages, loadavg: …`, which oomkill of
 /// bcc and bpftrace print where the kernel kills.
 fn traced_kill(line: &str) -> Option<Killed> {
-    let (_, rest) = line
-        .strip_prefix("Triggered by PID ")?
-        .around("OOM kill of PID ")?;
+    let (_, rest) = line.strip_prefix("Triggered by PID ")?.around("OOM kill of PID ")?;
     let pid = pid(rest).filter(|pid| *pid > 0)?;
     let (_, quoted) = rest.around("(\"")?;
     let name = quoted.around("\")")?.0.trim();
-    Some(Killed {
-        pid,
-        name: cut(name, 64),
-        ..Killed::default()
-    })
+    Some(Killed { pid, name: cut(name, 64), ..Killed::default() })
 }
 
 /// Splits a kill line into the reason and the text from `Kill` on.
@@ -362,8 +329,7 @@ fn kill_line(line: &str) -> Option<(&str, &str)> {
 }
 
 fn kill_or_child(text: &str) -> Option<&str> {
-    text.strip_prefix("Kill process ")
-        .or_else(|| text.strip_prefix("kill process "))
+    text.strip_prefix("Kill process ").or_else(|| text.strip_prefix("kill process "))
 }
 
 fn pid(text: &str) -> Option<u32> {
@@ -382,10 +348,7 @@ const BEHIND_NAMES: [&str; 4] = ["total-vm:", "vsz:", " score ", ", now anon-rss
 /// Where the words behind the name begin. A name may have the same words, but has 15 bytes: they begin at the last place
 /// that leaves a name before it. Further kills in the same line leave none.
 fn behind_name(text: &str) -> Option<usize> {
-    let places = BEHIND_NAMES
-        .iter()
-        .flat_map(|words| text.match_indices(words))
-        .map(|(at, _)| at);
+    let places = BEHIND_NAMES.iter().flat_map(|words| text.match_indices(words)).map(|(at, _)| at);
     let leaves_name = |at: &usize| {
         let front = text.get(..*at).unwrap_or_default();
         in_brackets(front).is_some_and(scan::is_task_name)
@@ -411,11 +374,7 @@ fn killed(text: &str, is_verbatim: bool) -> Option<(Killed, bool)> {
     if is_verbatim && !names_task(text) {
         return None;
     }
-    let mut killed = Killed {
-        pid: pid(text)?,
-        name: name(text),
-        ..Killed::default()
-    };
+    let mut killed = Killed { pid: pid(text)?, name: name(text), ..Killed::default() };
     let sizes = behind_name(text).and_then(|at| text.get(at..));
     let Some(sizes) = sizes.filter(|sizes| !sizes.starts_with(" score ")) else {
         // Before 2.6.28 the line ends after the name.
@@ -485,9 +444,7 @@ fn paths(text: &str) -> Option<KillPaths<'_>> {
         let limit = paths.limit.unwrap_or_default();
         paths.victim.starts_with(limit)
     };
-    victims
-        .find_map(|at| split(at).filter(is_within))
-        .or_else(|| split(first))
+    victims.find_map(|at| split(at).filter(is_within)).or_else(|| split(first))
 }
 
 /// Returns the task at the end of an `oom-kill:` line, and the text before it. `None` if the line is cut.
@@ -503,11 +460,7 @@ fn named(text: &str) -> Option<(&str, Killed)> {
     });
     let last = names.clone().last();
     let (front, name) = names.find(|(_, name)| scan::is_task_name(name)).or(last)?;
-    let killed = Killed {
-        pid,
-        name: cut(name, 64),
-        ..Killed::default()
-    };
+    let killed = Killed { pid, name: cut(name, 64), ..Killed::default() };
     Some((front, killed))
 }
 

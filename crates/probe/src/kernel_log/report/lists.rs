@@ -71,9 +71,5 @@ fn slab(line: &str) -> Option<ReportSlab> {
     let mut words = words.next()?.trim_end().rsplitn(2, char::is_whitespace);
     let used = size(words.next()?)?;
     let name = words.next()?.trim();
-    (!name.is_empty()).then(|| ReportSlab {
-        name: cut(name, 100),
-        used,
-        total,
-    })
+    (!name.is_empty()).then(|| ReportSlab { name: cut(name, 100), used, total })
 }

@@ -246,9 +246,7 @@ impl ReportMemory {
         }
         let field = |name: &str| {
             let mut values = scan::words(rest).filter_map(|word| word.split_once('='));
-            values
-                .find(|(known, _)| *known == name)
-                .map(|(_, value)| value)
+            values.find(|(known, _)| *known == name).map(|(_, value)| value)
         };
         let read = || {
             Some(HugePages {
@@ -268,9 +266,7 @@ impl ReportMemory {
     pub(super) fn row(&self, page: PageSize, managed: Option<Bytes>, has_all_zones: bool) -> Row {
         let mut row = Row::default();
         // Zones of memory that was added later are not in the RAM of some kernels.
-        let ram = self
-            .total(Total::Ram)
-            .map(|pages| Pages::new(pages).to_bytes(page));
+        let ram = self.total(Total::Ram).map(|pages| Pages::new(pages).to_bytes(page));
         let free = self.of_zones.iter().find(|(name, _)| *name == "free");
         let is_part = ram.is_none_or(|ram| free.is_none_or(|(_, free)| *free <= ram));
         if has_all_zones && is_part {
@@ -330,10 +326,7 @@ impl ReportMemory {
             "slab_reclaimable",
             "slab_unreclaimable",
         ];
-        names
-            .iter()
-            .filter_map(|name| self.counter(name))
-            .fold(0, u64::saturating_add)
+        names.iter().filter_map(|name| self.counter(name)).fold(0, u64::saturating_add)
     }
 
     /// Sets fields of `/proc/meminfo` that are sums of counters.
@@ -342,10 +335,7 @@ impl ReportMemory {
             (MEM_ACTIVE, ["active_anon", "active_file"]),
             (MEM_INACTIVE, ["inactive_anon", "inactive_file"]),
             (MEM_SLAB, ["slab_reclaimable", "slab_unreclaimable"]),
-            (
-                MEM_KRECLAIMABLE,
-                ["slab_reclaimable", "kernel_misc_reclaimable"],
-            ),
+            (MEM_KRECLAIMABLE, ["slab_reclaimable", "kernel_misc_reclaimable"]),
         ] {
             if let [Some(one), Some(other)] = parts.map(|part| self.counter(part)) {
                 row.set(signal, Pages::new(one.saturating_add(other)).to_bytes(page));
@@ -362,9 +352,8 @@ impl ReportMemory {
         if let Some(pages) = swap_cache {
             row.set(MEM_SWAP_CACHED, bytes(pages));
         }
-        let cache = self
-            .total(Total::PageCache)
-            .map(|all| all.saturating_sub(swap_cache.unwrap_or(0)));
+        let cache =
+            self.total(Total::PageCache).map(|all| all.saturating_sub(swap_cache.unwrap_or(0)));
         if let Some(pages) = cache {
             row.set(MEM_CACHED, bytes(pages));
         }
@@ -372,25 +361,17 @@ impl ReportMemory {
             return;
         }
         let lists = || {
-            let lists = [
-                "active_anon",
-                "inactive_anon",
-                "active_file",
-                "inactive_file",
-            ];
+            let lists = ["active_anon", "inactive_anon", "active_file", "inactive_file"];
             let add = |sum: u64, list: &str| Some(sum.saturating_add(self.counter(list)?));
             let new = lists.into_iter().try_fold(0, add);
             let others = ["isolated_anon", "isolated_file", "unevictable"]
                 .map(|list| self.counter(list).unwrap_or(0));
             let old = || ["active", "inactive"].into_iter().try_fold(0, add);
-            new.map(|lists| others.into_iter().fold(lists, u64::saturating_add))
-                .or_else(old)
+            new.map(|lists| others.into_iter().fold(lists, u64::saturating_add)).or_else(old)
         };
         let from_lists = || lists()?.checked_sub(cache?);
         let from_anon = || {
-            let anon = self
-                .counter("active_anon")?
-                .saturating_add(self.counter("inactive_anon")?);
+            let anon = self.counter("active_anon")?.saturating_add(self.counter("inactive_anon")?);
             Some(anon.saturating_sub(self.counter("shmem")?))
         };
         if let Some(pages) = from_lists().or_else(from_anon) {
@@ -403,10 +384,8 @@ impl ReportMemory {
     /// printed.
     fn huge_row(&self, row: &mut Row) {
         let whole = |pool: &HugePages| Bytes::new(pool.size.get().saturating_mul(pool.total));
-        let Some(largest) = self
-            .huge
-            .iter()
-            .max_by_key(|pool| (whole(pool), std::cmp::Reverse(pool.size)))
+        let Some(largest) =
+            self.huge.iter().max_by_key(|pool| (whole(pool), std::cmp::Reverse(pool.size)))
         else {
             return;
         };
@@ -449,10 +428,7 @@ fn add(
     name: &str,
     size: Bytes,
 ) {
-    let Some((name, _)) = table
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(name))
-    else {
+    let Some((name, _)) = table.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
         return;
     };
     match sums.iter_mut().find(|(known, _)| known == name) {
@@ -489,9 +465,7 @@ fn counters(line: &str) -> Option<Vec<(&'static str, u64)>> {
     for word in scan::words(line) {
         let (name, value) = word.split_once(':')?;
         let value = number(value)?;
-        let known = COUNTERS
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let known = COUNTERS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         match known {
             Some((known, _)) => found.push((*known, value)),
             None if !found.is_empty() && scan::is_name(name) => {}
@@ -506,9 +480,7 @@ fn total(line: &str) -> Option<(Total, u64)> {
     let (pages, name) = line.split_once(' ')?;
     let pages = number(pages)?;
     let name = name.trim();
-    let known = TOTALS
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(name));
+    let known = TOTALS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     known.map(|(_, kind)| (*kind, pages))
 }
 
@@ -517,9 +489,7 @@ fn total(line: &str) -> Option<(Total, u64)> {
 fn is_per_cpu(line: &str) -> bool {
     let title = || line.ends_with(" per-cpu:") || line.ends_with(" per-cpu: empty");
     let list = || {
-        let is_cpu = line
-            .get(..4)
-            .is_some_and(|start| start.eq_ignore_ascii_case("cpu "));
+        let is_cpu = line.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("cpu "));
         is_cpu && ["btch:", " batch "].iter().any(|word| line.contains(word))
     };
     title() || list()
@@ -527,9 +497,7 @@ fn is_per_cpu(line: &str) -> bool {
 
 /// Whether a line only repeats what others say.
 fn is_passed_over(line: &str) -> bool {
-    ["Swap cache stats: add ", "Swap cache: add "]
-        .iter()
-        .any(|start| line.starts_with(start))
+    ["Swap cache stats: add ", "Swap cache: add "].iter().any(|start| line.starts_with(start))
         || (line.starts_with("Free pages:") && line.ends_with("HighMem)"))
         || line.starts_with("No memory allocation info available")
 }

@@ -29,11 +29,7 @@ pub fn fill(report: &KernelReport, sample: &mut Sample) {
     }
     if let Some(group) = &report.group {
         let row = sample.table_mut(Entity::Cgroup).add();
-        let path = if group.path.is_empty() {
-            "/"
-        } else {
-            &group.path
-        };
+        let path = if group.path.is_empty() { "/" } else { &group.path };
         row.key.push_str(path);
         fill_group(group, row);
     }
@@ -88,18 +84,10 @@ fn fill_zone(zone: &ZoneReport, page: PageSize, row: &mut EntityRow) {
 fn fill_group(group: &GroupReport, row: &mut EntityRow) {
     let row = &mut row.row;
     let limit = |limit: &GroupLimit| {
-        if limit.is_limited() {
-            Limit::Bytes(limit.limit)
-        } else {
-            Limit::Unlimited
-        }
+        if limit.is_limited() { Limit::Bytes(limit.limit) } else { Limit::Unlimited }
     };
     // The v2 names come first; those of v1 differ, or mean the same.
-    let text: String = group
-        .stat
-        .iter()
-        .map(|(name, value)| format!("{name} {value}\n"))
-        .collect();
+    let text: String = group.stat.iter().map(|(name, value)| format!("{name} {value}\n")).collect();
     for mode in [CgroupMode::V1, CgroupMode::V2] {
         // The kernel's text here is the same as in its file; a malformed line affects only itself.
         let _ = CgroupFiles::default().parse(mode, "memory.stat", text.as_bytes(), row);

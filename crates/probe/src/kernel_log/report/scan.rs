@@ -7,19 +7,10 @@ use crate::text::SplitText as _;
 /// Returns the words of a line. Line ends within a message are `#012` in rsyslog's files and `\x0a` in `/dev/kmsg`.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     let is_plain = memchr::memchr2(b'#', b'\\', line.as_bytes()).is_none();
-    let (plain, coded) = if is_plain {
-        (Some(line), None)
-    } else {
-        (None, Some(line))
-    };
-    let parts = coded
-        .into_iter()
-        .flat_map(|line| line.split("#012"))
-        .flat_map(|part| part.split("\\x0a"));
-    plain
-        .into_iter()
-        .chain(parts)
-        .flat_map(str::split_whitespace)
+    let (plain, coded) = if is_plain { (Some(line), None) } else { (None, Some(line)) };
+    let parts =
+        coded.into_iter().flat_map(|line| line.split("#012")).flat_map(|part| part.split("\\x0a"));
+    plain.into_iter().chain(parts).flat_map(str::split_whitespace)
 }
 
 /// Parses a decimal number that fills all of `word`; beyond 64 bits it becomes the largest one.
@@ -40,9 +31,7 @@ pub(super) fn signed(word: &str) -> Option<i32> {
 
 /// Parses a size: `12kB`, `0KB`.
 pub(super) fn size(word: &str) -> Option<Bytes> {
-    let digits = word
-        .strip_suffix("kB")
-        .or_else(|| word.strip_suffix("KB"))?;
+    let digits = word.strip_suffix("kB").or_else(|| word.strip_suffix("KB"))?;
     number(digits).map(Bytes::from_kib)
 }
 
@@ -67,9 +56,7 @@ pub(super) fn value<'a>(list: &'a str, name: &str) -> Option<&'a str> {
 pub(super) fn is_name(word: &str) -> bool {
     (1..=40).contains(&word.len())
         && word.starts_with(|c: char| c.is_ascii_alphabetic())
-        && word
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"_()-".contains(&b))
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_()-".contains(&b))
 }
 
 /// Whether a text may be the name of a task: the kernel stores 15 bytes. A byte that is no text is a character here.

@@ -24,15 +24,8 @@ pub const SIGNATURES: [&str; 16] = [
 pub const ANCHORS: [&str; 4] = ["kill", "Kill", "Mem-", "lloc"];
 
 /// Words of lines that continue a report.
-pub const CONTINUES: [&str; 7] = [
-    "Node ",
-    "Call Trace",
-    "Tasks state",
-    "oom_score_adj",
-    "pages",
-    "hugepages_",
-    " kB",
-];
+pub const CONTINUES: [&str; 7] =
+    ["Node ", "Call Trace", "Tasks state", "oom_score_adj", "pages", "hugepages_", " kB"];
 
 /// Words of lines that a report can begin with, even if its head was cut off. Rows of the table of tasks have none.
 pub const BEGINS: [&str; 62] = [
@@ -139,9 +132,7 @@ pub const LONG_LINES: [&str; 9] = [
 /// Whether a line has a row of the table of tasks: `[  812]     0   812   9142 …` after any prefix.
 pub fn has_task(line: &[u8]) -> bool {
     line.split(|b| *b == b']').skip(1).any(|rest| {
-        let words = rest
-            .split(u8::is_ascii_whitespace)
-            .filter(|w| !w.is_empty());
+        let words = rest.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let numbers = words.take_while(|w| w.iter().all(u8::is_ascii_digit));
         numbers.take(4).count() == 4
     })
@@ -155,10 +146,7 @@ mod tests {
     #[test]
     fn every_reason_that_a_head_names_has_a_mark_to_be_searched_by() {
         for reason in head::FAILURES.iter().chain(&head::SLAB_FAILURES) {
-            assert!(
-                SIGNATURES.iter().any(|mark| reason.contains(mark)),
-                "{reason}"
-            );
+            assert!(SIGNATURES.iter().any(|mark| reason.contains(mark)), "{reason}");
         }
         for mark in SIGNATURES {
             let begins = BEGINS.iter().any(|part| mark.contains(part));

@@ -102,10 +102,7 @@ fn columns_of(numbers: &[&str]) -> Option<Vec<TaskColumn>> {
 impl TaskTable {
     /// A table of whole messages of the kernel.
     pub(super) fn of_messages() -> Self {
-        Self {
-            is_verbatim: true,
-            ..Self::default()
-        }
+        Self { is_verbatim: true, ..Self::default() }
     }
 
     pub(super) fn take(&mut self, line: &str) -> Taken {
@@ -152,8 +149,7 @@ impl TaskTable {
             known.map_or(TaskColumn::Other, |(_, column)| *column)
         };
         let taken = Taken::once(self.columns.is_some());
-        self.columns
-            .get_or_insert_with(|| names.iter().copied().map(column).collect());
+        self.columns.get_or_insert_with(|| names.iter().copied().map(column).collect());
         taken
     }
 
@@ -189,10 +185,7 @@ impl TaskTable {
 
     /// Returns the page size, from the address space of a killed task: the table has the same size in pages.
     pub(super) fn page_size(&self, pid: u32, total_vm: Bytes) -> Option<PageSize> {
-        let row = self
-            .rows
-            .iter()
-            .find(|row| row.task.pid == pid || row.task.tgid == pid)?;
+        let row = self.rows.iter().find(|row| row.task.pid == pid || row.task.tgid == pid)?;
         let bytes = total_vm.get().checked_div(row.total_vm)?;
         let is_exact = bytes.checked_mul(row.total_vm) == Some(total_vm.get());
         PageSize::from_bytes(bytes).filter(|_| is_exact)
@@ -200,10 +193,7 @@ impl TaskTable {
 
     /// Returns the tasks with sizes in bytes.
     pub(super) fn into_tasks(self, page: PageSize) -> Vec<ReportTask> {
-        self.rows
-            .into_iter()
-            .map(|row| row.into_task(page))
-            .collect()
+        self.rows.into_iter().map(|row| row.into_task(page)).collect()
     }
 }
 

@@ -76,10 +76,7 @@ impl Zones {
 
     /// Returns the memory that all zones manage, if all were printed with their sizes.
     pub(super) fn managed(&self) -> Option<Bytes> {
-        let sizes = self
-            .zones
-            .iter()
-            .map(|zone| zone.is_whole().then_some(zone.report.managed));
+        let sizes = self.zones.iter().map(|zone| zone.is_whole().then_some(zone.report.managed));
         let sum: Bytes = sizes.sum::<Option<Bytes>>()?;
         (sum > Bytes::ZERO).then_some(sum)
     }
@@ -92,11 +89,7 @@ impl Zones {
             zone.report
         };
         // Without the zone's watermarks, a list of free blocks does not show how short of memory the zone is.
-        self.zones
-            .into_iter()
-            .filter(|zone| zone.has_watermarks)
-            .map(done)
-            .collect()
+        self.zones.into_iter().filter(|zone| zone.has_watermarks).map(done).collect()
     }
 
     fn zone(&mut self, node: u32, name: &str) -> Option<&mut Zone> {
@@ -181,10 +174,8 @@ impl Zones {
 
     /// Adds a reserve: its line follows its zone's, so it belongs to the first zone without one.
     fn reserve(&mut self, reserve: Vec<u64>) -> Taken {
-        let without = self
-            .zones
-            .iter_mut()
-            .find(|zone| zone.has_watermarks && zone.reserve.is_empty());
+        let without =
+            self.zones.iter_mut().find(|zone| zone.has_watermarks && zone.reserve.is_empty());
         if let Some(zone) = without {
             zone.reserve = reserve;
         }
@@ -259,17 +250,11 @@ fn pairs(text: &str) -> Pairs<'_> {
     let mut words = scan::words(text);
     while let Some(word) = words.next() {
         let Some(pair) = pair(word, &mut words) else {
-            return Pairs {
-                found,
-                is_whole: false,
-            };
+            return Pairs { found, is_whole: false };
         };
         found.push(pair);
     }
-    Pairs {
-        found,
-        is_whole: true,
-    }
+    Pairs { found, is_whole: true }
 }
 
 fn pair<'a>(
@@ -320,9 +305,8 @@ fn block_line(line: &str) -> Option<(&str, Blocks<'_>)> {
 
 /// Parses `lowmem_reserve[]: 0 2655 5626 5626 5626`; `protections[]:` before 2.6.12.
 fn reserve_line(line: &str) -> Option<Vec<u64>> {
-    let rest = line
-        .strip_prefix("lowmem_reserve[]:")
-        .or_else(|| line.strip_prefix("protections[]:"))?;
+    let rest =
+        line.strip_prefix("lowmem_reserve[]:").or_else(|| line.strip_prefix("protections[]:"))?;
     let pages: Option<Vec<u64>> = scan::words(rest).map(number).collect();
     pages.filter(|pages| pages.len() <= 16)
 }

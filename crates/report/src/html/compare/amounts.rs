@@ -13,32 +13,19 @@ use crate::phrases::compare::{self as phrases, ComparisonRow, ComparisonTable, E
 pub(super) fn draw(html: &mut Html, report: &CompareReport) {
     let [changed, all] =
         [Extent::Changed, Extent::All].map(|extent| phrases::memory(report, extent));
-    section(
-        html,
-        ("memory", "memory-heading"),
-        changed.heading,
-        |html| {
-            bars(html, report);
-            // Terms of RAM add up; other amounts are listed separately.
-            let is_term = |row: &ComparisonRow| {
-                entry(report, row).is_some_and(|entry| entry.kind == AmountKind::Term)
-            };
-            let (mut parts, others): (Vec<_>, Vec<_>) = all.rows.into_iter().partition(is_term);
-            parts.retain(|row| entry(report, row).is_some_and(is_there));
-            legend(html, report, parts);
-            let (_, moved): (Vec<_>, Vec<_>) = changed.rows.into_iter().partition(is_term);
-            let beside = |rows, below| ComparisonTable {
-                heading: changed.heading,
-                rows,
-                below,
-            };
-            tables(
-                html,
-                &beside(moved, changed.below),
-                &beside(others, all.below),
-            );
-        },
-    );
+    section(html, ("memory", "memory-heading"), changed.heading, |html| {
+        bars(html, report);
+        // Terms of RAM add up; other amounts are listed separately.
+        let is_term = |row: &ComparisonRow| {
+            entry(report, row).is_some_and(|entry| entry.kind == AmountKind::Term)
+        };
+        let (mut parts, others): (Vec<_>, Vec<_>) = all.rows.into_iter().partition(is_term);
+        parts.retain(|row| entry(report, row).is_some_and(is_there));
+        legend(html, report, parts);
+        let (_, moved): (Vec<_>, Vec<_>) = changed.rows.into_iter().partition(is_term);
+        let beside = |rows, below| ComparisonTable { heading: changed.heading, rows, below };
+        tables(html, &beside(moved, changed.below), &beside(others, all.below));
+    });
 }
 
 fn entry<'a>(report: &'a CompareReport, row: &ComparisonRow) -> Option<&'a AmountEntry> {
@@ -47,10 +34,7 @@ fn entry<'a>(report: &'a CompareReport, row: &ComparisonRow) -> Option<&'a Amoun
 
 /// Whether either side has a non-zero amount, so that its colour is in a bar.
 fn is_there(entry: &AmountEntry) -> bool {
-    [entry.before_bytes, entry.after_bytes]
-        .iter()
-        .flatten()
-        .any(|bytes| *bytes != 0)
+    [entry.before_bytes, entry.after_bytes].iter().flatten().any(|bytes| *bytes != 0)
 }
 
 /// Selects one side's amount of an entry.
@@ -92,15 +76,10 @@ fn typical(side: &Side) -> String {
 
 /// The terms of a side in the order of the bar.
 fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
-    let terms = report
-        .memory
-        .iter()
-        .filter(|entry| entry.kind == AmountKind::Term);
+    let terms = report.memory.iter().filter(|entry| entry.kind == AmountKind::Term);
     let mut parts: Vec<(Option<TermKind>, BarPart<'_>)> = terms
         .filter_map(|term| {
-            let bytes = u64::try_from(of_side(term)?)
-                .ok()
-                .filter(|bytes| *bytes > 0)?;
+            let bytes = u64::try_from(of_side(term)?).ok().filter(|bytes| *bytes > 0)?;
             let part = (term.label.as_str(), memory::colour(&term.name), bytes);
             Some((TermKind::from_id(&term.name), part))
         })
@@ -117,11 +96,7 @@ fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<ComparisonRow>)
     let place =
         |row: &ComparisonRow| entry(report, row).map(|entry| TermKind::from_id(&entry.name));
     rows.sort_by_key(place);
-    let parts = ComparisonTable {
-        heading: "",
-        rows,
-        below: Vec::new(),
-    };
+    let parts = ComparisonTable { heading: "", rows, below: Vec::new() };
     table(html, &parts, |html, row| {
         if let Some(entry) = entry(report, row) {
             memory::key(html, memory::colour(&entry.name));

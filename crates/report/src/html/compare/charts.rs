@@ -24,9 +24,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     }
     let is_quiet = |pair: &ChartPair| {
         let sides = [(&both.before, pair.before), (&both.after, pair.after)];
-        let mut there = sides
-            .into_iter()
-            .filter_map(|(scene, at)| Some((scene, at?)));
+        let mut there = sides.into_iter().filter_map(|(scene, at)| Some((scene, at?)));
         there.all(|(scene, at)| scene.picture.is_quiet(at))
     };
     let (quiet, loud): (Vec<ChartPair>, Vec<ChartPair>) = pairs.into_iter().partition(is_quiet);
@@ -52,8 +50,7 @@ fn fold(html: &mut Html, both: &Both<'_>, quiet: &[ChartPair]) {
     html.within(Tag::of("details", "quiet"), |html| {
         let titles: Vec<&str> = quiet.iter().map(|pair| pair.title.as_str()).collect();
         html.within(tag("summary"), |html| {
-            html.raw("Quiet signals, no news on either side: ")
-                .text(&titles.join(", "));
+            html.raw("Quiet signals, no news on either side: ").text(&titles.join(", "));
         });
         quiet.iter().for_each(|pair| draw_pair(html, both, pair));
     });
@@ -61,11 +58,7 @@ fn fold(html: &mut Html, both: &Both<'_>, quiet: &[ChartPair]) {
 
 /// Returns the charts of a side; none if it has nothing over time.
 fn charts_of<'a>(scene: &'a Scene<'_>) -> &'a [Chart] {
-    if scene.has_charts() {
-        &scene.picture.charts
-    } else {
-        &[]
-    }
+    if scene.has_charts() { &scene.picture.charts } else { &[] }
 }
 
 /// Pairs the charts in the order of the first side; charts that only the second side has follow.
@@ -81,48 +74,40 @@ fn pairs(before: &[Chart], after: &[Chart]) -> Vec<ChartPair> {
             after: other,
         }
     });
-    let rest = after
-        .iter()
-        .enumerate()
-        .filter(|(_, chart)| place(before, &chart.id).is_none())
-        .map(|(index, chart)| ChartPair {
-            title: chart.title.clone(),
-            help: chart.help.to_owned(),
-            before: None,
-            after: Some(index),
-        });
+    let rest =
+        after.iter().enumerate().filter(|(_, chart)| place(before, &chart.id).is_none()).map(
+            |(index, chart)| ChartPair {
+                title: chart.title.clone(),
+                help: chart.help.to_owned(),
+                before: None,
+                after: Some(index),
+            },
+        );
     of_both.chain(rest).collect()
 }
 
 /// Joins two texts, once if they are equal: one side may know services where the other knows programs.
 fn of_both(before: &str, after: &str) -> String {
-    if before == after {
-        before.to_owned()
-    } else {
-        format!("Before: {before} · After: {after}")
-    }
+    if before == after { before.to_owned() } else { format!("Before: {before} · After: {after}") }
 }
 
 fn draw_pair(html: &mut Html, both: &Both<'_>, pair: &ChartPair) {
-    html.raw("\n")
-        .within(Tag::of("div", "pair charted"), |html| {
-            html.tagged(tag("h3"), &pair.title);
-            html.tagged(Tag::of("p", "help"), &pair.help);
-            for (scene, at) in [(&both.before, pair.before), (&both.after, pair.after)] {
-                match at {
-                    Some(index) => figure(html, scene, index, false),
-                    None => absent(html, scene, &pair.title),
-                }
+    html.raw("\n").within(Tag::of("div", "pair charted"), |html| {
+        html.tagged(tag("h3"), &pair.title);
+        html.tagged(Tag::of("p", "help"), &pair.help);
+        for (scene, at) in [(&both.before, pair.before), (&both.after, pair.after)] {
+            match at {
+                Some(index) => figure(html, scene, index, false),
+                None => absent(html, scene, &pair.title),
             }
-        });
+        }
+    });
 }
 
 /// Says why a side lacks this chart.
 fn absent(html: &mut Html, scene: &Scene<'_>, title: &str) {
     let mut known = scene.picture.absent.iter();
-    let why = known
-        .find(|chart| chart.title == title)
-        .map(|chart| chart.why.as_str());
+    let why = known.find(|chart| chart.title == title).map(|chart| chart.why.as_str());
     html.within(Tag::of("div", "chart absent"), |html| {
         html.tagged(Tag::of("p", "of"), scene.which.word());
         html.tagged(tag("p"), why.unwrap_or("this source has no such chart"));

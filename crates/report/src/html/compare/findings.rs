@@ -10,22 +10,17 @@ use crate::phrases::compare as phrases;
 
 pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     let rows = phrases::findings(both.report);
-    section(
-        html,
-        ("findings", "findings-heading"),
-        rows.heading,
-        |html| {
-            table(html, &rows, |_, _| {});
-            let now = both.after.report;
-            if now.roots().next().is_some() {
-                html.raw("<h3>What is found after</h3>");
-            }
-            for (index, root) in now.roots() {
-                finding::draw(html, &both.after, index, root);
-            }
-            gone(html, both);
-        },
-    );
+    section(html, ("findings", "findings-heading"), rows.heading, |html| {
+        table(html, &rows, |_, _| {});
+        let now = both.after.report;
+        if now.roots().next().is_some() {
+            html.raw("<h3>What is found after</h3>");
+        }
+        for (index, root) in now.roots() {
+            finding::draw(html, &both.after, index, root);
+        }
+        gone(html, both);
+    });
 }
 
 /// Draws the first side's findings that the second lacks or has changed: they show what was wrong.
@@ -47,12 +42,7 @@ fn gone(html: &mut Html, both: &Both<'_>) {
 
 /// Returns how a finding changed, in the word of its row; `None` if it is unchanged and its card is already above.
 fn turn(finding: &Finding, report: &CompareReport) -> Option<&'static str> {
-    let changes = || {
-        report
-            .findings
-            .iter()
-            .filter(|entry| entry.id == finding.id)
-    };
+    let changes = || report.findings.iter().filter(|entry| entry.id == finding.id);
     // One rule may have findings in several places.
     let is_same = |entry: &&FindingEntry| {
         let before = entry.before.as_ref();

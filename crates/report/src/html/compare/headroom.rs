@@ -24,7 +24,10 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
                             lines(html, &phrases::first(report, &scene.clock));
                         }
                         None => {
-                            html.raw("<p class=\"none\">The order of this source's samples is unknown.</p>");
+                            html.raw(
+                                "<p class=\"none\">The order of this source's samples is \
+                                 unknown.</p>",
+                            );
                         }
                     }
                 });
@@ -40,9 +43,7 @@ fn term_lines(report: Option<&HeadroomReport>) -> Vec<TermLine> {
 }
 
 fn terms(html: &mut Html, [before, after]: [Vec<TermLine>; 2]) {
-    let only_after = after
-        .iter()
-        .filter(|term| of(&before, term.label).is_none());
+    let only_after = after.iter().filter(|term| of(&before, term.label).is_none());
     let rows: Vec<&TermLine> = before.iter().chain(only_after).collect();
     if rows.is_empty() {
         return;

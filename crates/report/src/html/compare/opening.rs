@@ -22,11 +22,7 @@ impl CursorAlignment {
     pub(super) fn of(both: &Both<'_>) -> Self {
         let [before, after] = spans(both);
         let is_far_longer = before.max(after) > before.min(after) * FAR_LONGER;
-        if before.min(after) > 0.0 && is_far_longer {
-            Self::Moments
-        } else {
-            Self::Beginnings
-        }
+        if before.min(after) > 0.0 && is_far_longer { Self::Moments } else { Self::Beginnings }
     }
 
     /// The word for the script.
@@ -52,20 +48,14 @@ pub(super) fn alignment_note(both: &Both<'_>) -> Option<String> {
     let shorter = before.min(after);
     (CursorAlignment::of(both) == CursorAlignment::Moments).then(|| {
         format!(
-            "Before is {before} long and after {after}: the charts open with {shorter} around the worst moment of each, by \
-             its own clock. Whole range shows all."
+            "Before is {before} long and after {after}: the charts open with {shorter} around the \
+             worst moment of each, by its own clock. Whole range shows all."
         )
     })
 }
 
 fn spans(both: &Both<'_>) -> [f64; 2] {
-    both.sides().map(|(_, scene)| {
-        if scene.has_charts() {
-            scene.picture.span_s()
-        } else {
-            0.0
-        }
-    })
+    both.sides().map(|(_, scene)| if scene.has_charts() { scene.picture.span_s() } else { 0.0 })
 }
 
 /// Returns the side that the cursor opens at, at its worst moment: the worse one; of two equal ones the second, if not

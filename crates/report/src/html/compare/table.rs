@@ -38,11 +38,7 @@ pub(super) fn table(
 }
 
 fn draw_row(html: &mut Html, row: &ComparisonRow, key: &impl Fn(&mut Html, &ComparisonRow)) {
-    let tr = if row.is_strong {
-        Tag::of("tr", "is-strong")
-    } else {
-        tag("tr")
-    };
+    let tr = if row.is_strong { Tag::of("tr", "is-strong") } else { tag("tr") };
     html.within(tr, |html| {
         html.within(tag("th").with("scope", "row"), |html| {
             key(html, row);

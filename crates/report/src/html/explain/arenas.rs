@@ -32,10 +32,7 @@ pub(super) fn draw(html: &mut Html, heap: &HeapReport) {
     });
     if let Some(more) = heap.arenas.len().checked_sub(ARENAS_MAX).filter(|n| *n > 0) {
         let more = Count::new(more as u64).named("more arena", "more arenas");
-        html.tagged(
-            Tag::of("p", "help"),
-            &format!("And {more}; the JSON lists all."),
-        );
+        html.tagged(Tag::of("p", "help"), &format!("And {more}; the JSON lists all."));
     }
 }
 

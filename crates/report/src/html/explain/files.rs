@@ -25,8 +25,9 @@ fn files(html: &mut Html, report: &ExplainReport) {
     html.within(Tag::of("div", "wide"), |html| {
         html.within(Tag::of("table", "files"), |html| {
             html.raw(
-                "<thead><tr><th scope=\"col\">file</th><th scope=\"col\">RSS</th><th scope=\"col\">PSS</th>\
-                 <th scope=\"col\">in page cache</th><th scope=\"col\">length</th><th scope=\"col\">mapped by</th></tr></thead>",
+                "<thead><tr><th scope=\"col\">file</th><th scope=\"col\">RSS</th><th \
+                 scope=\"col\">PSS</th><th scope=\"col\">in page cache</th><th \
+                 scope=\"col\">length</th><th scope=\"col\">mapped by</th></tr></thead>",
             );
             html.within(tag("tbody"), |html| {
                 for file in shown {
@@ -36,9 +37,7 @@ fn files(html: &mut Html, report: &ExplainReport) {
         });
     });
     if !rest.is_empty() {
-        let rss = rest
-            .iter()
-            .fold(0u64, |sum, file| sum.saturating_add(file.rss_bytes));
+        let rss = rest.iter().fold(0u64, |sum, file| sum.saturating_add(file.rss_bytes));
         let more = Count::new(rest.len() as u64).named("more file", "more files");
         let text = format!("And {more} with {} in RAM.", Bytes::new(rss));
         html.tagged(Tag::of("p", "help"), &text);

@@ -10,11 +10,7 @@ use crate::model::growth::GrowthEntry;
 use crate::phrases::growth as phrases;
 
 pub(super) fn draw(html: &mut Html, entry: &GrowthEntry, is_watched: bool) {
-    let from = if is_watched {
-        "Watched for this page"
-    } else {
-        "From this host's recording"
-    };
+    let from = if is_watched { "Watched for this page" } else { "From this host's recording" };
     let heading = format!("Over time: {}", entry.class_text);
     let help = format!("{} {from}: {}.", entry.meaning, phrases::sure(entry));
     panel(html, "explain-growth", &heading, &help, |html| {
@@ -30,9 +26,7 @@ fn course(html: &mut Html, entry: &GrowthEntry) {
         return;
     };
     let step = entry.course_s / all.len().saturating_sub(1).max(1) as f64;
-    let times: Vec<Span> = (0..all.len())
-        .map(|at| Span::from_secs_f64(step * at as f64))
-        .collect();
+    let times: Vec<Span> = (0..all.len()).map(|at| Span::from_secs_f64(step * at as f64)).collect();
     html.within(Tag::of("figure", "course"), |html| {
         html.within(Tag::of("p", "axis"), |html| {
             html.tagged(tag("span"), &Bytes::from_f64(high).to_string());

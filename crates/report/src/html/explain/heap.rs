@@ -26,7 +26,8 @@ pub(super) fn picture(html: &mut Html, report: &ExplainReport) {
             html.tagged(Tag::of("p", "help"), &doubt);
         }
     });
-    let help = "The program can call malloc_trim(0) itself; so can a debugger, which stops the program meanwhile.";
+    let help = "The program can call malloc_trim(0) itself; so can a debugger, which stops the \
+                program meanwhile.";
     let heading = "What could be given back";
     panel(html, "explain-forecast", heading, help, |html| {
         forecast(html, heap);
@@ -45,8 +46,8 @@ pub(super) fn details(html: &mut Html, report: &ExplainReport) {
         }
     });
     if !heap.sizes.is_empty() {
-        let help = "Chunks by size, headers included; each bar's length is a share of the largest class. \
-                    Chunks in thread caches count as free.";
+        let help = "Chunks by size, headers included; each bar's length is a share of the largest \
+                    class. Chunks in thread caches count as free.";
         panel(html, "explain-chunks", "Chunks by size", help, |html| {
             chunks(html, &heap.sizes);
         });
@@ -69,15 +70,13 @@ fn forecast(html: &mut Html, heap: &HeapReport) {
 
 /// Draws live chunks to the left, free ones to the right, a line for each class of size.
 fn chunks(html: &mut Html, sizes: &[ChunkSizes]) {
-    let each = sizes
-        .iter()
-        .flat_map(|one| [one.live_bytes, one.free_bytes]);
+    let each = sizes.iter().flat_map(|one| [one.live_bytes, one.free_bytes]);
     let most = each.max().unwrap_or_default();
     html.within(Tag::of("table", "chunks"), |html| {
         html.raw(
-            "<thead><tr><th scope=\"col\">chunks</th><th scope=\"col\">live</th><th scope=\"col\"></th>\
-             <th scope=\"col\">from size</th><th scope=\"col\"></th><th scope=\"col\">free</th>\
-             <th scope=\"col\">chunks</th></tr></thead>",
+            "<thead><tr><th scope=\"col\">chunks</th><th scope=\"col\">live</th><th \
+             scope=\"col\"></th><th scope=\"col\">from size</th><th scope=\"col\"></th><th \
+             scope=\"col\">free</th><th scope=\"col\">chunks</th></tr></thead>",
         );
         html.within(tag("tbody"), |html| {
             for one in sizes {

@@ -20,15 +20,12 @@ pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
     panel(html, "explain-memory", "Where is it?", help, |html| {
         html.within(Tag::of("table", "tree"), |html| {
             html.raw(
-                "<thead><tr><th scope=\"col\">owner</th><th scope=\"col\" class=\"of-bar\"></th>\
-                 <th scope=\"col\">RSS</th><th scope=\"col\">PSS</th><th scope=\"col\">swap</th></tr></thead>",
+                "<thead><tr><th scope=\"col\">owner</th><th scope=\"col\" \
+                 class=\"of-bar\"></th><th scope=\"col\">RSS</th><th scope=\"col\">PSS</th><th \
+                 scope=\"col\">swap</th></tr></thead>",
             );
             html.within(tag("tbody"), |html| {
-                let place = TreePlace {
-                    whole: root.rss_bytes,
-                    from: 0,
-                    depth: 0,
-                };
+                let place = TreePlace { whole: root.rss_bytes, from: 0, depth: 0 };
                 row(html, root, place);
                 parts(html, root, place);
             });
@@ -49,29 +46,13 @@ fn parts(html: &mut Html, part: &MemoryPart, place: TreePlace) {
         return;
     }
     let mut from = place.from;
-    let below = |from: u64| TreePlace {
-        from,
-        depth: place.depth + 1,
-        ..place
-    };
+    let below = |from: u64| TreePlace { from, depth: place.depth + 1, ..place };
     let is_shown = |child: &&MemoryPart| {
-        let bytes = child
-            .rss_bytes
-            .max(child.swap_bytes)
-            .max(child.hugetlb_bytes);
-        let least = if place.depth == 0 {
-            1
-        } else {
-            place.whole / SHOWN_FROM
-        };
+        let bytes = child.rss_bytes.max(child.swap_bytes).max(child.hugetlb_bytes);
+        let least = if place.depth == 0 { 1 } else { place.whole / SHOWN_FROM };
         bytes >= least.max(1)
     };
-    let len = part
-        .parts
-        .iter()
-        .take(PARTS_MAX)
-        .take_while(is_shown)
-        .count();
+    let len = part.parts.iter().take(PARTS_MAX).take_while(is_shown).count();
     if len == 0 {
         return;
     }
@@ -84,8 +65,7 @@ fn parts(html: &mut Html, part: &MemoryPart, place: TreePlace) {
     let is_nothing = |part: &MemoryPart| part.rss_bytes == 0 && part.swap_bytes == 0;
     if !rest.iter().all(is_nothing) {
         let sum = |of: fn(&MemoryPart) -> u64| {
-            rest.iter()
-                .fold(0u64, |sum, part| sum.saturating_add(of(part)))
+            rest.iter().fold(0u64, |sum, part| sum.saturating_add(of(part)))
         };
         let others = MemoryPart {
             label: format!("{} more", Count::new(rest.len() as u64)),
@@ -120,14 +100,8 @@ fn row(html: &mut Html, part: &MemoryPart, place: TreePlace) {
             let length = if part.rss_bytes > 0 { length.max(1) } else { 0 };
             bar(html, &[("ground", 0, 1000), ("bar-part", from, length)]);
         });
-        html.tagged(
-            Tag::of("td", "size"),
-            &Bytes::new(part.rss_bytes).to_string(),
-        );
-        html.tagged(
-            Tag::of("td", "size"),
-            &Bytes::new(part.pss_bytes).to_string(),
-        );
+        html.tagged(Tag::of("td", "size"), &Bytes::new(part.rss_bytes).to_string());
+        html.tagged(Tag::of("td", "size"), &Bytes::new(part.pss_bytes).to_string());
         html.tagged(Tag::of("td", "size"), &in_swap(part));
     });
 }

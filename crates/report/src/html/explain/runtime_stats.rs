@@ -8,18 +8,12 @@ use crate::phrases::runtime_stats::{self as phrases, StatsTable};
 
 pub(super) fn draw(html: &mut Html, report: &RuntimeStatsReport) {
     let heading = format!("{}: {}", phrases::title(report), report.class);
-    panel(
-        html,
-        "explain-runtime",
-        &heading,
-        &report.headline,
-        |html| {
-            for one in phrases::tables(report) {
-                html.within(Tag::of("div", "wide"), |html| table(html, &one));
-            }
-            block::lines(html, &phrases::sentences(report));
-        },
-    );
+    panel(html, "explain-runtime", &heading, &report.headline, |html| {
+        for one in phrases::tables(report) {
+            html.within(Tag::of("div", "wide"), |html| table(html, &one));
+        }
+        block::lines(html, &phrases::sentences(report));
+    });
 }
 
 fn table(html: &mut Html, table: &StatsTable) {

@@ -40,7 +40,8 @@ pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
 fn kinds(report: &ExplainReport) -> String {
     let sizes = &report.sizes;
     format!(
-        "{} of RSS are anonymous and can only go to swap; {} belong to files and can be dropped or written back.",
+        "{} of RSS are anonymous and can only go to swap; {} belong to files and can be dropped or \
+         written back.",
         Bytes::new(sizes.anonymous_bytes),
         Bytes::new(sizes.rss_bytes.saturating_sub(sizes.anonymous_bytes))
     )

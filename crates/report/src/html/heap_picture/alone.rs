@@ -46,10 +46,7 @@ pub(crate) fn draw(report: &ExplainReport) -> String {
         .showing("width", WIDTH)
         .showing("height", height)
         .with("role", "img")
-        .with(
-            "aria-label",
-            &format!("Malloc heap of {}", phrases::process(report)),
-        );
+        .with("aria-label", &format!("Malloc heap of {}", phrases::process(report)));
     html.within(svg, |html| {
         html.raw("<style>").raw(STYLE).raw("</style>");
         cells::patterns(html);
@@ -123,16 +120,9 @@ fn draw_legend(html: &mut Html, y: usize) -> usize {
     let y = y + 34;
     let mut x = LEFT;
     x += 232;
-    text_at(
-        html,
-        "label end",
-        (x - 6, y),
-        "live share of resident memory: none",
-    );
+    text_at(html, "label end", (x - 6, y), "live share of resident memory: none");
     for class in 0..LIVE_CLASSES {
-        moved(html, (x, y - 10), |html| {
-            swatch(html, CellFill::Live(class))
-        });
+        moved(html, (x, y - 10), |html| swatch(html, CellFill::Live(class)));
         x += 19;
     }
     text_at(html, "label", (x + 6, y), "all");
@@ -161,10 +151,7 @@ fn rows(html: &mut Html, heap: &HeapReport, y: usize) -> usize {
         Bytes::new(lines.column_bytes)
     );
     text_at(html, "label", (MAP_LEFT, y), &scale);
-    for (x, words) in FIGURES
-        .into_iter()
-        .zip(["live", "free, in RAM", "returnable"])
-    {
+    for (x, words) in FIGURES.into_iter().zip(["live", "free, in RAM", "returnable"]) {
         text_at(html, "label end", (x, y), words);
     }
     y += 8;
@@ -193,15 +180,9 @@ fn rows(html: &mut Html, heap: &HeapReport, y: usize) -> usize {
     let all = Count::new((lines.parts.len() + lines.left_out) as u64);
     let rule = Tag::of("path", "rule");
     let right = FIGURES[2];
-    html.open(&rule.with_own("d", &format!("M{MAP_LEFT} {}H{right}", y + 3)))
-        .raw("</path>");
+    html.open(&rule.with_own("d", &format!("M{MAP_LEFT} {}H{right}", y + 3))).raw("</path>");
     text_at(html, "strong", (LEFT, y + 20), &all.named("part", "parts"));
-    text_at(
-        html,
-        "label",
-        (MAP_LEFT, y + 20),
-        &phrases::heap_summary(heap),
-    );
+    text_at(html, "label", (MAP_LEFT, y + 20), &phrases::heap_summary(heap));
     figures(html, y + 20, &total, "strong end");
     y + 26
 }

@@ -46,11 +46,12 @@ impl CellLook {
 pub(super) fn patterns(html: &mut Html) {
     html.raw(
         "<defs><pattern id=\"heap-hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
-         patternTransform=\"rotate(45)\"><rect class=\"hatch-ground\" width=\"6\" height=\"6\"></rect>\
-         <rect class=\"hatch-line\" width=\"2\" height=\"6\"></rect></pattern>\
-         <pattern id=\"heap-dots\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">\
-         <rect class=\"dots-ground\" width=\"4\" height=\"4\"></rect>\
-         <rect class=\"dots-dot\" x=\"1\" y=\"1\" width=\"2\" height=\"2\"></rect></pattern></defs>",
+         patternTransform=\"rotate(45)\"><rect class=\"hatch-ground\" width=\"6\" \
+         height=\"6\"></rect><rect class=\"hatch-line\" width=\"2\" \
+         height=\"6\"></rect></pattern><pattern id=\"heap-dots\" width=\"4\" height=\"4\" \
+         patternUnits=\"userSpaceOnUse\"><rect class=\"dots-ground\" width=\"4\" \
+         height=\"4\"></rect><rect class=\"dots-dot\" x=\"1\" y=\"1\" width=\"2\" \
+         height=\"2\"></rect></pattern></defs>",
     );
 }
 
@@ -79,21 +80,16 @@ pub(super) fn part(html: &mut Html, lines: &HeapLines, part: &PartColumns) {
     for (line, (_, cells)) in lines.lines_of(part).enumerate() {
         let top = line * LINE_STEP;
         rectangle(&mut ground, (0, top), (cells.len() * width, CELL_HEIGHT));
-        let looks: Vec<CellLook> = cells
-            .iter()
-            .map(|cell| CellLook::of(cell, lines.column_bytes))
-            .collect();
+        let looks: Vec<CellLook> =
+            cells.iter().map(|cell| CellLook::of(cell, lines.column_bytes)).collect();
         paths.line(&looks, top, width);
     }
-    html.open(&Tag::of("path", "ground").with_own("d", &ground))
-        .raw("</path>");
+    html.open(&Tag::of("path", "ground").with_own("d", &ground)).raw("</path>");
     for (fill, path) in &paths.of_fills {
-        html.open(&Tag::of("path", class(*fill)).with_own("d", path))
-            .raw("</path>");
+        html.open(&Tag::of("path", class(*fill)).with_own("d", path)).raw("</path>");
     }
     if !paths.cached.is_empty() {
-        html.open(&Tag::of("path", "cell-cached").with_own("d", &paths.cached))
-            .raw("</path>");
+        html.open(&Tag::of("path", "cell-cached").with_own("d", &paths.cached)).raw("</path>");
     }
     areas(html, lines, part, width);
 }

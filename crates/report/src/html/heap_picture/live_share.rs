@@ -27,9 +27,7 @@ pub(super) struct LiveShareBar {
 /// Returns the bars; the first is divided by who may return its pages.
 pub(super) fn bars(heap: &HeapReport) -> Vec<LiveShareBar> {
     let all = heap.resident_by_live_share_bytes;
-    let whole = all
-        .iter()
-        .fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    let whole = all.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
     let bar = |(class, bytes): (usize, u64)| LiveShareBar {
         name: match class {
             0 => "no live byte".to_owned(),

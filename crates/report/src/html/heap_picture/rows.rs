@@ -96,11 +96,8 @@ fn row(html: &mut Html, lines: &HeapLines, part: &PartColumns) {
 }
 
 fn figures(html: &mut Html, sum: &HeapCell) {
-    let sizes = [
-        ("live", sum.live_bytes),
-        ("free", sum.free_bytes),
-        ("returnable", sum.returnable_bytes),
-    ];
+    let sizes =
+        [("live", sum.live_bytes), ("free", sum.free_bytes), ("returnable", sum.returnable_bytes)];
     for (what, bytes) in sizes {
         let figure = Tag::of("span", "size").with("data-what", what);
         html.tagged(figure, &Bytes::new(bytes).to_string());

@@ -62,8 +62,7 @@ impl HeapReport {
 
     /// Returns what of the thread caches is in RAM, at most.
     pub fn cached_resident_bytes(&self) -> u64 {
-        self.unused_resident_bytes
-            .saturating_sub(self.total.free_resident_bytes)
+        self.unused_resident_bytes.saturating_sub(self.total.free_resident_bytes)
     }
 }
 

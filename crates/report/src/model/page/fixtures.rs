@@ -61,9 +61,7 @@ const fn is_listed(colour: Colour) {
 
 #[allow(clippy::disallowed_methods)] // fixtures beside the page's tests
 fn is_fresh(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../web/test/fixtures")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/test/fixtures").join(name);
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, text).unwrap();
     }
@@ -94,19 +92,11 @@ fn meta() -> PageMeta {
         span_s: 40.0,
         interval_s: Some(1.0),
         worst_s: 12.5,
-        levels: vec![LevelMeta {
-            from_s: 0.0,
-            to_s: 40.0,
-            rows: 41,
-        }],
+        levels: vec![LevelMeta { from_s: 0.0, to_s: 40.0, rows: 41 }],
         gaps: vec![[10.0, 15.0, 4.0]],
         charts: vec![overview(), small()],
         findings: vec![finding(Severity::Critical), finding(Severity::Info)],
-        events: vec![EventMeta {
-            at_s: 12.0,
-            text: "oom-kill".to_owned(),
-            is_main: true,
-        }],
+        events: vec![EventMeta { at_s: 12.0, text: "oom-kill".to_owned(), is_main: true }],
     }
 }
 
@@ -120,11 +110,7 @@ fn overview() -> ChartMeta {
         is_log: false,
         top: Some(1e9),
         series: COLOURS.into_iter().map(of_colour).collect(),
-        limits: vec![LimitMeta {
-            label: "MemTotal".to_owned(),
-            value: Some(1e9),
-            series: None,
-        }],
+        limits: vec![LimitMeta { label: "MemTotal".to_owned(), value: Some(1e9), series: None }],
         band: None,
         evidence_of: vec![0],
         says: "free 1–2 GiB".to_owned(),
@@ -204,19 +190,10 @@ fn source(kind: SourceKind, from: &str, watched_s: f64) -> Source {
 
 /// The same source, with a clock that was set so many seconds after its beginning by so many.
 fn set(source: Source, steps: &[(f64, f64)]) -> Source {
-    let steps: Vec<_> = steps
-        .iter()
-        .map(|(at_s, by_s)| ClockStep {
-            at_s: *at_s,
-            by_s: *by_s,
-        })
-        .collect();
+    let steps: Vec<_> =
+        steps.iter().map(|(at_s, by_s)| ClockStep { at_s: *at_s, by_s: *by_s }).collect();
     let by_s: f64 = steps.iter().map(|step| step.by_s).sum();
-    Source {
-        to: source.to.and_then(|to| later(to, by_s)),
-        clock_steps: steps,
-        ..source
-    }
+    Source { to: source.to.and_then(|to| later(to, by_s)), clock_steps: steps, ..source }
 }
 
 fn later(at: Timestamp, seconds: f64) -> Option<Timestamp> {

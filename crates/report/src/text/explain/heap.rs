@@ -26,10 +26,8 @@ pub(super) fn draw(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
 fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     page.heading("Arenas");
     let shown = if screen.width() < NARROW { 3 } else { SHOWN };
-    let cells: Vec<usize> = ARENA_COLUMNS
-        .iter()
-        .map(|(name, ..)| name.len().max(CELLS - 1))
-        .collect();
+    let cells: Vec<usize> =
+        ARENA_COLUMNS.iter().map(|(name, ..)| name.len().max(CELLS - 1)).collect();
     let mut head = pad("", NAME_CELLS);
     for ((name, ..), cells) in ARENA_COLUMNS.iter().zip(&cells).take(shown) {
         head += &format!(" {name:>cells$}");
@@ -53,19 +51,12 @@ fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
 
 fn sizes(page: &mut TextPage, sizes: &[ChunkSizes], screen: &Screen) {
     page.heading("Chunks by size, headers included");
-    let largest = sizes
-        .iter()
-        .map(|one| one.live_bytes.max(one.free_bytes))
-        .max();
+    let largest = sizes.iter().map(|one| one.live_bytes.max(one.free_bytes)).max();
     let is_narrow = screen.width() < NARROW;
     let cells = screen.width().saturating_sub(69) / 2;
     let column = |chunks: u64, bytes: u64| {
         let chunks = Count::new(chunks).to_string();
-        let chunks = if is_narrow {
-            String::new()
-        } else {
-            format!(" {chunks:>9}")
-        };
+        let chunks = if is_narrow { String::new() } else { format!(" {chunks:>9}") };
         format!("{chunks} {:>9}", Bytes::new(bytes).to_string())
     };
     for one in sizes {
@@ -92,10 +83,7 @@ fn shares(page: &mut TextPage, bytes: &[u64; 6], screen: &Screen) {
     let cells = screen.width().saturating_sub(26);
     for (name, bytes) in LIVE_CLASS_WORDS.iter().zip(bytes) {
         page.line(&[
-            piece(
-                Style::Plain,
-                format!("{name:<12} {:>9}  ", Bytes::new(*bytes).to_string()),
-            ),
+            piece(Style::Plain, format!("{name:<12} {:>9}  ", Bytes::new(*bytes).to_string())),
             piece(Style::Data(32), bar::of(*bytes, largest, cells)),
         ]);
     }

@@ -37,10 +37,8 @@ fn parts(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail
     };
     let (shown, small): (Vec<&MemoryPart>, Vec<&MemoryPart>) =
         part.parts.iter().partition(is_shown);
-    let mut nodes: Vec<TreeNode> = shown
-        .iter()
-        .map(|one| node(one, depth, report, detail))
-        .collect();
+    let mut nodes: Vec<TreeNode> =
+        shown.iter().map(|one| node(one, depth, report, detail)).collect();
     if !small.is_empty() {
         let bytes = small.iter().map(|one| one.rss_bytes).sum();
         let names = small.iter().take(3).map(|one| one.label.as_str());
@@ -122,37 +120,20 @@ fn uses(part: &MemoryPart, heap: &HeapReport) -> Vec<TreeNode> {
         ..TreeNode::default()
     };
     let free_parts = [
-        (
-            "returnable",
-            total.returnable_bytes,
-            "malloc_trim(0) returns it",
-        ),
-        (
-            "thread arenas' tops",
-            total.thread_top_bytes,
-            "malloc_trim does not return them",
-        ),
-        (
-            "pinned",
-            total.pinned_bytes,
-            "on pages with live neighbours",
-        ),
+        ("returnable", total.returnable_bytes, "malloc_trim(0) returns it"),
+        ("thread arenas' tops", total.thread_top_bytes, "malloc_trim does not return them"),
+        ("pinned", total.pinned_bytes, "on pages with live neighbours"),
     ];
     let mut free = use_of("free", free, String::new());
     let largest = free_parts.into_iter().filter(|(_, bytes, _)| *bytes > 0);
-    free.parts = largest
-        .map(|(label, bytes, note)| use_of(label, bytes, note.to_owned()))
-        .collect();
+    free.parts =
+        largest.map(|(label, bytes, note)| use_of(label, bytes, note.to_owned())).collect();
     let uncertain = match heap.uncertain_bytes {
         0 => String::new(),
         bytes => format!(", ±{}", Bytes::new(bytes)),
     };
     let rows = [
-        (
-            "thread caches",
-            cached,
-            "free, kept for the next allocation",
-        ),
+        ("thread caches", cached, "free, kept for the next allocation"),
         ("malloc's own", rest, "headers, and what changed meanwhile"),
     ];
     let mut uses = Vec::new();

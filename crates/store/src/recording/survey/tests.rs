@@ -47,18 +47,8 @@ fn made() -> impl Strategy<Value = Made> {
     ];
     let part = (1..300_u64, between);
     let every = prop_oneof![Just(1_u64), Just(2), Just(5), Just(10)];
-    (
-        prop::collection::vec(part, 1..4),
-        every,
-        any::<u64>(),
-        any::<bool>(),
-    )
-        .prop_map(|(parts, every, seed, has_head)| Made {
-            parts,
-            every,
-            seed,
-            has_head,
-        })
+    (prop::collection::vec(part, 1..4), every, any::<u64>(), any::<bool>())
+        .prop_map(|(parts, every, seed, has_head)| Made { parts, every, seed, has_head })
 }
 
 /// Pseudo-random numbers, the same in each run.
@@ -72,19 +62,14 @@ fn sample(stamp: Stamp, second: u64, boot: u64, seed: u64) -> Sample {
     sample.stamp = stamp;
     let level = chance(seed, second / 50) % 5;
     sample.host.set(MEM_FREE, Bytes::new(level));
-    sample
-        .host
-        .set(PSWPIN, Pages::new(boot / 7 + boot / 100 * (seed % 3)));
-    sample
-        .host
-        .set(PSI_MEMORY_SOME, Micros::new(boot * (second % 90)));
+    sample.host.set(PSWPIN, Pages::new(boot / 7 + boot / 100 * (seed % 3)));
+    sample.host.set(PSI_MEMORY_SOME, Micros::new(boot * (second % 90)));
     if second.is_multiple_of(10) {
         sample.host.set(TCP_MEM, Pages::new(level));
         for (key, life) in [("/web", 1), ("/db", 4), ("/job", 7)] {
             if chance(seed, second / (37 * life)).is_multiple_of(life) {
                 let row = sample.table_mut(Entity::Cgroup).entry(key);
-                row.row
-                    .set(CGROUP_CURRENT, Bytes::new(chance(seed, second / 30) % 3));
+                row.row.set(CGROUP_CURRENT, Bytes::new(chance(seed, second / 30) % 3));
                 row.row.set(CGROUP_EVENTS_MAX, Count::new(boot / 60));
             }
         }
@@ -148,9 +133,7 @@ fn recorded(directory: &Path, made: &Made) -> Recording {
     let sealed = parts.len() - usize::from(made.has_head);
     for samples in &parts[..sealed] {
         let mut timeline = Timeline::default();
-        samples
-            .iter()
-            .for_each(|sample| timeline.push(sample).unwrap());
+        samples.iter().for_each(|sample| timeline.push(sample).unwrap());
         let every = Span::from_secs(made.every);
         add_timeline(directory, &host(), &timeline, &known(), every).unwrap();
     }
@@ -173,10 +156,7 @@ fn recorded(directory: &Path, made: &Made) -> Recording {
 }
 
 fn all(resolution: Resolution) -> Selection {
-    Selection {
-        resolution,
-        ..Selection::default()
-    }
+    Selection { resolution, ..Selection::default() }
 }
 
 /// One minute in five.
@@ -189,9 +169,7 @@ fn screened(recording: &Recording, selection: Selection, seed: u64, most: usize)
         signals: &[PSWPIN.id(), CGROUP_EVENTS_MAX.id()],
         could_hold: &mut |rolled| {
             let minutes = rolled.minutes().iter();
-            minutes
-                .map(|minute| is_suspicious(minute.end, seed))
-                .collect()
+            minutes.map(|minute| is_suspicious(minute.end, seed)).collect()
         },
     };
     recording.load_within(selection, screen, most, &mut |_| ())
@@ -206,9 +184,7 @@ fn shown(timeline: &Timeline, index: usize) -> String {
 /// Maps samples to their indexes by their clocks.
 fn places(timeline: &Timeline) -> HashMap<(Span, Option<i64>), usize> {
     let key = |index: usize| of(timeline.stamp(index).unwrap());
-    (0..timeline.len())
-        .map(|index| (key(index), index))
-        .collect()
+    (0..timeline.len()).map(|index| (key(index), index)).collect()
 }
 
 fn of(stamp: Stamp) -> (Span, Option<i64>) {
@@ -298,18 +274,10 @@ fn opened_minutes(
         })
         .collect();
     let is_opened = |(first, last): &(usize, usize)| {
-        let all: Vec<_> = (*first..=*last)
-            .map(|at| is_opened_at.get(&at).copied())
-            .collect();
-        assert!(
-            all.last().is_some_and(Option::is_some),
-            "its last sample is there"
-        );
+        let all: Vec<_> = (*first..=*last).map(|at| is_opened_at.get(&at).copied()).collect();
+        assert!(all.last().is_some_and(Option::is_some), "its last sample is there");
         let exact = all.iter().filter(|minute| **minute == Some(true)).count();
-        assert!(
-            exact == 0 || exact == all.len(),
-            "opened as a whole: {all:?}"
-        );
+        assert!(exact == 0 || exact == all.len(), "opened as a whole: {all:?}");
         exact > 0
     };
     minutes.iter().map(is_opened).collect()
@@ -317,11 +285,7 @@ fn opened_minutes(
 
 fn an_hour() -> Made {
     Made {
-        parts: vec![
-            (1_200, Between::Nothing),
-            (1_300, Between::Nothing),
-            (400, Between::Nothing),
-        ],
+        parts: vec![(1_200, Between::Nothing), (1_300, Between::Nothing), (400, Between::Nothing)],
         every: 1,
         seed: 3,
         has_head: true,
@@ -333,18 +297,9 @@ fn a_part_of_the_time_is_opened_as_far_as_it_is_wanted() {
     let directory = tempfile::tempdir().unwrap();
     let recording = recorded(directory.path(), &an_hour());
     let wall = |second: i64| Some(WallClock::from_unix_nanos((DAY + second) * 1_000_000_000));
-    let selection = Selection {
-        since: wall(317),
-        until: wall(2_611),
-        resolution: Resolution::Minutes,
-    };
-    let full = recording.load(
-        Selection {
-            resolution: Resolution::Full,
-            ..selection
-        },
-        &mut |_| (),
-    );
+    let selection =
+        Selection { since: wall(317), until: wall(2_611), resolution: Resolution::Minutes };
+    let full = recording.load(Selection { resolution: Resolution::Full, ..selection }, &mut |_| ());
     let in_full = places(&full.timeline);
     for seed in 0..5 {
         let loaded = screened(&recording, selection, seed, SAMPLES_MAX);
@@ -365,15 +320,9 @@ fn a_part_of_the_time_is_opened_as_far_as_it_is_wanted() {
 fn a_short_range_is_read_whole_and_a_screen_is_not_asked() {
     let directory = tempfile::tempdir().unwrap();
     let recording = recorded(directory.path(), &an_hour());
-    let screen = RollUpScreen {
-        signals: &[],
-        could_hold: &mut |_| unreachable!("not asked"),
-    };
+    let screen = RollUpScreen { signals: &[], could_hold: &mut |_| unreachable!("not asked") };
     let loaded = recording.load_screened(Selection::default(), screen, &mut |_| ());
-    assert_eq!(
-        (loaded.timeline.len(), loaded.thinned_to, loaded.screened),
-        (2_900, None, None)
-    );
+    assert_eq!((loaded.timeline.len(), loaded.thinned_to, loaded.screened), (2_900, None, None));
 }
 
 #[test]
@@ -385,13 +334,8 @@ fn increases_count_across_borders_of_parts_and_levels_have_their_ends() {
         signals: &[PSWPIN.id(), MEM_FREE.id(), CGROUP_EVENTS_MAX.id()],
         could_hold: &mut |rolled: &RollUps| {
             let increases = rolled.host(PSWPIN.id()).unwrap().iter().flatten();
-            swapped += increases
-                .filter_map(|roll_up| roll_up.increase())
-                .sum::<u64>();
-            lasts = rolled
-                .minutes()
-                .iter()
-                .fold(lasts, |all, minute| all.plus(minute.duration));
+            swapped += increases.filter_map(|roll_up| roll_up.increase()).sum::<u64>();
+            lasts = rolled.minutes().iter().fold(lasts, |all, minute| all.plus(minute.duration));
             let free = rolled.host(MEM_FREE.id()).unwrap().iter().flatten();
             least = least.min(free.filter_map(|roll_up| roll_up.min()).min().unwrap());
             assert!(rolled.host(TCP_MEM.id()).is_none(), "not asked for");
@@ -414,20 +358,11 @@ fn increases_count_across_borders_of_parts_and_levels_have_their_ends() {
     assert_eq!(least, 0);
     // The start of the first minute is unknown.
     let unknown = Span::from_secs(2_899).plus(Span::from_mins(1));
-    assert!(
-        lasts <= unknown && lasts > Span::from_secs(2_880),
-        "{lasts}"
-    );
+    assert!(lasts <= unknown && lasts > Span::from_secs(2_880), "{lasts}");
     let screened = loaded.screened.unwrap();
-    assert_eq!(
-        (screened.suspicious, screened.opened, screened.unopened),
-        (0, 0, 0)
-    );
+    assert_eq!((screened.suspicious, screened.opened, screened.unopened), (0, 0, 0));
     let by_minute = recording.load(all(Resolution::Minutes), &mut |_| ());
-    assert_eq!(
-        crate::tests::shown(&loaded.timeline),
-        crate::tests::shown(&by_minute.timeline)
-    );
+    assert_eq!(crate::tests::shown(&loaded.timeline), crate::tests::shown(&by_minute.timeline));
     assert_eq!(loaded.thinned_to, Some(Span::from_mins(1)));
 }
 
@@ -443,11 +378,7 @@ fn what_is_damaged_is_named_and_read_as_far_as_it_can_be() {
     for (file, problem, opened) in [
         ("host.parquet", "one sample a minute is read instead", 28),
         ("cgroup.parquet", "one sample a minute is read instead", 51),
-        (
-            "minutes.parquet",
-            "problems shorter than a minute may be missed in it",
-            28,
-        ),
+        ("minutes.parquet", "problems shorter than a minute may be missed in it", 28),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let recording = recorded(directory.path(), &an_hour());
@@ -459,11 +390,7 @@ fn what_is_damaged_is_named_and_read_as_far_as_it_can_be() {
         bytes[40] ^= 0xff;
         std::fs::write(&path, bytes).unwrap();
         let loaded = suspicious(&recording);
-        assert!(
-            loaded.problems.iter().any(|text| text.contains(problem)),
-            "{:?}",
-            loaded.problems
-        );
+        assert!(loaded.problems.iter().any(|text| text.contains(problem)), "{:?}", loaded.problems);
         let Screened { opened: found, .. } = loaded.screened.unwrap();
         assert_eq!(found, opened, "{file}");
         assert_eq!(loaded.timeline.breaks(), [], "{file}");

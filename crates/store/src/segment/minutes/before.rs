@@ -18,10 +18,7 @@ pub(crate) struct Before {
 impl Before {
     /// Creates an end with only the last sample.
     pub(crate) fn after(last: Option<StoredSample>) -> Self {
-        Self {
-            last,
-            ..Self::default()
-        }
+        Self { last, ..Self::default() }
     }
 
     /// Creates the end of samples in memory.

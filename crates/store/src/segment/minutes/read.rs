@@ -117,10 +117,7 @@ impl MinutesFile {
 
     /// Returns the key of a series' entity.
     pub(super) fn key(&self, series: &SeriesRows) -> Option<&str> {
-        self.index
-            .names
-            .get(series.entity_index())
-            .map(|(key, ..)| key.as_str())
+        self.index.names.get(series.entity_index()).map(|(key, ..)| key.as_str())
     }
 
     /// Returns the rows of a kind of entity.
@@ -160,10 +157,7 @@ impl MinutesFile {
         buffers: &mut Buffers,
     ) -> Result<(), String> {
         self.check(buffers)?;
-        for its in kind
-            .series
-            .chunk_by(|a, b| a.entity_index() == b.entity_index())
-        {
+        for its in kind.series.chunk_by(|a, b| a.entity_index() == b.entity_index()) {
             buffers.runs.clear();
             buffers.columns.clear();
             for series in its {
@@ -171,10 +165,8 @@ impl MinutesFile {
             }
             let names = self.index.names.get(its[0].entity_index());
             let (key, label, group) = names.ok_or(NO_SERIES)?;
-            let columns = buffers
-                .columns
-                .iter()
-                .map(|(signal, at)| (*signal, &buffers.runs[at.clone()]));
+            let columns =
+                buffers.columns.iter().map(|(signal, at)| (*signal, &buffers.runs[at.clone()]));
             if kind.entity == Entity::Host {
                 columns.for_each(|(signal, runs)| timeline.host(signal, runs));
             } else if !buffers.runs.is_empty() {
@@ -191,12 +183,9 @@ impl MinutesFile {
         }
         let column = |name: &str| column(&self.file, name);
         let read = self.file.part(0).map_err(text)?;
-        read.ordinals(column(FIRST)?, &mut buffers.first)
-            .map_err(text)?;
-        read.ordinals(column(LAST)?, &mut buffers.last)
-            .map_err(text)?;
-        read.numbers(column(VALUE)?, &mut buffers.value)
-            .map_err(text)?;
+        read.ordinals(column(FIRST)?, &mut buffers.first).map_err(text)?;
+        read.ordinals(column(LAST)?, &mut buffers.last).map_err(text)?;
+        read.numbers(column(VALUE)?, &mut buffers.value).map_err(text)?;
         buffers.are_whole(self.index.taken.len())?;
         buffers.are_read = true;
         Ok(())
@@ -206,10 +195,8 @@ impl MinutesFile {
 impl RollUpIndex {
     /// Returns its approximate size in memory.
     pub(crate) fn bytes(&self) -> usize {
-        let words = self
-            .names
-            .iter()
-            .map(|(key, label, group)| key.len() + label.len() + group.len());
+        let words =
+            self.names.iter().map(|(key, label, group)| key.len() + label.len() + group.len());
         let series: usize = self.kinds.iter().map(|kind| kind.series.len()).sum();
         words.sum::<usize>()
             + self.names.len() * size_of::<SeriesNames>()
@@ -238,11 +225,7 @@ impl RollUpIndex {
             read: row.4,
         });
         let (names, kinds) = entities(file)?;
-        Ok(Self {
-            taken: taken.collect(),
-            names,
-            kinds,
-        })
+        Ok(Self { taken: taken.collect(), names, kinds })
     }
 }
 
@@ -292,10 +275,8 @@ fn entities(file: &OpenedTable) -> Result<(Vec<SeriesNames>, Vec<EntityKindRows>
     }
     let rows = keys.rows;
     let others = words(LABEL, &rows)?.into_iter().zip(words(GROUP, &rows)?);
-    let names = words(KEY, &rows)?
-        .into_iter()
-        .zip(others)
-        .map(|(key, (label, group))| (key, label, group));
+    let names =
+        words(KEY, &rows)?.into_iter().zip(others).map(|(key, (label, group))| (key, label, group));
     Ok((names.collect(), kinds))
 }
 
@@ -311,9 +292,7 @@ impl Firsts {
     fn place(&mut self, number: i32, row: usize) -> Result<usize, String> {
         // No segment has more rows; an impossible number must not allocate memory.
         const ROWS_MAX: usize = 1 << 20;
-        let number = usize::try_from(number)
-            .ok()
-            .filter(|number| *number < ROWS_MAX);
+        let number = usize::try_from(number).ok().filter(|number| *number < ROWS_MAX);
         let number = number.ok_or("its keys and signals are not numbered")?;
         if self.places.len() <= number {
             self.places.resize(number + 1, None);
@@ -330,10 +309,7 @@ fn add(kinds: &mut Vec<EntityKindRows>, series: SeriesRows) {
     let entity = series.signal.def().entity;
     match kinds.iter_mut().find(|kind| kind.entity == entity) {
         Some(kind) => kind.series.push(series),
-        None => kinds.push(EntityKindRows {
-            entity,
-            series: vec![series],
-        }),
+        None => kinds.push(EntityKindRows { entity, series: vec![series] }),
     }
 }
 
@@ -349,9 +325,7 @@ impl Buffers {
         let missing = values.present.len() - values.values.len().min(values.present.len());
         if missing > 0 {
             let rows = values.present.len();
-            return Err(format!(
-                "in {missing} of its {rows} rows `{VALUE}` is missing"
-            ));
+            return Err(format!("in {missing} of its {rows} rows `{VALUE}` is missing"));
         }
         let is_there = |(first, last): (&i32, &i32)| {
             let last_of_all = usize::try_from(*last).is_ok_and(|last| last < minutes);

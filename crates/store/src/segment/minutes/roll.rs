@@ -38,10 +38,9 @@ impl RollUpRow {
     /// Returns the roll-up, without the last reading.
     pub(super) fn roll_up(&self) -> RollUp {
         match self.min.zip(self.max) {
-            Some((min, max)) => RollUp::Level {
-                min: min.cast_unsigned(),
-                max: max.cast_unsigned(),
-            },
+            Some((min, max)) => {
+                RollUp::Level { min: min.cast_unsigned(), max: max.cast_unsigned() }
+            }
             None => RollUp::Increase {
                 by: self.increase.map(i64::cast_unsigned),
                 fastest: self.max.map(i64::cast_unsigned),
@@ -118,10 +117,7 @@ impl Grown {
     }
 
     fn plus(self, other: Self) -> Self {
-        Self {
-            by: self.by.saturating_add(other.by),
-            fastest: self.fastest.max(other.fastest),
-        }
+        Self { by: self.by.saturating_add(other.by), fastest: self.fastest.max(other.fastest) }
     }
 }
 
@@ -193,8 +189,11 @@ impl<'a> Grid<'a> {
                 if let Some(full) = sum.take_if(|sum| sum.minute != number) {
                     self.put(&full, is_counter, start, rows);
                 }
-                sum.get_or_insert(LevelSum::starting_at(number, run.value))
-                    .add(run.value, count, std::mem::take(&mut grown));
+                sum.get_or_insert(LevelSum::starting_at(number, run.value)).add(
+                    run.value,
+                    count,
+                    std::mem::take(&mut grown),
+                );
             }
         }
         if let Some(full) = sum {
@@ -206,15 +205,8 @@ impl<'a> Grid<'a> {
     /// unknown.
     fn grown(&self, before: &Run, run: &Run) -> Grown {
         let is_broken = self.breaks_until[before.last()] != self.breaks_until[run.first()];
-        let by = run
-            .value
-            .checked_sub(before.value)
-            .filter(|_| !is_broken)
-            .unwrap_or(0);
-        Grown::within(
-            by,
-            Some(self.boots[run.first()] - self.boots[before.last()]),
-        )
+        let by = run.value.checked_sub(before.value).filter(|_| !is_broken).unwrap_or(0);
+        Grown::within(by, Some(self.boots[run.first()] - self.boots[before.last()]))
     }
 
     fn put(&self, sum: &LevelSum, is_counter: bool, start: usize, rows: &mut Vec<RollUpRow>) {
@@ -238,15 +230,7 @@ impl<'a> Grid<'a> {
 
 impl LevelSum {
     fn starting_at(minute: u32, value: u64) -> Self {
-        Self {
-            minute,
-            min: value,
-            max: value,
-            sum: 0,
-            count: 0,
-            value,
-            grown: Grown::default(),
-        }
+        Self { minute, min: value, max: value, sum: 0, count: 0, value, grown: Grown::default() }
     }
 
     fn add(&mut self, value: u64, count: u32, grown: Grown) {
@@ -305,11 +289,7 @@ mod tests {
         let grid = Grid::new(&minutes, &taken, Entity::Host, None);
         let run = |(at, value): (usize, &u64)| Run::at(at, *value);
         let runs: Vec<Run> = values.iter().enumerate().map(run).collect();
-        let counted = if is_counter {
-            CounterStart::From(None)
-        } else {
-            CounterStart::Not
-        };
+        let counted = if is_counter { CounterStart::From(None) } else { CounterStart::Not };
         let mut rows = Vec::new();
         grid.roll(&runs, counted, &mut rows);
         rows
@@ -335,10 +315,7 @@ mod tests {
         // Read in every other sample of the second minute, and 10 s after the last sample before these.
         let runs = [run(0, 50), run(1, 50), run(2, 91), run(4, 91 + 801)];
         let before = StoredSample {
-            stamp: Stamp {
-                boot: Span::from_secs(10),
-                ..taken[0].stamp
-            },
+            stamp: Stamp { boot: Span::from_secs(10), ..taken[0].stamp },
             ..taken[0]
         };
         let fastest = |entity| {
@@ -360,11 +337,7 @@ mod tests {
         assert_eq!(total(&reset), 4);
         let reboot = [20, 40, 60, 80, 5, 25, 45, 65, 85];
         let rebooted = roll(&reboot, &[10, 11, 12, 13, 100, 101, 101, 101, 101], true);
-        assert_eq!(
-            total(&rebooted),
-            4,
-            "what lies before the reboot does not count"
-        );
+        assert_eq!(total(&rebooted), 4, "what lies before the reboot does not count");
         assert_eq!(rebooted.len(), 4, "a minute ends with its boot");
     }
 }

@@ -41,10 +41,7 @@ fn minutes_of(ends: &[StoredSample], before: Option<&StoredSample>) -> Vec<Rolle
             Some(before) => end.stamp.boot - before.stamp.boot,
             None => UNKNOWN,
         };
-        minutes.push(Rolled {
-            end: end.stamp,
-            duration,
-        });
+        minutes.push(Rolled { end: end.stamp, duration });
         before = Some(end);
     }
     minutes
@@ -105,10 +102,7 @@ impl MinutesFile {
     ) -> Result<RollUps, String> {
         let mut rolled = RollUps::new(minutes_of(self.taken(), before));
         for kind in self.kinds() {
-            let wanted = kind
-                .series
-                .iter()
-                .filter(|series| wanted.has(series.signal));
+            let wanted = kind.series.iter().filter(|series| wanted.has(series.signal));
             // Counters have increases, gauges have minima: the other column is not decompressed.
             let (counters, gauges): (Vec<&SeriesRows>, Vec<&SeriesRows>) =
                 wanted.partition(|series| series.signal.def().is_counter);
@@ -132,8 +126,7 @@ impl MinutesFile {
         let read = file.part(0).map_err(text)?;
         let rows = &columns.rows;
         for (name, ordinals) in [(FIRST, &mut columns.first), (LAST, &mut columns.last)] {
-            read.ordinals_at(column(file, name)?, rows, ordinals)
-                .map_err(text)?;
+            read.ordinals_at(column(file, name)?, rows, ordinals).map_err(text)?;
         }
         for (name, only, sparse) in [
             (MIN, Some(false), &mut columns.min),
@@ -143,8 +136,7 @@ impl MinutesFile {
             sparse.clear();
             if only.is_none_or(|only| only == are_counters) {
                 let column = column(file, name)?;
-                read.numbers_at(column, rows, &mut sparse.cells)
-                    .map_err(text)?;
+                read.numbers_at(column, rows, &mut sparse.cells).map_err(text)?;
                 sparse.index();
             }
         }
@@ -204,10 +196,7 @@ impl RollUpColumns {
             let levels = self.min.at(row).zip(self.max.at(row));
             let roll_up = match levels.filter(|_| !is_counter) {
                 Some((min, max)) => RollUp::Level { min, max },
-                None => RollUp::Increase {
-                    by: self.increase.at(row),
-                    fastest: self.max.at(row),
-                },
+                None => RollUp::Increase { by: self.increase.at(row), fastest: self.max.at(row) },
             };
             put(first..last + 1, roll_up, from.taken(), entity, cells)?;
         }

@@ -89,9 +89,7 @@ impl Pages {
             DELTA_BINARY_PACKED => check_differences(values)?,
             PLAIN => {}
             other => {
-                return Err(failed(format!(
-                    "its pages are {other}, which no memtide writes"
-                )));
+                return Err(failed(format!("its pages are {other}, which no memtide writes")));
             }
         }
         checked(page)
@@ -117,17 +115,9 @@ impl Pages {
                 rep_level_encoding,
                 statistics,
             }),
-            Page::DictionaryPage {
-                buf,
-                num_values,
-                encoding,
-                is_sorted,
-            } => Ok(Page::DictionaryPage {
-                buf: unpack(&buf)?,
-                num_values,
-                encoding,
-                is_sorted,
-            }),
+            Page::DictionaryPage { buf, num_values, encoding, is_sorted } => {
+                Ok(Page::DictionaryPage { buf: unpack(&buf)?, num_values, encoding, is_sorted })
+            }
             Page::DataPageV2 { .. } => Err(failed(SECOND_VERSION)),
         }
     }
@@ -138,9 +128,7 @@ fn values_start(page: &[u8], has_levels: bool) -> Result<usize, ParquetError> {
     if !has_levels {
         return Ok(0);
     }
-    let length = page
-        .first_chunk::<LENGTH_BYTES>()
-        .map(|bytes| u32::from_le_bytes(*bytes));
+    let length = page.first_chunk::<LENGTH_BYTES>().map(|bytes| u32::from_le_bytes(*bytes));
     length
         .and_then(|length| usize::try_from(length).ok()?.checked_add(LENGTH_BYTES))
         .filter(|start| *start <= page.len())
@@ -182,9 +170,7 @@ fn unpack(packed: &[u8]) -> Result<Bytes, ParquetError> {
     if packed.is_empty() {
         return Ok(Bytes::new());
     }
-    let claimed = zstd::zstd_safe::get_frame_content_size(packed)
-        .ok()
-        .flatten();
+    let claimed = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten();
     let length = claimed
         .and_then(|length| usize::try_from(length).ok())
         .filter(|length| *length <= PAGE_BYTES_MAX)
@@ -206,13 +192,10 @@ fn failed(why: impl ToString) -> ParquetError {
 /// Checks a page: a dictionary has no more words than bytes, and the library allocates as many as a header claims.
 fn checked(page: Page) -> Result<Page, ParquetError> {
     match &page {
-        Page::DictionaryPage {
-            buf, num_values, ..
-        } if usize::try_from(*num_values).unwrap_or(usize::MAX) > buf.len() => {
-            Err(failed(format!(
-                "a dictionary of {} bytes claims {num_values} words",
-                buf.len()
-            )))
+        Page::DictionaryPage { buf, num_values, .. }
+            if usize::try_from(*num_values).unwrap_or(usize::MAX) > buf.len() =>
+        {
+            Err(failed(format!("a dictionary of {} bytes claims {num_values} words", buf.len())))
         }
         _ => Ok(page),
     }

@@ -44,11 +44,7 @@ impl OpenedTable {
 
     /// Returns a text of its metadata.
     pub(crate) fn metadata(&self, key: &str) -> Option<&str> {
-        let all = self
-            .reader
-            .metadata()
-            .file_metadata()
-            .key_value_metadata()?;
+        let all = self.reader.metadata().file_metadata().key_value_metadata()?;
         all.iter().find(|pair| pair.key == key)?.value.as_deref()
     }
 
@@ -75,21 +71,13 @@ impl OpenedTable {
             dictionary < 0 || column.data_page_offset() < 0 || column.compressed_size() < 0
         });
         if is_damaged {
-            return Err(ParquetError::General(
-                "a column has a negative place or size".to_owned(),
-            ));
+            return Err(ParquetError::General("a column has a negative place or size".to_owned()));
         }
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         if rows > Self::ROWS_MAX {
-            return Err(ParquetError::General(format!(
-                "{rows} rows, more than a segment has"
-            )));
+            return Err(ParquetError::General(format!("{rows} rows, more than a segment has")));
         }
-        Ok(RowGroup {
-            group,
-            rows,
-            bytes: &self.bytes,
-        })
+        Ok(RowGroup { group, rows, bytes: &self.bytes })
     }
 
     /// An hour of 2,000 processes that all change every second has half as many rows. A column of equal values takes no
@@ -134,18 +122,14 @@ impl RowGroup<'_> {
     ) -> Result<(), ParquetError> {
         into.clear();
         let mut reader = self.typed::<Int32Type>(column, Physical::INT32)?;
-        each_range(&mut reader, rows, |reader, left| {
-            reader.read_records(left, None, None, into)
-        })
+        each_range(&mut reader, rows, |reader, left| reader.read_records(left, None, None, into))
     }
 
     /// Reads a column of ordinals.
     pub(crate) fn ordinals(&self, column: usize, into: &mut Vec<i32>) -> Result<(), ParquetError> {
         into.clear();
         let mut reader = self.typed::<Int32Type>(column, Physical::INT32)?;
-        read_all(&mut reader, self.rows, |reader, left| {
-            reader.read_records(left, None, None, into)
-        })
+        read_all(&mut reader, self.rows, |reader, left| reader.read_records(left, None, None, into))
     }
 
     /// Reads a column of words: each that differs from the previous one, and how many rows have it.

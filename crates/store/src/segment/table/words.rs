@@ -65,15 +65,10 @@ fn each_page(
     let mut left = rows;
     while left > 0 {
         match pages.get_next_page()?.ok_or_else(too_short)? {
-            Page::DictionaryPage {
-                buf, num_values, ..
-            } => dictionary = WordDictionary::new(buf, num_values)?,
-            Page::DataPage {
-                buf,
-                num_values,
-                encoding,
-                ..
-            } => {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                dictionary = WordDictionary::new(buf, num_values)?
+            }
+            Page::DataPage { buf, num_values, encoding, .. } => {
                 let here = left.min(usize::try_from(num_values).unwrap_or(usize::MAX));
                 let mut page = match encoding {
                     Encoding::PLAIN => WordRows::Plain(&buf),
@@ -122,16 +117,12 @@ impl WordDictionary {
             let end = u32::try_from(length - rest.len()).map_err(|_| wrong("it is too long"))?;
             ranges.push(end - u32::try_from(word.len()).unwrap_or(end)..end);
         }
-        Ok(Self {
-            page,
-            words: ranges,
-        })
+        Ok(Self { page, words: ranges })
     }
 
     fn word(&self, number: u64) -> Option<&[u8]> {
         let Range { start, end } = self.words.get(usize::try_from(number).ok()?)?.clone();
-        self.page
-            .get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+        self.page.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 }
 
@@ -183,15 +174,8 @@ struct Hybrid<'a> {
 /// Numbers of one encoding, and how many of them are left.
 #[derive(Clone, Copy)]
 enum WordRun<'a> {
-    Rle {
-        number: u64,
-        left: usize,
-    },
-    BitPacked {
-        bytes: &'a [u8],
-        at: usize,
-        left: usize,
-    },
+    Rle { number: u64, left: usize },
+    BitPacked { bytes: &'a [u8], at: usize, left: usize },
 }
 
 impl<'a> Hybrid<'a> {
@@ -201,11 +185,7 @@ impl<'a> Hybrid<'a> {
         if *bits > 32 {
             return Err(wrong("its words are numbered with more than 32 bits"));
         }
-        Ok(Self {
-            bits: usize::from(*bits),
-            rest,
-            run: WordRun::Rle { number: 0, left: 0 },
-        })
+        Ok(Self { bits: usize::from(*bits), rest, run: WordRun::Rle { number: 0, left: 0 } })
     }
 
     /// Returns the next number, and how often it is repeated: from one to `most`.
@@ -258,16 +238,10 @@ impl<'a> Hybrid<'a> {
                 let (number, rest) = number.ok_or_else(too_short)?;
                 self.rest = rest;
                 let number = little_endian(number);
-                WordRun::Rle {
-                    number,
-                    left: count,
-                }
+                WordRun::Rle { number, left: count }
             }
             // At a width of zero bits, all rows have the first word.
-            false if self.bits == 0 => WordRun::Rle {
-                number: 0,
-                left: count.saturating_mul(8),
-            },
+            false if self.bits == 0 => WordRun::Rle { number: 0, left: count.saturating_mul(8) },
             false => {
                 // Groups of eight. A writer may omit bytes after the last row.
                 let length = count.saturating_mul(self.bits).min(self.rest.len());
@@ -386,10 +360,7 @@ mod tests {
         let part = file.part(0).unwrap();
         let pages = part.pages(0, Physical::BYTE_ARRAY).unwrap();
         let encodings: Vec<Encoding> = pages.map(|page| page.unwrap().encoding()).collect();
-        assert!(
-            encodings.contains(&Encoding::RLE_DICTIONARY),
-            "{encodings:?}"
-        );
+        assert!(encodings.contains(&Encoding::RLE_DICTIONARY), "{encodings:?}");
         assert_eq!(encodings.last(), Some(&Encoding::PLAIN), "{encodings:?}");
         let read = part.words(0).unwrap();
         assert!(read.iter().map(|(word, _)| word).eq(&words));

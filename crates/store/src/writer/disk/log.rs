@@ -30,11 +30,7 @@ impl Log {
             file.sync_all()
         };
         match write().and_then(|()| files::sync(&head::directory_of(recording))) {
-            Ok(()) => Ok(Self {
-                path,
-                len: bytes.len() as u64,
-                has_key: false,
-            }),
+            Ok(()) => Ok(Self { path, len: bytes.len() as u64, has_key: false }),
             Err(error) => {
                 // A partial beginning is useless, and its number must be free for the next attempt.
                 let _ = fs::remove_file(&path);

@@ -17,11 +17,7 @@ pub(super) struct Sealer {
 
 impl Sealer {
     pub(super) fn new(command: Option<Vec<OsString>>) -> Self {
-        Self {
-            command,
-            child: None,
-            is_due: false,
-        }
+        Self { command, child: None, is_due: false }
     }
 
     /// Has all finished head files sealed. Returns an error in words.
@@ -39,10 +35,7 @@ impl Sealer {
         }
         let mut command = Command::new(program);
         // The current directory is the open one, whatever its name leads to by now.
-        command
-            .args(arguments)
-            .arg(".")
-            .current_dir(directory.path());
+        command.args(arguments).arg(".").current_dir(directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::null());
         match command.spawn() {
             Ok(child) => {

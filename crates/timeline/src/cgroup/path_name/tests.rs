@@ -10,16 +10,12 @@ fn names(path: &str) -> [String; 4] {
         format!("{runtime} {}", it.what.short_id())
     });
     let pod = name.pod.map(|it| {
-        let qos = it
-            .what
-            .qos
-            .map_or("no class".to_owned(), |qos| qos.to_string());
+        let qos = it.what.qos.map_or("no class".to_owned(), |qos| qos.to_string());
         format!("{} {qos}", it.what.uid())
     });
     [
         name.unit_name().unwrap_or_default().into_owned(),
-        name.user
-            .map_or_else(String::new, |user| user.what.to_string()),
+        name.user.map_or_else(String::new, |user| user.what.to_string()),
         container.unwrap_or_default(),
         pod.unwrap_or_default(),
     ]
@@ -38,11 +34,7 @@ fn units_and_users_of_systemd() {
         ("/init.scope", "init.scope", ""),
         ("/system.slice", "", ""),
         ("/system.slice/ssh.service", "ssh.service", ""),
-        (
-            "/system.slice/system-getty.slice/getty@tty1.service",
-            "getty@tty1.service",
-            "",
-        ),
+        ("/system.slice/system-getty.slice/getty@tty1.service", "getty@tty1.service", ""),
         (
             "/system.slice/system-postgresql.slice/postgresql@15-main.service",
             "postgresql@15-main.service",
@@ -58,16 +50,8 @@ fn units_and_users_of_systemd() {
             "machine-qemu-1-debian11.scope",
             "",
         ),
-        (
-            "/user.slice/user-1000.slice/session-3.scope",
-            "session-3.scope",
-            "1000",
-        ),
-        (
-            "/user.slice/user-1000.slice/user@1000.service/init.scope",
-            "user@1000.service",
-            "1000",
-        ),
+        ("/user.slice/user-1000.slice/session-3.scope", "session-3.scope", "1000"),
+        ("/user.slice/user-1000.slice/user@1000.service/init.scope", "user@1000.service", "1000"),
         (
             r"/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-org.gnome.Terminal\x2d2.scope",
             "app-gnome-org.gnome.Terminal-2.scope",
@@ -87,12 +71,7 @@ fn containers_of_docker_containerd_podman_and_lxc() {
     let podman = format!("libpod-{P}.scope");
     for (path, unit, user, container) in [
         (format!("/docker/{A}"), "", "", "docker a59e4e7d3090"),
-        (
-            format!("/system.slice/{docker}"),
-            &*docker,
-            "",
-            "docker a59e4e7d3090",
-        ),
+        (format!("/system.slice/{docker}"), &*docker, "", "docker a59e4e7d3090"),
         (
             format!("/system.slice/{docker}/system.slice/nginx.service"),
             &docker,
@@ -105,12 +84,7 @@ fn containers_of_docker_containerd_podman_and_lxc() {
             "1000",
             "docker a59e4e7d3090",
         ),
-        (
-            format!("/ecs/0f1e2d3c4b5a49588776655443322110/{A}"),
-            "",
-            "",
-            "? a59e4e7d3090",
-        ),
+        (format!("/ecs/0f1e2d3c4b5a49588776655443322110/{A}"), "", "", "? a59e4e7d3090"),
         (format!("/default/{A}"), "", "", "containerd a59e4e7d3090"),
         (
             format!("/system.slice/nerdctl-{A}.scope"),
@@ -118,18 +92,8 @@ fn containers_of_docker_containerd_podman_and_lxc() {
             "",
             "containerd a59e4e7d3090",
         ),
-        (
-            format!("/machine.slice/{podman}/container"),
-            &podman,
-            "",
-            "podman b6e375cfe46e",
-        ),
-        (
-            format!("/libpod_parent/libpod-{P}"),
-            "",
-            "",
-            "podman b6e375cfe46e",
-        ),
+        (format!("/machine.slice/{podman}/container"), &podman, "", "podman b6e375cfe46e"),
+        (format!("/libpod_parent/libpod-{P}"), "", "", "podman b6e375cfe46e"),
         (
             format!("/user.slice/user-1000.slice/user@1000.service/user.slice/{podman}/container"),
             &podman,
@@ -144,27 +108,14 @@ fn containers_of_docker_containerd_podman_and_lxc() {
             "",
         ),
         ("/lxc/web1".to_owned(), "", "", "lxc web1"),
-        (
-            "/lxc.payload.web1/system.slice/a.service".to_owned(),
-            "",
-            "",
-            "lxc web1",
-        ),
-        (
-            "/lxc.payload/ct200/init.scope".to_owned(),
-            "",
-            "",
-            "lxc ct200",
-        ),
+        ("/lxc.payload.web1/system.slice/a.service".to_owned(), "", "", "lxc web1"),
+        ("/lxc.payload/ct200/init.scope".to_owned(), "", "", "lxc ct200"),
         ("/lxc.monitor.web1".to_owned(), "", "", ""),
     ] {
         check(&path, [unit, user, container, ""]);
     }
     let pod = format!("/machine.slice/machine-libpod_pod_{A}.slice/{podman}/container");
-    check(
-        &pod,
-        [&podman, "", "podman b6e375cfe46e", &format!("{A} no class")],
-    );
+    check(&pod, [&podman, "", "podman b6e375cfe46e", &format!("{A} no class")]);
 }
 
 #[test]
@@ -177,29 +128,16 @@ fn pods_of_kubernetes_with_both_drivers() {
     let uid = "b312a30a_d345_42c8_a659_32a04d5fd529";
     let dashed = uid.replace('_', "-");
     for (slices, class) in [
-        (
-            format!("kubepods-burstable.slice/kubepods-burstable-pod{uid}.slice"),
-            "burstable",
-        ),
-        (
-            format!("kubepods-besteffort.slice/kubepods-besteffort-pod{uid}.slice"),
-            "best effort",
-        ),
+        (format!("kubepods-burstable.slice/kubepods-burstable-pod{uid}.slice"), "burstable"),
+        (format!("kubepods-besteffort.slice/kubepods-besteffort-pod{uid}.slice"), "best effort"),
         (format!("kubepods-pod{uid}.slice"), "guaranteed"),
     ] {
-        for (prefix, runtime) in [
-            ("crio", "cri-o"),
-            ("cri-containerd", "containerd"),
-            ("docker", "docker"),
-        ] {
+        for (prefix, runtime) in
+            [("crio", "cri-o"), ("cri-containerd", "containerd"), ("docker", "docker")]
+        {
             let scope = format!("{prefix}-{id}.scope");
             let path = format!("/kubepods.slice/{slices}/{scope}");
-            in_pod(
-                &path,
-                &scope,
-                &format!("{runtime} {short}"),
-                &format!("{dashed} {class}"),
-            );
+            in_pod(&path, &scope, &format!("{runtime} {short}"), &format!("{dashed} {class}"));
         }
     }
     for (above, class) in [
@@ -209,19 +147,9 @@ fn pods_of_kubernetes_with_both_drivers() {
         ("/kubelet/kubepods/burstable", "burstable"),
     ] {
         let path = format!("{above}/pod{dashed}/{id}");
-        in_pod(
-            &path,
-            "",
-            &format!("? {short}"),
-            &format!("{dashed} {class}"),
-        );
+        in_pod(&path, "", &format!("? {short}"), &format!("{dashed} {class}"));
         let path = format!("{above}/pod{dashed}/crio-{id}");
-        in_pod(
-            &path,
-            "",
-            &format!("cri-o {short}"),
-            &format!("{dashed} {class}"),
-        );
+        in_pod(&path, "", &format!("cri-o {short}"), &format!("{dashed} {class}"));
     }
     // A pod from a file on the node has a hash instead of a UUID.
     in_pod(
@@ -262,10 +190,7 @@ fn a_name_knows_how_far_the_path_leads_to_it() {
     let path = format!("{pod}/{id}/inner");
     let name = GroupName::of(&path);
     assert_eq!(name.pod.map(|it| it.path), Some(pod));
-    assert_eq!(
-        name.container.map(|it| it.path),
-        path.strip_suffix("/inner")
-    );
+    assert_eq!(name.container.map(|it| it.path), path.strip_suffix("/inner"));
 }
 
 #[test]

@@ -45,57 +45,27 @@ fn stamp(at: usize) -> String {
 type Wrap = (&'static str, fn(&[&str]) -> String);
 
 const WRAPS: [Wrap; 38] = [
-    ("dmesg", |l| {
-        each(l, |at, line| format!("{} {line}", stamp(at)))
-    }),
-    ("dmesg -T", |l| {
-        each(l, |_, line| format!("[Sat Nov 21 23:58:47 2026] {line}"))
-    }),
-    ("dmesg -T in Chinese", |l| {
-        each(l, |_, line| format!("[六 11月 21 23:58:47 2026] {line}"))
-    }),
-    ("dmesg -x", |l| {
-        each(l, |at, line| format!("kern  :warn  : {} {line}", stamp(at)))
-    }),
-    ("/dev/kmsg", |l| {
-        each(l, |at, line| format!("4,{at},{at}000,-;{line}"))
-    }),
-    ("syslog", |l| {
-        each(l, |at, line| {
-            format!("Nov 21 23:58:47 db1 kernel: {} {line}", stamp(at))
-        })
-    }),
-    ("host removed", |l| {
-        each(l, |_, line| format!("Nov 21 23:58:47 *** kernel: {line}"))
-    }),
+    ("dmesg", |l| each(l, |at, line| format!("{} {line}", stamp(at)))),
+    ("dmesg -T", |l| each(l, |_, line| format!("[Sat Nov 21 23:58:47 2026] {line}"))),
+    ("dmesg -T in Chinese", |l| each(l, |_, line| format!("[六 11月 21 23:58:47 2026] {line}"))),
+    ("dmesg -x", |l| each(l, |at, line| format!("kern  :warn  : {} {line}", stamp(at)))),
+    ("/dev/kmsg", |l| each(l, |at, line| format!("4,{at},{at}000,-;{line}"))),
+    ("syslog", |l| each(l, |at, line| format!("Nov 21 23:58:47 db1 kernel: {} {line}", stamp(at)))),
+    ("host removed", |l| each(l, |_, line| format!("Nov 21 23:58:47 *** kernel: {line}"))),
     ("RFC 5424", |l| {
-        each(l, |_, line| {
-            format!("<6>1 2026-11-21T23:58:47Z db1 kernel - - - {line}")
-        })
+        each(l, |_, line| format!("<6>1 2026-11-21T23:58:47Z db1 kernel - - - {line}"))
     }),
     ("RFC 5424 with data", |l| {
         each(l, |_, line| {
             format!("<6>1 2026-11-21T23:58:47.003Z db1 kernel - - [meta sequenceId=\"29\"] {line}")
         })
     }),
-    ("Talos", |l| {
-        each(l, |_, line| {
-            format!("kern:    info: [2026-11-21T23:58:47.5Z]: {line}")
-        })
-    }),
+    ("Talos", |l| each(l, |_, line| format!("kern:    info: [2026-11-21T23:58:47.5Z]: {line}"))),
     ("Talos, two nodes", |l| {
-        each(l, |_, line| {
-            format!("10.0.0.9: kern: warning: [2026-11-21T23:58:47.5Z]: {line}")
-        })
+        each(l, |_, line| format!("10.0.0.9: kern: warning: [2026-11-21T23:58:47.5Z]: {line}"))
     }),
-    ("containers", |l| {
-        each(l, |_, line| {
-            format!("2026-11-21T23:58:47.123Z stdout F {line}")
-        })
-    }),
-    ("compose", |l| {
-        each(l, |at, line| format!("node-1  | {} {line}", stamp(at)))
-    }),
+    ("containers", |l| each(l, |_, line| format!("2026-11-21T23:58:47.123Z stdout F {line}"))),
+    ("compose", |l| each(l, |at, line| format!("node-1  | {} {line}", stamp(at)))),
     ("journal, JSON", |l| {
         each(l, |_, line| {
             json!({"MESSAGE": line, "__REALTIME_TIMESTAMP": "1795305527000000", "PRIORITY": "4"})
@@ -140,73 +110,41 @@ const WRAPS: [Wrap; 38] = [
         json!(entries).to_string()
     }),
     ("Loki", |l| {
-        let values: Vec<_> = l
-            .iter()
-            .map(|line| json!(["1795305527000000000", line]))
-            .collect();
+        let values: Vec<_> = l.iter().map(|line| json!(["1795305527000000000", line])).collect();
         json!({"status": "success", "data": {"result": [{"stream": {"job": "kernel"}, "values": values}]}}).to_string()
     }),
     ("one message of JSON", |l| {
         json!({"message": l.join("\n"), "time": "2026-11-21T23:58:47Z"}).to_string()
     }),
     ("JSON text in a pretty document", |l| {
-        format!(
-            "{{\n  \"kind\": \"Event\",\n  \"note\": {}\n}}\n",
-            json!(l.join("\n"))
-        )
+        format!("{{\n  \"kind\": \"Event\",\n  \"note\": {}\n}}\n", json!(l.join("\n")))
     }),
     ("string literals", |l| {
-        each(l, |at, line| {
-            format!("    {},", json!(format!("{} {line}", stamp(at))))
-        })
+        each(l, |at, line| format!("    {},", json!(format!("{} {line}", stamp(at)))))
     }),
     ("fields of objects", |l| {
         each(l, |at, line| {
-            format!(
-                "  {{\n    line: {},\n  }},",
-                json!(format!("{} {line}", stamp(at)))
-            )
+            format!("  {{\n    line: {},\n  }},", json!(format!("{} {line}", stamp(at))))
         })
     }),
-    ("Python, joined literals", |l| {
-        each(l, |at, line| format!("    '{} {line}\\n'", stamp(at)))
-    }),
-    ("Go, plus", |l| {
-        each(l, |at, line| format!("\t\"{} {line}\\n\" +", stamp(at)))
-    }),
+    ("Python, joined literals", |l| each(l, |at, line| format!("    '{} {line}\\n'", stamp(at)))),
+    ("Go, plus", |l| each(l, |at, line| format!("\t\"{} {line}\\n\" +", stamp(at)))),
     ("mail quote", |l| each(l, |_, line| format!("> > {line}"))),
     ("mail, quoted-printable", quoted_printable),
-    ("block in a list", |l| {
-        each(l, |_, line| format!("    {line}"))
-    }),
-    ("bullets", |l| {
-        each(l, |at, line| format!("* `{} {line}`", stamp(at)))
-    }),
-    ("table", |l| {
-        each(l, |at, line| format!("| {at} | `{} {line}` |", stamp(at)))
-    }),
+    ("block in a list", |l| each(l, |_, line| format!("    {line}"))),
+    ("bullets", |l| each(l, |at, line| format!("* `{} {line}`", stamp(at)))),
+    ("table", |l| each(l, |at, line| format!("| {at} | `{} {line}` |", stamp(at)))),
     ("CSV", |l| {
-        each(l, |_, line| {
-            format!(
-                "\"2026-11-21T23:58:47.000Z\",\"{}\"",
-                line.replace('"', "\"\"")
-            )
-        })
+        each(l, |_, line| format!("\"2026-11-21T23:58:47.000Z\",\"{}\"", line.replace('"', "\"\"")))
     }),
-    ("HTML", |l| {
-        each(l, |at, line| format!("{} {}<br>", stamp(at), html(line)))
-    }),
+    ("HTML", |l| each(l, |at, line| format!("{} {}<br>", stamp(at), html(line)))),
     ("HTML, one line", |l| {
         each(l, |at, line| format!("{} {}<br/>", stamp(at), html(line))).replace('\n', "")
     }),
-    ("tabs and carriage returns", |l| {
-        each(l, |_, line| format!("{}\r", line.replace("  ", "\t")))
-    }),
+    ("tabs and carriage returns", |l| each(l, |_, line| format!("{}\r", line.replace("  ", "\t")))),
     ("glued", |l| {
-        each(l, |at, line| {
-            format!("Nov 21 23:58:47 db1 kernel: {} {line}", stamp(at))
-        })
-        .replace('\n', "")
+        each(l, |at, line| format!("Nov 21 23:58:47 db1 kernel: {} {line}", stamp(at)))
+            .replace('\n', "")
     }),
     ("newest first", |l| {
         let turned: Vec<&str> = l.iter().rev().copied().collect();
@@ -224,17 +162,9 @@ fn a_report_is_read_as_fully_in_every_wrapping() {
         let opened = paste(&wrap(&lines));
         let read = print(&opened);
         if read != known {
-            let at = read
-                .bytes()
-                .zip(known.bytes())
-                .take_while(|(a, b)| a == b)
-                .count();
-            let shown = |text: &str| {
-                text.chars()
-                    .skip(at.saturating_sub(60))
-                    .take(160)
-                    .collect::<String>()
-            };
+            let at = read.bytes().zip(known.bytes()).take_while(|(a, b)| a == b).count();
+            let shown =
+                |text: &str| text.chars().skip(at.saturating_sub(60)).take(160).collect::<String>();
             failed.push(format!(
                 "{name}: {} reports\n  {}\n  {}",
                 opened.timeline.all_reports().len(),
@@ -243,11 +173,5 @@ fn a_report_is_read_as_fully_in_every_wrapping() {
             ));
         }
     }
-    assert!(
-        failed.is_empty(),
-        "{} of {}\n{}",
-        failed.len(),
-        WRAPS.len(),
-        failed.join("\n")
-    );
+    assert!(failed.is_empty(), "{} of {}\n{}", failed.len(), WRAPS.len(), failed.join("\n"));
 }
