@@ -1,15 +1,17 @@
 //! Watching this host: samples into a timeline, with the kernel's reports of kills and failed allocations.
 
 mod kernel_reports;
+mod unread;
 
 use std::time::Duration;
 
-use probe::{ProcessDetail, Root, TaskSource, Tasks, Walk, host_facts};
-use timeline::{Absence, Entity, Facts, Problems, Source, SourceKind, Timeline, signals};
-use units::{Count, Span};
+use probe::{ProcessDetail, Root, TaskSource, Tasks, host_facts};
+use timeline::{Absence, Entity, Facts, Problems, Source, SourceKind, Timeline};
+use units::Span;
 
 use crate::sampler::{Progress, Rates, Sampler};
 use kernel_reports::KernelReports;
+use unread::Unread;
 
 /// How long to watch, how often, and in how much detail.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +24,8 @@ pub struct WatchOptions {
     pub last: ProcessDetail,
     /// How far back before the first sample the kernel log is searched for kills and failed allocations.
     pub recent: Span,
+    /// Samples that are older are forgotten; `None` keeps all.
+    pub window: Option<Span>,
 }
 
 /// CPU budget of PSS in one sample: at 3.5 µs per MiB, enough for the largest 55 GiB of processes.
@@ -42,6 +46,7 @@ impl WatchOptions {
                 ProcessDetail { pss: Some(PSS_BUDGET), ..detail }
             },
             recent: RECENT,
+            window: None,
         }
     }
 }
@@ -60,9 +65,10 @@ pub fn watch(root: &Root, options: WatchOptions, progress: Progress<'_>) -> Sour
     }
 }
 
-/// Watches a host, sample by sample: the caller waits for the next one, takes it, and may read the timeline in between.
+/// Watches a host, sample by sample: the caller waits for the next one, takes it, and judges what was seen so far whenever
+/// it likes.
 ///
-/// ```no_run
+/// ```
 /// use probe::{ProcessDetail, Root};
 /// use sampler::{RECENT, WatchOptions, Watcher};
 /// use units::Span;
@@ -72,26 +78,35 @@ pub fn watch(root: &Root, options: WatchOptions, progress: Progress<'_>) -> Sour
 ///     every: Span::from_secs(1),
 ///     last: ProcessDetail::COMPLETE,
 ///     recent: RECENT,
+///     window: Some(Span::from_mins(10)),
 /// });
-/// loop {
-///     if watcher.wait(Span::from_millis(50)) {
-///         watcher.take();
-///         println!("{} samples", watcher.timeline().len());
-///     }
+/// if watcher.wait(Span::from_millis(50)) {
+///     watcher.take();
 /// }
+/// assert_eq!(watcher.source().timeline.len(), 1);
 /// ```
 #[derive(Debug)]
 pub struct Watcher {
     options: WatchOptions,
+    root: Root,
     sampler: Sampler,
     tasks: Tasks,
-    timeline: Timeline,
-    facts: Facts,
+    /// Samples and facts are always those of the last sample; the rest is brought up to date by `source`.
+    source: Source,
+    /// Of the samples.
     problems: Problems,
     cgroups: Unread,
     processes: Unread,
     reports: KernelReports,
+    /// When the facts were read, on the boot clock.
+    facts_read: Span,
 }
+
+/// Facts are read again as often as by a recorder.
+const FACTS_EVERY: Span = Span::from_mins(1);
+/// How much longer than its window a watcher remembers: to forget costs as much as to copy the window, so it is done once
+/// in a tenth of it.
+const FORGETS_AT: f64 = 1.1;
 
 impl Watcher {
     /// Opens the host's files. The first sample is due now.
@@ -100,14 +115,15 @@ impl Watcher {
         host_facts::read(root, Span::ZERO, &mut facts);
         Self {
             options,
+            root: root.clone(),
             tasks: Tasks::open(root, Some(TaskSource::Proc)),
-            timeline: Timeline::default(),
-            facts,
+            source: Source::new(SourceKind::Live, "", Timeline::default(), facts),
             problems: Problems::default(),
             cgroups: Unread::new(Entity::Cgroup),
             processes: Unread::new(Entity::Process),
             reports: KernelReports::open(root, options.recent),
             sampler: Sampler::open(root, Rates::all(options.every)),
+            facts_read: probe::now().boot,
         }
     }
 
@@ -116,7 +132,7 @@ impl Watcher {
         self.sampler.wait(at_most)
     }
 
-    /// Takes a sample into the timeline. A late one is recorded at its actual time.
+    /// Takes a sample. A late one is recorded at its actual time. Forgets what is older than the window.
     pub fn take(&mut self) {
         let taken = self.sampler.take();
         if let Some(walk) = taken.cgroups {
@@ -127,10 +143,33 @@ impl Watcher {
         let sample = self.sampler.sample();
         let walk = self.tasks.rows(sample, &mut |_, _| ());
         self.processes.note(walk, &mut self.problems);
-        if self.timeline.push(sample).is_err() {
+        let now = sample.stamp.boot;
+        if self.source.timeline.push(sample).is_err() {
             self.problems.note("a sample was not later than the one before it and was passed over");
         }
+        if now.saturating_sub(self.facts_read) >= FACTS_EVERY {
+            self.facts_read = now;
+            read_again(&self.root, self.source.timeline.duration(), &mut self.source.facts);
+        }
         self.reports.read_new(false);
+        if let Some(window) = self.options.window {
+            self.forget_before(window);
+        }
+    }
+
+    /// Forgets samples, reports and changes of settings that are older than this, once there are a tenth more of them.
+    fn forget_before(&mut self, window: Span) {
+        let Source { timeline, facts, .. } = &mut self.source;
+        let watched = timeline.duration();
+        if watched < window.times(FORGETS_AT) {
+            return;
+        }
+        let from = watched.saturating_sub(window);
+        let first = timeline.times().partition_point(|time| *time < from);
+        let from = timeline.times().get(first).copied().unwrap_or_default();
+        timeline.keep_last(timeline.len() - first);
+        *facts = std::mem::take(facts).within(from, watched);
+        self.reports.forget_before(window.max(self.options.recent));
     }
 
     /// Whether the last sample is taken.
@@ -138,32 +177,49 @@ impl Watcher {
         self.sampler.due() > self.options.duration
     }
 
-    /// Returns the samples so far. Kernel reports are added at the end.
-    pub fn timeline(&self) -> &Timeline {
-        &self.timeline
+    /// Returns everything found so far, complete to be judged: samples, facts, the kernel's reports, and what was wrong.
+    pub fn source(&mut self) -> &Source {
+        self.complete();
+        &self.source
     }
 
     /// Returns everything found.
-    pub fn finish(self) -> Source {
-        let (mut timeline, mut problems) = (self.timeline, self.problems);
-        self.reports.finish(&mut timeline, &mut problems);
-        for unread in [self.cgroups, self.processes] {
-            unread.finish(&mut timeline, &mut problems);
+    pub fn finish(mut self) -> Source {
+        self.reports.read_new(true);
+        self.complete();
+        self.source
+    }
+
+    fn complete(&mut self) {
+        let Source { timeline, facts, .. } = &mut self.source;
+        let mut problems = self.problems.clone();
+        self.reports.add_to(timeline, &mut problems);
+        for unread in [&self.cgroups, &self.processes] {
+            unread.note_to(timeline, &mut problems);
         }
-        problems.note_left_out(&timeline, &self.facts);
+        problems.note_left_out(timeline, facts);
         for problem in self.sampler.host().problems() {
             problems.note(problem.to_string());
         }
         timeline.absent.extend(self.sampler.host().absent());
         if !host_facts::user_is_root()
-            && let Some(more) = more_as_root(&timeline)
+            && let Some(more) = more_as_root(timeline)
         {
             problems.note(more);
         }
-        Source {
-            problems: problems.into_texts(),
-            ..Source::new(SourceKind::Live, "", timeline, self.facts)
-        }
+        self.source.problems = problems.into_texts();
+    }
+}
+
+/// Reads the facts again; one that cannot be read keeps its value. A changed one is a change at `at` on the timeline's clock.
+pub(crate) fn read_again(root: &Root, at: Span, facts: &mut Facts) {
+    let (nodes, disks) = (std::mem::take(&mut facts.nodes), std::mem::take(&mut facts.disks));
+    host_facts::read(root, at, facts);
+    if facts.nodes.is_empty() {
+        facts.nodes = nodes;
+    }
+    if facts.disks.is_empty() {
+        facts.disks = disks;
     }
 }
 
@@ -177,73 +233,20 @@ fn more_as_root(timeline: &Timeline) -> Option<String> {
     (!denied.is_empty()).then(|| format!("root would also have read {}", denied.join(", ")))
 }
 
-/// What the scans of one kind of entity could not read.
-#[derive(Debug)]
-struct Unread {
-    entity: Entity,
-    /// The most entities that one scan left out.
-    left_out: usize,
-    /// The most that did not answer in one scan.
-    silent: usize,
-    /// Why the last scan had nothing to read.
-    absent: Option<Absence>,
-    /// Files that this user may not read, by their catalogue names.
-    denied: Vec<&'static str>,
-}
-
-impl Unread {
-    fn new(entity: Entity) -> Self {
-        Self { entity, left_out: 0, silent: 0, absent: None, denied: Vec::new() }
-    }
-
-    fn note(&mut self, walk: Walk, problems: &mut Problems) {
-        if let Some(malformed) = &walk.malformed {
-            problems.note(malformed.to_string());
-        }
-        self.left_out = self.left_out.max(walk.left_out);
-        self.silent = self.silent.max(walk.silent);
-        self.absent = walk.absent;
-        for file in walk.denied_files {
-            if !self.denied.contains(&file) {
-                self.denied.push(file);
-            }
-        }
-    }
-
-    fn finish(self, timeline: &mut Timeline, problems: &mut Problems) {
-        if self.left_out > 0 {
-            let (what, which) = match self.entity {
-                Entity::Cgroup => ("cgroups", "the largest were, eight levels deep"),
-                _ => ("processes", "there were too many"),
-            };
-            problems.note(format!("up to {} {what} at once were not read: {which}", self.left_out));
-        }
-        if self.silent > 0 {
-            problems.note(format!(
-                "left out: {}, without an answer within 0.1 s as they wait in execve(2) for a file \
-                 system",
-                Count::new(self.silent as u64).named("process", "processes")
-            ));
-        }
-        if let Some(absent) = &self.absent {
-            let of_entity = signals::ALL.iter().filter(|def| def.entity == self.entity);
-            for def in of_entity {
-                timeline.absent.insert(def.file, absent.clone());
-            }
-        }
-        for file in self.denied {
-            timeline.absent.insert(file, Absence::PermissionDenied);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::ops::ControlFlow;
+    use timeline::signals;
 
     fn options(duration: Span, every: Span) -> WatchOptions {
-        WatchOptions { duration, every, last: ProcessDetail::COMPLETE, recent: RECENT }
+        WatchOptions {
+            duration,
+            every,
+            last: ProcessDetail::COMPLETE,
+            recent: RECENT,
+            window: None,
+        }
     }
 
     #[test]
@@ -256,31 +259,6 @@ mod tests {
             let absent = timeline.absent.get(def.file);
             assert_eq!(absent, Some(&Absence::NotFound), "{}", def.file);
         }
-    }
-
-    #[test]
-    fn what_scans_left_out_is_reported_once() {
-        let mut problems = Problems::default();
-        let mut timeline = Timeline::default();
-        for (entity, expected) in [
-            (Entity::Cgroup, "up to 9 cgroups at once were not read: the largest were"),
-            (Entity::Process, "up to 9 processes at once were not read: there were too many"),
-        ] {
-            let mut unread = Unread::new(entity);
-            for left_out in [7, 9, 8] {
-                let walk = Walk { left_out, denied_files: vec!["/proc/PID/io"], ..Walk::default() };
-                unread.note(walk, &mut problems);
-            }
-            unread.finish(&mut timeline, &mut problems);
-            let texts = std::mem::take(&mut problems).into_texts();
-            assert_eq!(texts.len(), 1, "{texts:?}");
-            assert!(texts[0].starts_with(expected), "{texts:?}");
-        }
-        let denied = timeline.absent.get("/proc/PID/io");
-        assert_eq!(denied, Some(&Absence::PermissionDenied));
-        let more = more_as_root(&timeline).unwrap();
-        assert_eq!(more, "root would also have read /proc/PID/io");
-        assert_eq!(more_as_root(&Timeline::default()), None);
     }
 
     #[test]
@@ -299,10 +277,58 @@ mod tests {
             if watcher.wait(Span::from_millis(5)) {
                 watcher.take();
                 taken += 1;
-                assert_eq!(watcher.timeline().len(), taken);
+                assert_eq!(watcher.source().timeline.len(), taken);
             }
         }
         assert!((1..=3).contains(&taken), "{taken}");
         assert_eq!(watcher.finish().timeline.len(), taken);
+    }
+
+    #[test]
+    fn only_files_that_root_could_read_are_named() {
+        let mut timeline = Timeline::default();
+        assert_eq!(more_as_root(&timeline), None);
+        timeline.absent.insert("/proc/PID/io", Absence::PermissionDenied);
+        let more = more_as_root(&timeline).unwrap();
+        assert_eq!(more, "root would also have read /proc/PID/io");
+    }
+
+    #[test]
+    fn a_window_forgets_what_is_older() {
+        let every = Span::from_millis(2);
+        let window = Span::from_millis(40);
+        let options = WatchOptions { window: Some(window), ..options(Span::from_hours(1), every) };
+        // A directory instead of the host: its files are read in microseconds.
+        let proc = tempfile::tempdir().unwrap();
+        let mut watcher = Watcher::open(&Root::at(proc.path()), options);
+        for _ in 0..100 {
+            while !watcher.wait(Span::from_secs(1)) {}
+            watcher.take();
+        }
+        let source = watcher.source();
+        let samples = source.timeline.len();
+        assert!((2..100).contains(&samples), "{samples}");
+        assert!(source.timeline.duration() < window.times(FORGETS_AT).plus(every));
+        assert_eq!(source.timeline.times().first(), Some(&Span::ZERO));
+    }
+
+    #[test]
+    fn a_setting_that_changes_while_a_host_is_watched_is_a_change() {
+        let proc = tempfile::tempdir().unwrap();
+        let directory = proc.path().join("proc/sys/vm");
+        std::fs::create_dir_all(&directory).unwrap();
+        let set = |value: &str| std::fs::write(directory.join("swappiness"), value).unwrap();
+        set("60\n");
+        let root = Root::at(proc.path());
+        let mut watcher = Watcher::open(&root, options(Span::from_hours(1), Span::from_millis(1)));
+        watcher.take();
+        set("10\n");
+        // A minute is over.
+        watcher.facts_read = Span::ZERO;
+        while !watcher.wait(Span::from_secs(1)) {}
+        watcher.take();
+        let changes = watcher.source().facts.changes();
+        let changes: Vec<_> = changes.iter().map(|it| (it.from.as_str(), it.to.as_str())).collect();
+        assert_eq!(changes, [("60", "10")]);
     }
 }

@@ -4,7 +4,7 @@ use crate::{Entity, Evicted, Facts, MemoryBudget, Timeline};
 use units::Count;
 
 /// Collects problems.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Problems {
     texts: Vec<String>,
     dropped: usize,

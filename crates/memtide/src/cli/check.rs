@@ -100,6 +100,7 @@ impl CheckArgs {
             every: self.every,
             last: ProcessDetail::COMPLETE,
             recent: self.recent,
+            window: None,
         }
     }
 }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use probe::{Root, host_facts};
+use probe::Root;
 use timeline::{Event, EventKind, Facts, Stamp};
+
+use crate::watch::read_again;
+
 /// The last known facts of the host.
 #[derive(Debug)]
 pub(crate) struct FactsWatch {
@@ -23,15 +26,7 @@ impl FactsWatch {
         // A fact that cannot be read this time keeps its value, and changes reported before are cleared.
         let mut facts = self.known.clone();
         facts.forget_changes();
-        facts.nodes.clear();
-        facts.disks.clear();
-        host_facts::read(&self.root, now.boot, &mut facts);
-        if facts.nodes.is_empty() {
-            facts.nodes.clone_from(&self.known.nodes);
-        }
-        if facts.disks.is_empty() {
-            facts.disks.clone_from(&self.known.disks);
-        }
+        read_again(&self.root, now.boot, &mut facts);
         let mut events: Vec<Event> = facts
             .changes()
             .iter()
@@ -88,6 +83,7 @@ fn came_and_went(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use probe::host_facts;
     use units::Span;
 
     fn write(directory: &std::path::Path, file: &str, text: &str) {

@@ -16,6 +16,8 @@ pub(crate) struct KernelReports {
     /// Reports before this time on the boot clock are ignored.
     from: Span,
     found: Vec<Written>,
+    /// How many of them the timeline has.
+    added: usize,
     /// When it was read last, on the boot clock.
     read: Option<Span>,
 }
@@ -27,6 +29,7 @@ impl KernelReports {
             watch: LogWatch::open(root, None),
             from: probe::now().boot.saturating_sub(recent),
             found: Vec::new(),
+            added: 0,
             read: None,
         };
         log.read_new(false);
@@ -43,26 +46,35 @@ impl KernelReports {
         self.found.extend(written.filter(|report| report.stamp.boot >= self.from));
         let too_many = self.found.len().saturating_sub(REPORTS_MAX);
         self.found.drain(..too_many);
+        self.added = self.added.saturating_sub(too_many);
     }
 
-    /// Adds each report to the sample that follows it; the levels of that become those at the time of the report. A
-    /// log that cannot be read is noted as a problem if OOM kills were counted.
-    pub(crate) fn finish(mut self, timeline: &mut Timeline, problems: &mut Problems) {
-        self.read_new(true);
-        for Written { stamp, report, lines } in self.found {
+    /// Adds each report that the timeline lacks to the sample that follows it; the levels of that become those at the time of
+    /// the report. A log that cannot be read is noted as a problem if OOM kills were counted.
+    pub(crate) fn add_to(&mut self, timeline: &mut Timeline, problems: &mut Problems) {
+        for Written { stamp, report, lines } in self.found.iter().skip(self.added) {
             let mut sample = Sample::default();
-            kernel_report::fill(&report, &mut sample);
-            let Some(index) = timeline.report_by_time(stamp, report, Some(lines.into())) else {
+            kernel_report::fill(report, &mut sample);
+            let lines = Some(lines.as_str().into());
+            let Some(index) = timeline.report_by_time(*stamp, report.clone(), lines) else {
                 continue;
             };
             for (signal, raw) in sample.host.iter() {
                 timeline.amend(index, signal, raw);
             }
         }
+        self.added = self.found.len();
         let counted = timeline.last(OOM_KILLS).map_or(0, Count::get);
         if let (Some(absence), true) = (self.watch.absence(), counted > 0) {
             problems.note(unread(absence, counted));
         }
+    }
+
+    /// Forgets reports that are older than this. The timeline has forgotten them all.
+    pub(crate) fn forget_before(&mut self, age: Span) {
+        let from = probe::now().boot.saturating_sub(age);
+        self.found.retain(|report| report.stamp.boot >= from);
+        self.added = 0;
     }
 }
 
@@ -96,13 +108,13 @@ mod tests {
 
     fn finished(kills: u64) -> Vec<String> {
         let nowhere = tempfile::tempdir().unwrap();
-        let log = KernelReports::open(&Root::at(nowhere.path()), Span::from_mins(15));
+        let mut log = KernelReports::open(&Root::at(nowhere.path()), Span::from_mins(15));
         let mut timeline = Timeline::default();
         let mut sample = Sample::at(Span::from_secs(1));
         sample.host.set(OOM_KILLS, Count::new(kills));
         timeline.push(&sample).unwrap();
         let mut problems = Problems::default();
-        log.finish(&mut timeline, &mut problems);
+        log.add_to(&mut timeline, &mut problems);
         problems.into_texts()
     }
 
