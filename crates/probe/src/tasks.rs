@@ -26,6 +26,16 @@ pub enum TaskSource {
     Proc,
 }
 
+impl TaskSource {
+    /// Its name in the state of a recorder.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bpf => "BPF task iterator",
+            Self::Proc => "/proc",
+        }
+    }
+}
+
 /// The processes below a root, for repeated reads.
 #[derive(Debug)]
 pub struct Tasks {

@@ -49,8 +49,10 @@ pub struct RecorderStatus {
     pub cost: RecorderCost,
     /// What its last scans covered.
     pub seen: RecorderScans,
-    /// How processes are read, and why not in a better way; null if they are not read.
+    /// How processes are read: `BPF task iterator` or `/proc`; null if they are not read.
     pub tasks_source: Option<String>,
+    /// Why not by BPF, in words; null if they are, or were not meant to be.
+    pub why_not_bpf: Option<String>,
     /// Malloc heaps that it reads; null if it reads none.
     pub heaps: Option<RecorderHeaps>,
     /// Privileges it was granted and refused, in words.
@@ -188,6 +190,8 @@ pub struct AbsentFile {
     pub file: String,
     /// Why, in words.
     pub why: String,
+    /// Whether the recorder lacks the permission.
+    pub is_denied: bool,
 }
 
 /// State of a recorder's disk.
@@ -214,7 +218,7 @@ pub struct RecorderDisk {
 #[serde(default)]
 #[schemars(!default)]
 pub struct RecorderKernelLog {
-    /// Why it is not read.
+    /// Why it is not read, in words; null if it is.
     pub problem: Option<String>,
     /// Number of the first record that was not read yet, in this boot.
     pub next: Option<u64>,

@@ -32,7 +32,7 @@ pub use heaps::{
 pub use pace::{Beat, LastDone};
 pub use record::{
     Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead, Housekeeper, INBOX, Message,
-    Recorder, RecordingState, Settings, privilege, status,
+    Recorder, RecordingState, Settings, TasksRead, privilege, status,
 };
 pub use sampler::{Progress, Rates, SampleTaken, Sampler};
 pub use watch::{RECENT, WatchOptions, Watcher, watch};

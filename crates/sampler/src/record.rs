@@ -38,7 +38,7 @@ use crate::record::own_cost::OwnCost;
 use crate::record::processes::Processes;
 use crate::sampler::Sampler;
 pub use control::{Control, INBOX, Message};
-pub use health::{Figures, Health, HeapsRead};
+pub use health::{Figures, Health, HeapsRead, TasksRead};
 pub use heap_watch::{HeapPlan, HeapWatch};
 pub use housekeeper::{Housekeeper, RecordingState};
 pub use settings::Settings;
@@ -85,7 +85,7 @@ impl Recorder {
         privilege::allow_open_files();
         let processes = settings.processes.map(|every| Processes::open(root, &settings, every));
         if let Some(processes) = &processes {
-            health.set_tasks_source(processes.source());
+            health.set_tasks(processes.source());
         }
         Self {
             settings,
@@ -207,7 +207,7 @@ impl Recorder {
 
     fn begun(&mut self, stamp: Stamp) {
         let absent = self.sampler.host().absent().collect::<Vec<_>>();
-        let source = self.health.tasks_source();
+        let source = self.health.tasks();
         self.events.push(recorder_events::started(stamp, &self.settings, source, &absent));
     }
 

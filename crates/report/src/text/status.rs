@@ -205,18 +205,15 @@ fn processes(status: &RecorderStatus) -> Vec<String> {
         .settings
         .processes_s
         .map_or_else(String::new, |every| format!(" every {}", span(every)));
-    let (way, why_not_bpf) = match source.split_once("; no BPF task iterator: ") {
-        Some((way, why)) => (way, Some(why)),
-        None => (source.as_str(), None),
-    };
     let processes = Count::new(seen.processes);
     let left_out = left_out(seen.processes_left_out);
-    let mut lines = vec![format!("{processes}{left_out}{every}; source: {way}")];
+    let mut lines = vec![format!("{processes}{left_out}{every}; source: {source}")];
     if seen.processes_left_out > 0 {
         lines.push(
             "left out: those beyond what one scan may read, or that do not answer".to_owned(),
         );
     }
+    let why_not_bpf = status.why_not_bpf.as_ref();
     lines.extend(
         why_not_bpf.map(|why| format!("not by BPF, which costs less and shows more: {why}")),
     );
@@ -390,27 +387,18 @@ fn not_read(status: &RecorderStatus, by_root: bool) -> Vec<String> {
     for absent in &status.absent {
         let log_problem =
             status.kernel_log.problem.as_deref().filter(|_| absent.file == KERNEL_LOG);
-        let why = log_problem.map_or(absent.why.as_str(), |problem| {
-            problem.split_once(": ").map_or(problem, |(_, why)| why)
-        });
+        let why = match (log_problem, absent.is_denied, by_root) {
+            (Some(problem), ..) => problem,
+            (None, true, false) => "permission denied: that needs root",
+            (None, true, true) => "refused even to root, as in a container or a sandbox",
+            (None, false, _) => &absent.why,
+        };
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, files)) => files.push(&absent.file),
             None => reasons.push((why, vec![&absent.file])),
         }
     }
-    reasons
-        .into_iter()
-        .map(|(why, files)| {
-            let explained = match (why, by_root) {
-                ("permission denied", false) => "permission denied: that needs root",
-                ("permission denied", true) => {
-                    "refused even to root, as in a container or a sandbox"
-                }
-                (why, _) => why,
-            };
-            format!("{}: {explained}", files.join(", "))
-        })
-        .collect()
+    reasons.into_iter().map(|(why, files)| format!("{}: {why}", files.join(", "))).collect()
 }
 
 fn span(seconds: f64) -> String {
@@ -499,6 +487,7 @@ mod tests {
                     .map(|file| AbsentFile {
                         file: file.to_owned(),
                         why: "permission denied".to_owned(),
+                        is_denied: true,
                     })
                     .to_vec(),
                 privileges: vec!["memory is locked".to_owned()],
@@ -649,7 +638,8 @@ mod tests {
     fn advice_depends_on_the_user_who_records() {
         let mut report = report();
         let status = report.recorder.as_mut().unwrap();
-        status.tasks_source = Some("/proc; no BPF task iterator: that needs root".to_owned());
+        status.tasks_source = Some("/proc".to_owned());
+        status.why_not_bpf = Some("that needs root".to_owned());
         let text = words(&report);
         assert!(
             text.contains(
@@ -669,9 +659,9 @@ mod tests {
     fn the_kernel_log_says_itself_why_it_is_not_read() {
         let mut report = report();
         let status = report.recorder.as_mut().unwrap();
-        status.kernel_log.problem = Some("kernel log: dmesg_restrict is set".to_owned());
+        status.kernel_log.problem = Some("dmesg_restrict is set".to_owned());
         status.absent =
-            vec![AbsentFile { file: KERNEL_LOG.to_owned(), why: "permission denied".to_owned() }];
+            vec![AbsentFile { file: KERNEL_LOG.to_owned(), is_denied: true, ..Default::default() }];
         let text = words(&report);
         assert!(text.contains("/dev/kmsg: dmesg_restrict is set"), "{text}");
     }

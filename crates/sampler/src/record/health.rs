@@ -1,8 +1,10 @@
 //! Figures about the recorder itself, for its status: the sampler writes them and any thread reads them without a lock.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use probe::TaskSource;
 use timeline::{Absence, Sample};
 use units::{Bytes, Count, Micros, Quantity as _, Ratio, Span};
 
@@ -10,6 +12,25 @@ use crate::heaps::HeapRound;
 use crate::new_groups::{NewGroups, WaitingGroups};
 use crate::pace::Beat;
 use crate::record::processes::ProcessScan;
+
+/// How a recorder reads processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TasksRead {
+    /// By BPF or below `/proc`.
+    pub source: TaskSource,
+    /// Why not by BPF, in words; `None` if they are, or were not meant to be.
+    pub why_not_bpf: Option<String>,
+}
+
+impl fmt::Display for TasksRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.source.name())?;
+        match &self.why_not_bpf {
+            Some(why) => write!(f, "; no BPF task iterator: {why}"),
+            None => Ok(()),
+        }
+    }
+}
 
 /// The recorder's own figures. All are zero before the first sample.
 #[derive(Debug, Default)]
@@ -37,7 +58,7 @@ pub struct Health {
     shares_waiting: AtomicU64,
     blocked: AtomicU64,
     messages_dropped: AtomicU64,
-    tasks_source: OnceLock<String>,
+    tasks: OnceLock<TasksRead>,
     privileges: OnceLock<Vec<String>>,
     absent: Mutex<Vec<(&'static str, Absence)>>,
     /// Cgroups that came, for those who read their names.
@@ -165,9 +186,9 @@ impl Health {
         }
     }
 
-    /// Returns how processes are read, in words; `None` before the recorder runs or if processes are not read.
-    pub fn tasks_source(&self) -> Option<&str> {
-        self.tasks_source.get().map(String::as_str)
+    /// Returns how processes are read; `None` before the recorder runs or if processes are not read.
+    pub fn tasks(&self) -> Option<&TasksRead> {
+        self.tasks.get()
     }
 
     /// Returns what the recorder was allowed and refused, in words; empty until [set](Self::set_privileges).
@@ -204,8 +225,8 @@ impl Health {
         let _ = self.privileges.set(privileges);
     }
 
-    pub(crate) fn set_tasks_source(&self, source: String) {
-        let _ = self.tasks_source.set(source);
+    pub(crate) fn set_tasks(&self, tasks: TasksRead) {
+        let _ = self.tasks.set(tasks);
     }
 
     /// Stores which kernel files cannot be read, unless another thread is reading the list just now.

@@ -315,7 +315,8 @@ impl Work {
             samples: samples(&figures, now),
             cost: cost(&figures, self.pss),
             seen: seen(&figures),
-            tasks_source: self.health.tasks_source().map(str::to_owned),
+            tasks_source: self.health.tasks().map(|tasks| tasks.source.name().to_owned()),
+            why_not_bpf: self.health.tasks().and_then(|tasks| tasks.why_not_bpf.clone()),
             heaps: self.health.heaps().map(|read| heaps(read, now)),
             privileges: self.health.privileges().to_vec(),
             absent: self.absent(),
@@ -338,7 +339,12 @@ impl Work {
         let log = self.log.absence().map(|why| (KMSG, why.clone()));
         let known = absent.iter().any(|(file, _)| *file == KMSG);
         let all = absent.into_iter().chain(log.filter(|_| !known));
-        all.map(|(file, why)| AbsentFile { file: file.to_owned(), why: in_words(&why) }).collect()
+        let absent = |(file, why): (&str, Absence)| AbsentFile {
+            file: file.to_owned(),
+            why: in_words(&why),
+            is_denied: why == Absence::PermissionDenied,
+        };
+        all.map(absent).collect()
     }
 }
 

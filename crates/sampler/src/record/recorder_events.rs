@@ -3,17 +3,17 @@
 use timeline::{Absence, BreakKind, Event, EventKind, Stamp, step};
 use units::Span;
 
-use crate::Settings;
+use crate::{Settings, TasksRead};
 
 /// The recorder started: how it samples and what it cannot read.
 pub(crate) fn started(
     stamp: Stamp,
     settings: &Settings,
-    source: Option<&str>,
+    tasks: Option<&TasksRead>,
     absent: &[(&'static str, Absence)],
 ) -> Event {
-    let processes = match settings.processes.zip(source) {
-        Some((every, source)) => format!("processes every {every} ({source})"),
+    let processes = match settings.processes.zip(tasks) {
+        Some((every, tasks)) => format!("processes every {every} ({tasks})"),
         None => "no processes".to_owned(),
     };
     let denied = absent
@@ -102,7 +102,8 @@ mod tests {
             ("/proc/slabinfo", Absence::PermissionDenied),
             ("/proc/pressure/memory", Absence::NotFound),
         ];
-        let event = started(Stamp::default(), &Settings::default(), Some("/proc"), &absent);
+        let tasks = TasksRead { source: probe::TaskSource::Proc, why_not_bpf: None };
+        let event = started(Stamp::default(), &Settings::default(), Some(&tasks), &absent);
         let text = event.text;
         assert!(text.contains("every 1 s, processes every 10 s (/proc)"), "{text}");
         assert!(text.ends_with("may not read /proc/slabinfo"), "{text}");

@@ -223,5 +223,5 @@ fn a_host_without_processes_or_groups_is_recorded_all_the_same() {
     let timeline = fake.loaded().timeline;
     assert_eq!(timeline.len(), 2);
     assert_eq!(timeline.entities(Entity::Process).count(), 0);
-    assert_eq!(health.tasks_source(), None);
+    assert!(health.tasks().is_none());
 }

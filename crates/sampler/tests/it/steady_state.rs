@@ -103,7 +103,7 @@ fn samples_with_bpf_and_shares_allocate_nothing() {
         ..Settings::default()
     };
     let (mut recorder, health, _outbox) = recorder(&Root::default(), directory.path(), settings);
-    let source = health.tasks_source().unwrap_or_default().to_owned();
+    let source = health.tasks().map(ToString::to_string).unwrap_or_default();
     if source != "BPF task iterator" {
         let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
         assert!(!is_ci, "run as root on a kernel with BTF: {source}");

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use probe::TaskSource;
 use sampler::{Control, Health, RecordingState};
 use store::{DiskState, Monitor, Recording};
 use units::{Bytes, Count, Span};
@@ -201,11 +202,10 @@ impl View {
         if figures.lost > 0 {
             parts.push(format!("{} lost", Count::new(figures.lost)));
         }
-        let source = self.health.tasks_source().unwrap_or("no processes");
-        let source = if source.contains("/proc") && !source.starts_with("BPF") {
-            "/proc"
-        } else {
-            source.split([' ', ':', ',']).next().unwrap_or(source)
+        let source = match self.health.tasks().map(|tasks| tasks.source) {
+            Some(TaskSource::Bpf) => "BPF",
+            Some(TaskSource::Proc) => "/proc",
+            None => "no",
         };
         parts.push(source.to_owned());
         parts.join(" · ")
