@@ -1,6 +1,5 @@
 //! What happened, and when?
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -8,7 +7,9 @@ use import::{MinuteScreen, OpenError, OpenOptions};
 use report::model::EventsReport;
 use timeline::cgroup::{GroupNames, ROOT, is_related, is_within};
 use timeline::signals::{CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, OOM_KILLS};
-use timeline::{Entity, Event, EventKind, Facts, RollUp, RollUps, SignalId, Source, TimeRange};
+use timeline::{
+    DatedEvent, Entity, Event, EventKind, Facts, RollUp, RollUps, SignalId, Source, TimeRange,
+};
 
 /// Reads a range of a source in the detail that events need: from a long recording roll-ups, and every sample of the minutes
 /// in which a counter of events rose. By the minute alone, what happened in two neighbouring minutes would be one event.
@@ -52,35 +53,35 @@ pub fn events(source: &Source, kinds: &[String], group: Option<&str>) -> EventsR
     events.retain(|entry| {
         let name = entry.event.kind.name();
         let is_asked = kinds.is_empty() || kinds.iter().any(|kind| kind == name);
-        is_asked && group.is_none_or(|group| is_about(&entry.event, group))
+        is_asked && group.is_none_or(|group| is_about(entry, group))
     });
     for entry in &mut events {
-        name_containers(&mut entry.event, &source.facts.names);
+        name_container(entry, &source.facts.names);
     }
     EventsReport::new(source, &events)
 }
 
-/// Calls services and cgroups by their names in the text of an event.
-fn name_containers(event: &mut Event, names: &GroupNames) {
-    if matches!(event.kind, EventKind::ServiceStarted | EventKind::ServiceEnded) {
-        let named = names.service(&event.subject);
-        event.text = event.text.replacen(&event.subject, &named, 1);
-    }
-    let words = event.text.split(' ').map(|word| {
-        let path = word.trim_end_matches([',', '.', ';', ':', ')']);
-        if path.starts_with('/') && path != ROOT {
-            Cow::Owned(word.replacen(path, &names.place(path), 1))
-        } else {
-            Cow::Borrowed(word)
-        }
-    });
-    event.text = words.collect::<Vec<_>>().join(" ");
+fn is_of_service(event: &Event) -> bool {
+    matches!(event.kind, EventKind::ServiceStarted | EventKind::ServiceEnded)
 }
 
-/// Whether an event names the cgroup, or its service. A kernel's report of a kill has the cgroup in its words.
-fn is_about(event: &Event, group: &str) -> bool {
-    let is_service = || !event.subject.is_empty() && is_within(group, &event.subject);
-    let words = event.text.split([' ', ',', ';', '(', ')']);
-    let mut paths = words.chain([event.subject.as_str()]).filter(|word| word.starts_with('/'));
-    is_service() || paths.any(|path| is_related(path.trim_end_matches(['.', ':']), group))
+/// Calls the service or cgroup of an event by its name in the event's text.
+fn name_container(entry: &mut DatedEvent, names: &GroupNames) {
+    let Some(group) = entry.group.as_deref().filter(|group| *group != ROOT) else {
+        return;
+    };
+    let named = if is_of_service(&entry.event) {
+        names.service(group)
+    } else {
+        names.place(group).into_owned()
+    };
+    entry.event.text = entry.event.text.replacen(group, &named, 1);
+}
+
+/// Whether an event is of the cgroup, one around it or one within it. Services are those within it.
+fn is_about(entry: &DatedEvent, group: &str) -> bool {
+    let is_about = |place: &String| {
+        if is_of_service(&entry.event) { is_within(group, place) } else { is_related(place, group) }
+    };
+    entry.group.as_ref().is_some_and(is_about)
 }

@@ -34,6 +34,8 @@ pub struct DatedEvent {
     /// The event. Its stamp is the time in the kernel's log if there is one, or else of the first reading that shows
     /// it.
     pub event: Event,
+    /// The cgroup in which it happened, as the event's text names it; `None` for the host, or where it is unknown.
+    pub group: Option<String>,
     /// How exact the stamp is.
     pub dated: Dated,
     /// The end of the event; `None` for an event without duration.
@@ -68,7 +70,14 @@ impl PlacedEvent {
     }
 
     fn new(at: EventTime, event: Event, dated: Dated) -> Self {
-        Self { at, until: at, dated_event: DatedEvent { event, dated, until: None } }
+        let dated_event = DatedEvent { event, group: None, dated, until: None };
+        Self { at, until: at, dated_event }
+    }
+
+    /// Sets the cgroup in which it happened; none if the path is empty.
+    fn within(mut self, group: &str) -> Self {
+        self.dated_event.group = Some(group.to_owned()).filter(|group| !group.is_empty());
+        self
     }
 
     fn kind(&self) -> EventKind {
@@ -184,7 +193,13 @@ fn noted(timeline: &Timeline) -> Vec<PlacedEvent> {
         .iter()
         .map(|event| {
             let at = EventTime::at_stamp(timeline, event.stamp);
-            PlacedEvent::exact(at, event.clone())
+            let placed = PlacedEvent::exact(at, event.clone());
+            match event.kind {
+                EventKind::ServiceStarted | EventKind::ServiceEnded => {
+                    placed.within(&event.subject)
+                }
+                _ => placed,
+            }
         })
         .collect()
 }

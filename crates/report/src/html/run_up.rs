@@ -1,7 +1,7 @@
 //! The memory before an OOM kill: that of the cgroup or the host a minute before and after, drawn without a script.
 
-use timeline::AnySignal as _;
 use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_AVAILABLE};
+use timeline::{AnySignal as _, EventKind};
 use units::{Bytes, BytesPerSecond, Quantity as _, Span};
 
 use super::Scene;
@@ -59,7 +59,8 @@ impl<'a> RunUp<'a> {
         let picture = scene.picture;
         let subject = (finding.scope.entity == "cgroup").then_some(finding.scope.key.as_str());
         let events = scene.page.events.events.iter();
-        let kills = events.filter(|event| event.kind == "oom-kill" && is_about(event, subject));
+        let kills = events
+            .filter(|event| event.kind == EventKind::OomKill.name() && is_about(event, subject));
         let offsets = kills.filter_map(|event| event.offset_s);
         let mut kills: Vec<f64> = offsets.map(|at| at - picture.begin_s()).collect();
         kills.sort_by(f64::total_cmp);
@@ -195,7 +196,7 @@ impl<'a> RunUp<'a> {
                 .as_ref()
                 .is_some_and(|name| !key.is_empty() && name.rsplit('/').next() == Some(key));
             let is_within = event.offset_s.is_some_and(|at| at >= from && at <= to);
-            event.kind == "service-started" && is_same && is_within
+            event.kind == EventKind::ServiceStarted.name() && is_same && is_within
         });
         starts.count()
     }
@@ -203,5 +204,5 @@ impl<'a> RunUp<'a> {
 
 /// Whether an event is about a cgroup; true for every event if none is given.
 fn is_about(event: &EventEntry, cgroup: Option<&str>) -> bool {
-    cgroup.is_none_or(|key| event.subject.as_deref() == Some(key))
+    cgroup.is_none_or(|key| event.cgroup.as_deref() == Some(key))
 }

@@ -48,6 +48,8 @@ pub struct EventEntry {
     pub kind: &'static str,
     /// To what: a process, a cgroup, a tunable; null for the host.
     pub subject: Option<String>,
+    /// The cgroup in which it happened, a path; null for the host, or where it is unknown.
+    pub cgroup: Option<String>,
     /// One sentence for people.
     pub text: String,
     /// The lines that the kernel logged; null where it logged none, or they are not kept.
@@ -91,6 +93,7 @@ impl EventEntry {
             dated: dated(dated_event.dated),
             kind: event.kind.name(),
             subject: some(&event.subject),
+            cgroup: dated_event.group.clone(),
             text,
             report: some(&event.report),
         }

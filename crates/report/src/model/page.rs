@@ -309,7 +309,7 @@ fn findings(report: &Report, picture: &Picture) -> Vec<FindingMeta> {
         FindingMeta {
             severity: finding.severity,
             id: finding.id.clone(),
-            title: harmless(&finding.title),
+            title: harmless(&finding.whole_title()),
             from_s: within.map(|(from, _)| from),
             to_s: within.map(|(_, to)| to),
             stretches: picture.stretches_of(finding),
@@ -405,6 +405,7 @@ mod tests {
             offset_s: Some(second),
             kind,
             subject: None,
+            cgroup: None,
             text: format!("{kind} at {second}"),
             report: None,
         }

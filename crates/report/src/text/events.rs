@@ -82,6 +82,7 @@ mod tests {
                 text: text.to_owned(),
                 report: "Out of memory: \u{1b}[2Jevil\nsecond line\n".to_owned(),
             },
+            group: None,
             dated: Dated::Exactly,
             until: None,
         };

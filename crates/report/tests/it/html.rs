@@ -35,6 +35,7 @@ fn event(text: &str, offset_s: Option<f64>) -> EventEntry {
         offset_s,
         kind: "oom-kill",
         subject: None,
+        cgroup: None,
         text: text.to_owned(),
         report: Some(format!("first\n{text}")),
     }

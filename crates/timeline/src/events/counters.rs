@@ -232,7 +232,8 @@ fn placed(timeline: &Timeline, group: &str, text: String, spell: Spell) -> Optio
         report: String::new(),
     };
     let dated = Dated::Since(timeline.stamp(spell.since)?);
-    let mut placed = PlacedEvent::new(EventTime::at_sample(timeline, spell.from)?, event, dated);
+    let at = EventTime::at_sample(timeline, spell.from)?;
+    let mut placed = PlacedEvent::new(at, event, dated).within(group);
     placed.until = EventTime::at_sample(timeline, spell.to)?;
     placed.dated_event.until = timeline.stamp(spell.to).filter(|_| spell.from < spell.to);
     Some(placed)

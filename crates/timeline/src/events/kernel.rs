@@ -94,7 +94,8 @@ fn event(written: &WrittenReport<'_>) -> PlacedEvent {
     if let (Some(log), false) = (&report.stamp, written.is_dated) {
         event.text.push_str(&format!(" (log: {})", log.text));
     }
-    PlacedEvent::exact(written.at, event)
+    let group = report.group.as_ref().map_or("", |group| group.path.as_str());
+    PlacedEvent::exact(written.at, event).within(group)
 }
 
 impl Event {

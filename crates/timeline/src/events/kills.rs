@@ -286,10 +286,10 @@ impl CountedKills {
         let event = Event {
             stamp: self.stamp,
             kind: EventKind::OomKill,
-            subject: group,
+            subject: group.clone(),
             text,
             report: String::new(),
         };
-        Some(PlacedEvent::new(at, event, self.dated))
+        Some(PlacedEvent::new(at, event, self.dated).within(&group))
     }
 }
