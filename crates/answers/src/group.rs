@@ -205,13 +205,30 @@ pub fn find_group_of_this_host(
     let mut source = Source::default();
     // One sample is in order.
     let _ = source.timeline.push(&sample);
-    crate::find_names(root, &mut source);
+    crate::this_host::add_names(root, &mut source);
     find_group(&source, selector)
+}
+
+/// Returns the path of the cgroup that an answer is about: the one that was typed, else in a container the container, unless
+/// its host was asked about; `None` for the host.
+///
+/// # Errors
+/// As [`find_group`].
+pub fn group_of(
+    source: &Source,
+    typed: Option<&GroupSelector>,
+    of_host: bool,
+) -> Result<Option<String>, GroupError> {
+    match typed {
+        Some(selector) => find_group(source, selector).map(Some),
+        None if source.origin.kind == SourceKind::Live && !of_host => Ok(own_container(source)),
+        None => Ok(None),
+    }
 }
 
 /// Returns the cgroup of the container in which a source was read, if it has a limit: its files are those of the root, or of
 /// a cgroup with the path that processes have.
-pub fn own_container(source: &Source) -> Option<String> {
+fn own_container(source: &Source) -> Option<String> {
     source.facts.container.as_ref()?;
     if has_container_at_root(source) {
         return Some(ROOT.to_owned());

@@ -40,7 +40,7 @@ pub use events::{events, open_for_events};
 pub use explain::{
     ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
 };
-pub use group::{GroupError, GroupSelector, find_group, find_group_of_this_host, own_container};
+pub use group::{GroupError, GroupSelector, find_group, find_group_of_this_host, group_of};
 pub use growth::growth;
 pub use headroom::headroom;
 pub use open::{open, open_screened};
@@ -49,7 +49,4 @@ pub use runtime_stats::{
     ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
 };
 pub use status::{StatusError, status};
-pub use where_memory::{
-    find_cached_files, find_names, find_owners, find_users, much_without_pss, where_by,
-    where_memory,
-};
+pub use where_memory::{much_without_pss, where_by, where_memory};

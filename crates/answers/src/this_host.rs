@@ -1,15 +1,66 @@
-//! This host: its identity as in its recording, and its recording before the live samples.
+//! This host: what an answer needs besides its samples, and its identity as in its recording.
+
+mod names;
+mod owners;
+
+use std::path::PathBuf;
 
 use probe::{Root, host_facts};
 use store::HostIdentity;
-use timeline::Source;
+use timeline::{Source, SourceKind};
 
 use crate::open::screen;
 use crate::recording_directory;
 
+/// What an answer shows of the live host besides its samples, each at its cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Besides<'a> {
+    /// Its recording before the samples.
+    pub history: bool,
+    /// Owners of memory that no counter names.
+    pub owners: bool,
+    /// The user of each process.
+    pub users: bool,
+    /// The files in the page cache: those that processes have, and those below these directories.
+    pub cached_files: Option<&'a [PathBuf]>,
+}
+
+/// Completes a source, right after its last sample: of the live host, with what an answer shows `besides`; of it and of a
+/// recording, with what people call the containers. Every other source stays as it is. No answer needs more, in whatever
+/// program.
+///
+/// # Errors
+/// Which directory cannot be searched for files in the page cache, and why, in a sentence.
+pub fn complete(root: &Root, source: Source, besides: Besides<'_>) -> Result<Source, String> {
+    let mut source = source;
+    if source.origin.kind == SourceKind::Live {
+        if besides.history {
+            source = with_history(source, root);
+        }
+        names::add(root, &mut source);
+        if besides.owners {
+            owners::add(root, &mut source);
+        }
+        if besides.users {
+            names::add_users(root, &mut source);
+        }
+        if let Some(directories) = besides.cached_files {
+            owners::add_cached_files(root, &mut source, directories)?;
+        }
+    } else if source.origin.kind == SourceKind::Recording {
+        names::add(root, &mut source);
+    }
+    Ok(source)
+}
+
+/// Adds what people call the containers of this host.
+pub(crate) fn add_names(root: &Root, source: &mut Source) {
+    names::add(root, source);
+}
+
 /// Returns the live source with this host's recording before its samples, if there is one that reaches them. A
 /// recording that only root may read is among the problems.
-pub fn with_history(live: Source, root: &Root) -> Source {
+fn with_history(live: Source, root: &Root) -> Source {
     let mut source = match recording_directory::to_read() {
         Some(directory) => {
             import::with_history(&directory, &identity(root).id, live, Some(screen()))

@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use answers::GroupError;
+use answers::this_host::{self, Besides};
 use anyhow::bail;
 use import::{OpenError, OpenOptions};
 use probe::Root;
 use sampler::WatchOptions;
-use timeline::{Source, SourceKind, TimeRange};
+use timeline::{Source, TimeRange};
 use units::Span;
 
 use crate::cli::{AroundArgs, GroupArgs};
@@ -17,11 +18,17 @@ use crate::output::Output;
 /// What `--at` covers before and after a time: long enough to show what led to it.
 const AROUND: Span = Span::from_mins(5);
 
-/// Watches this host.
-pub(crate) fn watch(options: WatchOptions, output: &Output) -> Source {
-    output.watching("watching this host", options.duration, |progress| {
-        sampler::watch(&Root::default(), options, progress)
-    })
+/// Watches this host, and adds what the answer shows besides.
+pub(crate) fn watch(
+    options: WatchOptions,
+    besides: Besides<'_>,
+    output: &Output,
+) -> anyhow::Result<Source> {
+    let root = Root::default();
+    let source = output.watching("watching this host", options.duration, |progress| {
+        sampler::watch(&root, options, progress)
+    });
+    this_host::complete(&root, source, besides).map_err(anyhow::Error::msg)
 }
 
 /// Reads all of a source and warns of its problems.
@@ -63,25 +70,20 @@ fn read(
 ) -> anyhow::Result<Source> {
     refuse_backwards(range)?;
     let source = output.reading("reading", open);
-    source.map_err(|error| match (&error, answers::coverage::understood(&range)) {
+    let source = source.map_err(|error| match (&error, answers::coverage::understood(&range)) {
         (OpenError::OutOfRange { .. }, Some(range)) => anyhow::Error::new(error).context(range),
         _ => error.into(),
-    })
+    })?;
+    let besides = Besides::default();
+    this_host::complete(&Root::default(), source, besides).map_err(anyhow::Error::msg)
 }
 
-/// Returns the path of the cgroup that was asked about; `None` if the host was. Adds what people call the containers of this
-/// host.
+/// Returns the path of the cgroup that was asked about; `None` if the host was.
 ///
 /// # Errors
 /// If the source has no such cgroup, or several.
-pub(crate) fn group(typed: &GroupArgs, source: &mut Source) -> Result<Option<String>, GroupError> {
-    if matches!(source.origin.kind, SourceKind::Live | SourceKind::Recording) {
-        answers::find_names(&Root::default(), source);
-    }
-    let Some(selector) = typed.selector() else {
-        return Ok(None);
-    };
-    answers::find_group(source, &selector).map(Some)
+pub(crate) fn group(typed: &GroupArgs, source: &Source) -> Result<Option<String>, GroupError> {
+    answers::group_of(source, typed.selector().as_ref(), true)
 }
 
 /// Warns of a source's problems, for answers that do not show them.

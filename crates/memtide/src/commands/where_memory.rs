@@ -6,6 +6,8 @@ mod table;
 mod tree;
 
 use answers::recording_directory;
+use answers::this_host::Besides;
+use diagnose::accounting::GroupBy;
 use report::Screen;
 use sampler::WatchOptions;
 use timeline::SourceKind;
@@ -24,9 +26,10 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         (None, Some(_)) => Some(recording_directory::required()?),
         (file, _) => file.clone(),
     };
-    let mut source = match &recording {
+    let by = args.by.map(GroupBy::from);
+    let source = match &recording {
         Some(file) => source::open_part(file, part(file, args), output)?,
-        None => source::watch(WatchOptions::one_sample(args.deep), output),
+        None => source::watch(WatchOptions::one_sample(args.deep), besides(by, args), output)?,
     };
     if args.answer.get() == Format::Text {
         match recording {
@@ -34,16 +37,26 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
             None => source.problems.iter().for_each(|problem| output.note(problem)),
         }
     }
-    output.print(&match args.by {
-        Some(by) => table(&mut source, by.into(), args, output)?,
-        None => tree(&mut source, args, output)?,
+    output.print(&match by {
+        Some(by) => table(&source, by, args, output)?,
+        None => tree(&source, args, output)?,
     })?;
-    if source.origin.kind == SourceKind::Live && args.by.is_none() {
+    if source.origin.kind == SourceKind::Live && by.is_none() {
         let unread = answers::much_without_pss(&source);
         let note = report::text::pss_not_read(unread, args.deep);
         note.into_iter().for_each(|note| output.note(&note));
     }
     Ok(Exit::Ok)
+}
+
+/// What the answer shows of this host besides its samples.
+fn besides(by: Option<GroupBy>, args: &WhereArgs) -> Besides<'_> {
+    Besides {
+        owners: matches!(by, None | Some(GroupBy::Mount)),
+        users: by == Some(GroupBy::User),
+        cached_files: args.cached_files().filter(|_| by.is_none()),
+        history: false,
+    }
 }
 
 /// The screen with as many rows of a kind as were asked for.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use probe::Root;
+use answers::this_host::Besides;
 use report::Report;
 use sampler::WatchOptions;
 use timeline::TimeRange;
@@ -18,11 +18,11 @@ pub(super) fn saved(
     args: &CheckArgs,
     output: &Output,
 ) -> anyhow::Result<Report> {
-    let mut source = source::open_screened(path, range, output)?;
+    let source = source::open_screened(path, range, output)?;
     if args.explain_input {
         source::warn(&source, output);
     }
-    Ok(match source::group(&args.group, &mut source)? {
+    Ok(match source::group(&args.group, &source)? {
         Some(group) => answers::check_group(&source, &group),
         None => answers::check(&source),
     })
@@ -30,17 +30,15 @@ pub(super) fn saved(
 
 /// Checks this host, live, after its recording.
 pub(super) fn live(args: &CheckArgs, output: &Output) -> anyhow::Result<Report> {
-    if args.group.selector().is_some() {
+    let typed = args.group.selector();
+    if typed.is_some() {
         // A wrong name is an error at once, not after the samples.
-        source::group(&args.group, &mut source::watch(WatchOptions::one_sample(false), output))?;
+        let now = source::watch(WatchOptions::one_sample(false), Besides::default(), output)?;
+        answers::group_of(&now, typed.as_ref(), args.host)?;
     }
-    let mut source = source::watch(args.watch_options(), output);
-    if !args.no_history {
-        source = answers::this_host::with_history(source, &Root::default());
-    }
-    let typed = source::group(&args.group, &mut source)?;
-    let container = || answers::own_container(&source).filter(|_| !args.host);
-    Ok(match typed.or_else(container) {
+    let besides = Besides { history: !args.no_history, ..Besides::default() };
+    let source = source::watch(args.watch_options(), besides, output)?;
+    Ok(match answers::group_of(&source, typed.as_ref(), args.host)? {
         Some(group) => answers::check_group_now(&source, args.recent, &group),
         None => answers::check_now(&source, args.recent),
     })
