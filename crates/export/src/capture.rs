@@ -13,7 +13,9 @@ use std::io::{self, Write};
 
 use probe::saved::Parsers;
 use timeline::facts::CgroupMode;
-use timeline::{BreakKind, Entity, Event, Facts, KernelReport, Row, Sample, Stamp, Timeline};
+use timeline::{
+    BreakKind, Entity, Event, Facts, KernelReport, ProcessKey, Row, Sample, Stamp, Timeline,
+};
 use units::Span;
 
 use crate::{Exported, Exporter, Picks};
@@ -254,10 +256,7 @@ fn left_out_text(count: usize, one: &str, why: impl Fn(&str) -> String) -> Optio
 
 /// Returns a process's key without its start: a `stat` with the start needs numbers that the source may lack.
 fn identity(entity: Entity, key: &str) -> &str {
-    match (entity, key.split_once('@')) {
-        (Entity::Process, Some((pid, _))) => pid,
-        _ => key,
-    }
+    if entity == Entity::Process { ProcessKey::parse(key).pid } else { key }
 }
 
 #[cfg(test)]

@@ -20,8 +20,7 @@ pub(crate) fn labels(series: Option<&EntitySeries>) -> String {
         Entity::Cgroup => vec![("cgroup", key)],
         Entity::Service => vec![("service", key)],
         Entity::Process => {
-            let pid = key.split_once('@').map_or(key, |(pid, _)| pid);
-            vec![("pid", pid), ("comm", &series.label)]
+            vec![("pid", series.pid()), ("comm", &series.label)]
         }
     };
     let pairs: Vec<String> =

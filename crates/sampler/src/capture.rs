@@ -12,7 +12,7 @@ use probe::{CommandLine, ProcessDetail, ProcessFiles, Root, TaskSource, Tasks, h
 use store::capture_format::{CaptureHeader, CaptureSample, CaptureWriter};
 use store::{KeptName, NAMES_MAX};
 use timeline::signals::{PROC_RSS, PROC_SWAP};
-use timeline::{Entity, EntityRow, Facts, Stamp, facts};
+use timeline::{Entity, EntityRow, Facts, ProcessKey, Stamp, facts};
 use units::{Bytes, PageSize, Span};
 
 use crate::heaps::{HeapReading, HeapRound, read_heaps};
@@ -243,7 +243,7 @@ impl Collector {
         let mut large: Vec<(Bytes, &str)> = rows
             .iter()
             .filter_map(|process| {
-                let (pid, _) = process.key.split_once('@')?;
+                let pid = ProcessKey::parse(&process.key).pid;
                 let size = size(process, page_size);
                 let reclaims = RECLAIM.iter().any(|name| process.label.starts_with(name));
                 if reclaims {

@@ -71,7 +71,7 @@ impl GrowthOwner<'_> {
 
     /// Returns the PID of a process.
     pub fn pid(&self) -> Option<u64> {
-        let pid = self.entity.key.split('@').next()?.parse().ok()?;
+        let pid = self.entity.pid().parse().ok()?;
         (self.kind == GrowthOwnerKind::Process).then_some(pid)
     }
 

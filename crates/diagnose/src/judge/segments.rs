@@ -51,6 +51,8 @@ pub(crate) fn merge<'a>(
     if let Some(lead) = findings.first_mut().filter(|_| dropped > 0) {
         lead.evidence.push(aftermath(dropped));
     }
+    // The headline is that of the segment with the first finding.
+    findings.iter_mut().skip(1).for_each(|finding| finding.is_headline = false);
     let notes = joined(notes, count, part);
     let is_reported =
         |id: &str| findings.iter().chain(&notes).any(|f| f.id == id) || bursts.contains_key(id);
@@ -142,7 +144,9 @@ fn change(segments: &[JudgedSegment<'_>], page: PageSize) -> Option<String> {
         let (owner, _) = largest_owner(last.timeline, page)?;
         let size = |timeline: &Timeline| {
             let (one, size) = largest_owner(timeline, page)?;
-            (one.label == owner.label && pid(one) == pid(owner)).then_some(size)
+            // A program that was started again has another PID: its memory did not grow from the earlier one's.
+            let is_same = owner.entity != Entity::Process || one.pid() == owner.pid();
+            (one.label == owner.label && is_same).then_some(size)
         };
         let least = |from: Bytes| from.share(OWNER_CHANGE_MIN).max(GROWTH);
         changed(segments, &owner.label, size, least)
@@ -170,12 +174,6 @@ fn changed(
             last + 1
         )
     })
-}
-
-/// The process ID in the key of a process; 0 where the source does not show it. A program that was started again has
-/// another one, and its memory did not grow from the earlier one's.
-fn pid(owner: &EntitySeries) -> Option<&str> {
-    owner.key.split_once('@').map(|(pid, _)| pid)
 }
 
 /// The largest process, or else the largest cgroup, and its memory.

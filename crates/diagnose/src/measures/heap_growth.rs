@@ -89,7 +89,7 @@ impl<'a> HeapCourse<'a> {
 
 /// Returns the name and the PID of a process: `web (pid 4711)`. Lines of a log may lack the PID.
 pub(crate) fn named(process: &EntitySeries) -> String {
-    match pid(process) {
+    match process.pid() {
         "0" => process.label.clone(),
         pid => format!("{} (pid {pid})", process.label),
     }
@@ -100,16 +100,11 @@ pub(crate) fn affected(process: &EntitySeries, what: String) -> Affected {
     Affected::new(
         "process",
         &process.label,
-        match pid(process) {
+        match process.pid() {
             "0" => what,
             pid => format!("PID {pid}, {what}"),
         },
     )
-}
-
-/// Returns the PID in the key `PID@START`.
-pub(crate) fn pid(process: &EntitySeries) -> &str {
-    process.key.split('@').next().unwrap_or_default()
 }
 
 /// Returns the processes of which a figure of a heap was read.

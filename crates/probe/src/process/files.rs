@@ -19,7 +19,7 @@ use timeline::signals::{
     HEAP, PROC_HUGETLB, PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROCESS_IO, PROCESS_STATUS,
     SMAPS_ROLLUP,
 };
-use timeline::{EntityRow, EntityTable, Row};
+use timeline::{EntityRow, EntityTable, ProcessKey, Row};
 use units::{Bytes, Count, Pages};
 
 use crate::cgroup::service;
@@ -213,8 +213,7 @@ impl RowsByPid {
 }
 
 fn pid_of(row: &EntityRow) -> Option<u32> {
-    let (pid, _) = row.key.split_once('@')?;
-    u32::try_from(text::number(pid.as_bytes())?).ok()
+    u32::try_from(text::number(ProcessKey::parse(&row.key).pid.as_bytes())?).ok()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use units::Span;
 
 use crate::Health;
 use crate::heaps::{HeapReading, HeapRound};
-use crate::record::pss::ProcessKey;
+use crate::record::pss::TaskKey;
 
 /// When the first round begins: the scan before it has seen the processes.
 const FIRST: Span = Span::from_secs(1);
@@ -44,7 +44,7 @@ pub struct HeapPlan {
 /// A heap's figures for the process that has it.
 #[derive(Debug)]
 pub(crate) struct HeapAnswer {
-    pub(crate) of: ProcessKey,
+    pub(crate) of: TaskKey,
     pub(crate) cells: ProcessCells,
 }
 
@@ -226,7 +226,7 @@ fn answer(reading: &HeapReading) -> HeapAnswer {
     for (signal, raw) in row.row.iter() {
         cells.set_raw(signal, raw);
     }
-    HeapAnswer { of: ProcessKey { pid: reading.pid, start_ticks: reading.start_ticks }, cells }
+    HeapAnswer { of: TaskKey { pid: reading.pid, start_ticks: reading.start_ticks }, cells }
 }
 
 #[cfg(test)]

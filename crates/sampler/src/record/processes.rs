@@ -5,15 +5,16 @@
 //! cgroup, is registered anew. Its service is read when it is new, again at the next scan (service managers move a
 //! process after they start it), when the number of its cgroup changes, and otherwise in rotation, every ten minutes.
 
-use probe::{Root, Task, TaskSource, Tasks, Walk, service_of};
+use probe::{Root, Task, Tasks, Walk, service_of};
 use store::{Slot, Writer};
 use timeline::signals::{PROC_PARENT, PROC_SIZE};
 use timeline::{Event, EventKind, ProcessCells, Sample, Stamp};
 use units::{Bytes, Count, Span};
 
 use crate::Settings;
+use crate::TasksRead;
 use crate::record::heap_watch::{HeapAnswer, HeapWatch};
-use crate::record::pss::{ProcessKey, PssAnswer, Schedule, Shares};
+use crate::record::pss::{PssAnswer, Schedule, Shares, TaskKey};
 use crate::record::services::{ServiceId, Services, Share};
 
 /// The result of a scan of all processes.
@@ -84,7 +85,7 @@ const NAME: usize = 16;
 /// A known process.
 #[derive(Debug)]
 struct Process {
-    of: ProcessKey,
+    of: TaskKey,
     slot: Slot,
     name: [u8; NAME],
     /// `None` until it was read.
@@ -123,12 +124,11 @@ impl Processes {
         self.heaps = Some(heaps);
     }
 
-    /// Returns how processes are read, in words.
-    pub(crate) fn source(&self) -> String {
-        match (self.tasks.source(), self.tasks.why_not_bpf()) {
-            (TaskSource::Bpf, _) => "BPF task iterator".to_owned(),
-            (TaskSource::Proc, None) => "/proc".to_owned(),
-            (TaskSource::Proc, Some(why)) => format!("/proc; no BPF task iterator: {why}"),
+    /// Returns how processes are read.
+    pub(crate) fn source(&self) -> TasksRead {
+        TasksRead {
+            source: self.tasks.source(),
+            why_not_bpf: self.tasks.why_not_bpf().map(str::to_owned),
         }
     }
 
@@ -290,7 +290,7 @@ impl Visits {
         while known.get(cursor.process).is_some_and(|process| process.of.pid < task.pid) {
             cursor.process += 1;
         }
-        let of = ProcessKey::from_task(task);
+        let of = TaskKey::from_task(task);
         match known.get_mut(cursor.process) {
             Some(process) if process.of == of => self.update_known(process, cursor, task, writer),
             _ => self.add_new(cursor, task, writer),
@@ -337,7 +337,7 @@ impl Visits {
         if let Some(service) = service {
             self.services.add(service, &share, &increases, false);
         }
-        let of = ProcessKey::from_task(task);
+        let of = TaskKey::from_task(task);
         let unit = unit(&self.services, service, is_program);
         let slot = writer.declare(of.pid, of.start_ticks, task.name, unit);
         let heap = self.heap_for(cursor, of);
@@ -403,7 +403,7 @@ impl Visits {
     }
 
     /// Returns the index of the answer for this process.
-    fn answer_for(&self, cursor: &mut ScanCursor, of: ProcessKey) -> Option<usize> {
+    fn answer_for(&self, cursor: &mut ScanCursor, of: TaskKey) -> Option<usize> {
         let pid = |at: usize| self.answers.get(at).map(|answer| answer.of.pid);
         while pid(cursor.answer).is_some_and(|pid| pid < of.pid) {
             cursor.answer += 1;
@@ -413,7 +413,7 @@ impl Visits {
     }
 
     /// Returns the index of the figures of this process's heap.
-    fn heap_for(&self, cursor: &mut ScanCursor, of: ProcessKey) -> Option<usize> {
+    fn heap_for(&self, cursor: &mut ScanCursor, of: TaskKey) -> Option<usize> {
         let pid = |at: usize| self.heaps.get(at).map(|answer| answer.of.pid);
         while pid(cursor.heap).is_some_and(|pid| pid < of.pid) {
             cursor.heap += 1;
@@ -448,7 +448,7 @@ impl Process {
     }
 }
 
-impl ProcessKey {
+impl TaskKey {
     fn from_task(task: &Task<'_>) -> Self {
         Self { pid: task.pid, start_ticks: task.start_ticks }
     }
@@ -460,7 +460,7 @@ fn unit(services: &Services, service: Option<ServiceId>, is_program: bool) -> &s
     service.filter(|_| !is_program).map_or("", |id| services.name(id))
 }
 
-fn find(known: &mut [Process], of: ProcessKey) -> Option<&mut Process> {
+fn find(known: &mut [Process], of: TaskKey) -> Option<&mut Process> {
     let at = known.binary_search_by_key(&of.pid, |process| process.of.pid);
     let process = known.get_mut(at.ok()?)?;
     (process.of == of).then_some(process)

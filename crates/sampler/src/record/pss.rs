@@ -22,7 +22,7 @@ use units::{Ratio, Span};
 
 /// PID and start of a process, as a PID alone can be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ProcessKey {
+pub(crate) struct TaskKey {
     pub(crate) pid: u32,
     pub(crate) start_ticks: u64,
 }
@@ -30,7 +30,7 @@ pub(crate) struct ProcessKey {
 /// The answer to a request.
 #[derive(Debug)]
 pub(crate) struct PssAnswer {
-    pub(crate) of: ProcessKey,
+    pub(crate) of: TaskKey,
     pub(crate) cells: ProcessCells,
     pub(crate) cost: Span,
     /// Whether the cells have readings; if not, asking again soon is useless.
@@ -75,10 +75,10 @@ impl Busy {
     }
 
     /// Returns the process that is read past its deadline.
-    fn overdue(&self, now: Span) -> Option<ProcessKey> {
+    fn overdue(&self, now: Span) -> Option<TaskKey> {
         let since = self.since.load(Acquire);
         let of =
-            ProcessKey { pid: self.pid.load(Relaxed), start_ticks: self.start_ticks.load(Relaxed) };
+            TaskKey { pid: self.pid.load(Relaxed), start_ticks: self.start_ticks.load(Relaxed) };
         let deadline = Span::from_nanos(self.deadline.load(Relaxed));
         std::sync::atomic::fence(Acquire);
         let is_same = self.since.load(Relaxed) == since;
@@ -111,7 +111,7 @@ struct Worker {
 
 #[derive(Debug, Clone, Copy)]
 struct PssRequest {
-    of: ProcessKey,
+    of: TaskKey,
     is_huge: bool,
     /// The longest time that the reading may take.
     deadline: Span,
@@ -246,13 +246,7 @@ impl Shares {
     }
 
     /// Requests the share of a process if the budget allows.
-    pub(crate) fn ask(
-        &mut self,
-        of: ProcessKey,
-        schedule: &mut Schedule,
-        resident: u64,
-        now: Span,
-    ) {
+    pub(crate) fn ask(&mut self, of: TaskKey, schedule: &mut Schedule, resident: u64, now: Span) {
         let cost = schedule.foretold(resident, self.page_kib);
         let is_huge = cost > Self::HUGE;
         if is_huge && now < self.huge_from {
@@ -290,11 +284,7 @@ impl Shares {
     }
 
     /// Returns the process that missed its deadline, once. The processes requested after it must be requested again.
-    pub(crate) fn stuck(
-        &mut self,
-        now: Span,
-        forget: &mut dyn FnMut(ProcessKey),
-    ) -> Option<ProcessKey> {
+    pub(crate) fn stuck(&mut self, now: Span, forget: &mut dyn FnMut(TaskKey)) -> Option<TaskKey> {
         let Some(worker) = &self.worker else {
             self.start();
             return None;
@@ -355,7 +345,7 @@ impl PssReader {
     fn read(&mut self, ask: PssRequest) -> PssAnswer {
         let mut cells = ProcessCells::default();
         self.busy.begin(ask, now().boot);
-        let ProcessKey { pid, start_ticks } = ask.of;
+        let TaskKey { pid, start_ticks } = ask.of;
         let result = self.details.read(pid, start_ticks, &mut cells);
         self.busy.end();
         let (cost, is_read) = match result {
@@ -382,7 +372,7 @@ mod tests {
 
     fn answer(is_read: bool, cost: Span) -> PssAnswer {
         PssAnswer {
-            of: ProcessKey::default(),
+            of: TaskKey::default(),
             cells: ProcessCells::default(),
             cost,
             is_read,
@@ -433,7 +423,7 @@ mod tests {
         let mut shares = Shares::new(&Root::at(directory.path()), Ratio::from_percent(0.2));
         let ten_gib = 10 << 18;
         let mut asked = |pid, now| {
-            let of = ProcessKey { pid, start_ticks: 1 };
+            let of = TaskKey { pid, start_ticks: 1 };
             let mut schedule = Schedule::default();
             shares.ask(of, &mut schedule, ten_gib, now);
             schedule.is_asked
@@ -452,7 +442,7 @@ mod tests {
         let (_answered, answers) = sync_channel(4);
         let busy = Arc::new(Busy::default());
         // A thread waits for a lock since the tenth second; its previous answer is not collected yet.
-        let of = |pid| ProcessKey { pid, start_ticks: 7 };
+        let of = |pid| TaskKey { pid, start_ticks: 7 };
         let ask = PssRequest { of: of(2), is_huge: false, deadline: Shares::DEADLINE };
         busy.begin(ask, Span::from_secs(10));
         let queue = Vec::new();

@@ -18,8 +18,7 @@ pub(super) fn each(cx: &Evidence<'_>, index: usize) -> Result<OwnersFound, Strin
         let Some(process) = cx.timeline.entity(Entity::Process, &row.key) else {
             continue;
         };
-        let pid = row.key.split('@').next().unwrap_or_default();
-        row.name = format!("{} ({pid})", process.label);
+        row.name = format!("{} ({})", process.label, process.pid());
         if process.group != process.label {
             row.note = cx.facts.names.service(&process.group);
         }

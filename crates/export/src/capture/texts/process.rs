@@ -1,11 +1,11 @@
 //! Processes: the files below `/proc/PID`.
 
 use probe::ProcessFiles;
-use timeline::EntityRow;
 use timeline::signals::{
     HEAP, PROC_BLKIO_DELAY, PROC_MAJFLT, PROC_MINFLT, PROC_OOM_ADJ, PROC_PARENT, PROC_RSS,
     PROC_SIZE, PROC_STIME, PROC_THREADS, PROC_UTIME, PROCESS_IO, PROCESS_STATUS, SMAPS_ROLLUP,
 };
+use timeline::{EntityRow, ProcessKey};
 use units::{Bytes, Count, Pages, Ticks, Unit as _};
 
 use super::{FieldLine, Texts, push};
@@ -15,7 +15,8 @@ const OOM_ADJ_ZERO: i64 = 1000;
 
 /// Writes a process; its key is `PID@START`.
 pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
-    let (pid, start) = process.key.split_once('@').unwrap_or((&process.key, "0"));
+    let ProcessKey { pid, start_ticks } = ProcessKey::parse(&process.key);
+    let start = start_ticks.unwrap_or("0");
     let path = |file: &str| format!("/proc/{pid}/{file}");
     if let Some(stat) = stat(process, pid, start) {
         push(texts, &path("stat"), stat);
