@@ -2,12 +2,13 @@
 //!
 //! `BLESS=1 cargo test -p memtide --test it corpus` writes them anew: read the difference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::LazyLock;
 
 use answers::PageSource;
 use diagnose::headroom::Question;
+use diagnose::rules;
 use export::{Capture, Csv, Exporter, MetricNaming, OpenMetrics, Picks};
 use report::Report;
 use report::text::{Detail, Screen};
@@ -63,7 +64,23 @@ impl<'a> Run<'a> {
         assert_adds_up(&self.report, self.case);
         let narrow = report::text::check(&self.report, &Screen::of_width(80));
         assert_narrow(&narrow, self.case);
-        report::text::check(&self.report, &screen())
+        // What quiet rules answer stands in a file for each rule: a new rule changes no case.
+        let loud = Report { clear: Vec::new(), not_evaluated: Vec::new(), ..self.report.clone() };
+        report::text::check(&loud, &screen())
+    }
+
+    /// Why each rule that found nothing did so, by rule.
+    fn quiet(&self) -> Vec<(String, String)> {
+        let clear = self.report.clear.iter().map(|rule| (&rule.id, rule.because.clone()));
+        let needs = self.report.not_evaluated.iter().map(|rule| {
+            let names = rule.missing.join(", ");
+            (&rule.id, format!("needs {} ({names})", rule.needs))
+        });
+        let mut quiet = Vec::new();
+        for (id, why) in clear.chain(needs) {
+            quiet.push((id.clone(), format!("{}: {why}\n", self.case.id)));
+        }
+        quiet
     }
 
     fn where_memory(&self) -> String {
@@ -239,7 +256,7 @@ fn difference(expected: &str, found: &str) -> String {
 }
 
 /// Compares a folder with what the commands say, or writes it anew; returns what is wrong.
-fn compare_folder(folder: &Path, files: &BTreeMap<&'static str, String>) -> Vec<String> {
+fn compare_folder<N: AsRef<Path>>(folder: &Path, files: &BTreeMap<N, String>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, found) in files {
         let path = folder.join(name);
@@ -260,10 +277,33 @@ fn compare_folder(folder: &Path, files: &BTreeMap<&'static str, String>) -> Vec<
     wrong
 }
 
+/// Compares a file of quiet answers for each rule with those of this run, or writes it anew; returns what is wrong.
+fn compare_rules(quiet: Vec<(String, String)>) -> Vec<String> {
+    let file = |id: &str| format!("{id}.txt");
+    let mut files: BTreeMap<String, String> =
+        rules::ALL.iter().map(|rule| (file(rule.id), String::new())).collect();
+    for (id, line) in quiet {
+        files.get_mut(&file(&id)).unwrap().push_str(&line);
+    }
+    let folder = root().join("corpus/rules");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut wrong = compare_folder(&folder, &files);
+    let there = std::fs::read_dir(&folder).unwrap();
+    let there = there.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let orphans = there.filter(|name| !files.contains_key(name));
+    wrong.extend(orphans.map(|name| format!("corpus/rules/{name} is of no rule")));
+    wrong
+}
+
 #[test]
 fn every_command_says_of_every_case_what_was_reviewed() {
-    let wrong = on_each(cases::all(), |case| compare_folder(&case.folder, &Run::new(case).files()));
-    let wrong = wrong.concat();
+    let runs = on_each(cases::all(), |case| {
+        let run = Run::new(case);
+        (compare_folder(&case.folder, &run.files()), run.quiet())
+    });
+    let (wrong, quiet): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+    let mut wrong = wrong.concat();
+    wrong.extend(compare_rules(quiet.concat()));
     assert!(
         wrong.is_empty(),
         "\n{}\nBLESS=1 cargo test -p memtide --test it corpus writes them anew: read the difference",
@@ -288,6 +328,22 @@ fn a_folder_has_nothing_that_no_test_reads() {
         orphans.map(|name| format!("{}/{name}", case.id)).collect::<Vec<_>>()
     });
     assert_eq!(wrong.concat(), Vec::<String>::new());
+}
+
+#[test]
+fn every_rule_answers_once() {
+    for case in cases::all() {
+        let report = answers::check(&case.judged().source);
+        let found = [&report.findings, &report.notes, &report.earlier];
+        let mut ids: BTreeSet<&str> = found.into_iter().flatten().map(|it| &*it.id).collect();
+        ids.extend(report.bursts.iter().map(|bursts| &*bursts.id));
+        let quiet = report.clear.iter().map(|rule| &*rule.id);
+        let quiet = quiet.chain(report.not_evaluated.iter().map(|rule| &*rule.id));
+        for id in quiet {
+            assert!(ids.insert(id), "{}: {id} answers twice", case.id);
+        }
+        assert_eq!(ids.len(), rules::ALL.len(), "{}", case.id);
+    }
 }
 
 /// What a reader must never meet.
