@@ -6,6 +6,7 @@ mod graph;
 mod occasion;
 mod sentence;
 mod severity;
+mod title;
 
 use timeline::{Stretch, Track};
 use units::{Quantity, Span};
@@ -16,7 +17,8 @@ pub use fix::Fix;
 pub use graph::Graph;
 pub use occasion::{Bursts, Harm, Occasion, Scope};
 pub(crate) use sentence::capital;
-pub use severity::{Confidence, Severity};
+pub use severity::{Confidence, Severity, Sureness};
+pub use title::Title;
 
 /// A look-alike that the evidence excludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +58,10 @@ pub struct Finding {
     pub id: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// One sentence: the effect, the number, the cause.
-    pub title: String,
+    /// The effect, the number, the cause, and what adds to it.
+    pub title: Title,
+    /// Whether the verdict's headline begins with its title.
+    pub is_headline: bool,
     /// The longest interval in which it held, which the evidence is about. `None` for a state without a beginning.
     pub when: Option<Stretch>,
     /// How long before the first sample it happened, if only the kernel log shows it; `when` is then `None`.
@@ -206,11 +210,12 @@ impl Finding {
 
 impl Finding {
     /// Starts a finding of the rule with this id; the methods below complete it.
-    pub(crate) fn new(id: &'static str, severity: Severity, title: impl Into<String>) -> Self {
+    pub(crate) fn new(id: &'static str, severity: Severity, title: impl Into<Title>) -> Self {
         Self {
             id,
             severity,
             title: title.into(),
+            is_headline: false,
             when: None,
             before: None,
             evidence: Vec::new(),
@@ -259,6 +264,12 @@ impl Finding {
         }
     }
 
+    /// Makes its title the headline, and returns it.
+    pub(crate) fn lead(&mut self) -> String {
+        self.is_headline = true;
+        self.title.to_string()
+    }
+
     /// Returns the one occasion that it is about so far.
     pub(crate) fn occasion(&self) -> Option<Occasion> {
         Some(Occasion {
@@ -266,7 +277,7 @@ impl Finding {
             severity: self.severity,
             confidence: self.confidence.value,
             harm: self.harm,
-            title: self.title.clone(),
+            title: self.title.to_string(),
         })
     }
 

@@ -213,11 +213,12 @@ impl RuleAnswers {
         self,
         cx: &Evidence<'_>,
         watched: Span,
-        findings: Vec<Finding>,
+        mut findings: Vec<Finding>,
         moment: usize,
     ) -> Diagnosis {
+        let verdict = Verdict::from_findings(cx, watched, &mut findings);
         Diagnosis {
-            verdict: Verdict::from_findings(cx, watched, &findings),
+            verdict,
             findings,
             notes: self.notes,
             earlier: Vec::new(),

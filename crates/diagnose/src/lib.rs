@@ -32,7 +32,7 @@ mod trigger;
 pub use evidence::{Evidence, Missing, Need};
 pub use finding::{
     Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, Graph, Harm, Measured, Occasion,
-    Outcome, RuledOut, Scope, Severity, Threshold, ThresholdSide,
+    Outcome, RuledOut, Scope, Severity, Sureness, Threshold, ThresholdSide, Title,
 };
 pub use group::GroupDiagnosis;
 pub use judge::next_steps::{NextStep, worth_full_detail};

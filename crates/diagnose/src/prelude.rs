@@ -5,7 +5,9 @@ pub(crate) use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity,
 
 pub(crate) use crate::evidence::Evidence;
 pub(crate) use crate::evidence::{Missing, Need};
-pub(crate) use crate::finding::{Affected, Computed, Finding, Fix, Outcome, Severity, capital};
+pub(crate) use crate::finding::{
+    Affected, Computed, Finding, Fix, Outcome, Severity, Title, capital,
+};
 pub(crate) use crate::measures::pressure::{self, PressureWindow, Waited, WindowPart};
 pub(crate) use crate::measures::processes;
 pub(crate) use crate::measures::readings::{LITTLE_AVAILABLE, READ_AGAIN};

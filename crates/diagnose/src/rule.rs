@@ -4,7 +4,7 @@
 use timeline::{Entity, EntitySeries, Fact, Stretch, facts};
 
 use crate::evidence::{Evidence, Missing, Need};
-use crate::finding::{Finding, Outcome, Severity};
+use crate::finding::{Finding, Outcome, Severity, Title};
 use crate::trigger::{PrometheusAlert, Trigger};
 
 /// The incident that a story explains. Its sample numbers refer to the window that the evidence is cut to.
@@ -127,7 +127,7 @@ pub struct Rule {
 
 impl Rule {
     /// Starts a finding of this rule.
-    pub(crate) fn found(&self, severity: Severity, title: impl Into<String>) -> Finding {
+    pub(crate) fn found(&self, severity: Severity, title: impl Into<Title>) -> Finding {
         Finding::new(self.id, severity, title)
     }
 
@@ -180,7 +180,7 @@ impl Rule {
 
     /// Whether the rule is about cgroups one by one.
     pub(crate) fn is_of_cgroups(&self) -> bool {
-        (self.trigger)().entity() == Entity::Cgroup || self.id.starts_with("cgroup-")
+        (self.trigger)().entity() == Entity::Cgroup
     }
 
     /// Whether the rule explains something that seems wrong and is harmless, or is about the source.

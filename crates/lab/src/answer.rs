@@ -55,7 +55,7 @@ fn arm(outcome: &ArmOutcome) -> LabArm {
     let report = &outcome.report;
     let found = report.findings.iter().chain(&report.notes).map(|finding| LabFinding {
         id: finding.id.clone(),
-        title: finding.title.clone(),
+        title: finding.whole_title().into_owned(),
         severity: finding.severity,
     });
     let verdict = outcome.verdict();

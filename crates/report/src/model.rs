@@ -25,6 +25,8 @@ pub mod status;
 mod time;
 mod where_by;
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -401,6 +403,29 @@ impl Severity {
     }
 }
 
+/// How sure a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Sureness {
+    /// From 0.9.
+    Confirmed,
+    /// From 0.6.
+    Probable,
+    /// Below.
+    Possible,
+}
+
+impl Sureness {
+    /// As people read it within a line.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Probable => "probable",
+            Self::Possible => "possible",
+        }
+    }
+}
+
 /// What a rule found.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
@@ -414,11 +439,16 @@ pub struct Finding {
     pub harm: Harm,
     /// One sentence: the effect, the number, the cause.
     pub title: String,
+    /// Sentences that add to the title. Absent where there are none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub more: String,
+    /// Whether the headline begins with the title.
+    pub is_headline: bool,
     /// From 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
     /// `confirmed` from 0.9, `probable` from 0.6, else `possible`.
-    pub confidence_word: String,
+    pub confidence_word: Sureness,
     /// What the confidence rests on, and what would settle it.
     pub confidence_why: String,
     /// When it began, even if before the first sample; null where the source has no wall clock, or it is a state without a
@@ -456,6 +486,16 @@ pub struct Finding {
     /// How its main signal ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
+}
+
+impl Finding {
+    /// The title with the sentences that add to it.
+    pub fn whole_title(&self) -> Cow<'_, str> {
+        if self.more.is_empty() {
+            return Cow::Borrowed(&self.title);
+        }
+        Cow::Owned(format!("{} {}", self.title, self.more))
+    }
 }
 
 /// In what something happened.

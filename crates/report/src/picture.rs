@@ -325,7 +325,7 @@ mod tests {
     use timeline::signals::CGROUP_CURRENT;
 
     use super::*;
-    use crate::model::{Affected, Harm, Scope, Severity};
+    use crate::model::{Affected, Harm, Scope, Severity, Sureness};
 
     fn series(id: &str, label: &str) -> ChartSeries {
         ChartSeries {
@@ -389,7 +389,9 @@ mod tests {
             harm: Harm { waited_s: None, killed: 0 },
             title: String::new(),
             confidence: 0.0,
-            confidence_word: String::new(),
+            more: String::new(),
+            is_headline: false,
+            confidence_word: Sureness::Possible,
             confidence_why: String::new(),
             from: None,
             to: None,

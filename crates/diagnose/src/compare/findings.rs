@@ -6,8 +6,7 @@ use timeline::{Entity, Timeline};
 use units::{Ratio, Span};
 
 use super::Compared;
-use crate::finding::Scope;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, Scope, Severity, Title};
 
 /// What a rule found in one place, on either side.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +39,7 @@ pub struct Found {
     /// Its severity.
     pub severity: Severity,
     /// Its title.
-    pub title: String,
+    pub title: Title,
     /// Id of the finding that it follows from.
     pub caused_by: Option<&'static str>,
     /// How often, how long, and at what cost.

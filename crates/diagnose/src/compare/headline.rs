@@ -113,7 +113,8 @@ impl Sentences<'_> {
             if own.is_none() && self.is_finding_first() {
                 more.push(unexplained(self.it, turned));
                 let finding = self.it.worse(turned);
-                more.extend(finding.and_then(|finding| first_sentence(&finding.cause)));
+                let cause = finding.map(|finding| finding.cause.clone());
+                more.extend(cause.filter(|cause| !cause.is_empty()));
             }
         }
         let is_sure = own.is_some_and(|cause| cause.strength > CauseStrength::May);
@@ -224,7 +225,7 @@ fn unexplained(it: &Differences<'_>, turned: &FindingChange) -> String {
     }
 }
 
-/// How the finding changed, with the beginning of its title.
+/// How the finding changed, with the first sentence of its title.
 fn in_words(change: &FindingChange) -> String {
     let (turn, found) = match change.turn() {
         Turn::New => ("New", &change.after),
@@ -233,7 +234,7 @@ fn in_words(change: &FindingChange) -> String {
         Turn::Better => ("Better", &change.after),
         Turn::Same | Turn::Unknown => return String::new(),
     };
-    let title = found.as_ref().and_then(|found| first_clause(&found.title));
+    let title = found.as_ref().map(|found| found.title.first());
     let cost = costs(change).map_or_else(String::new, |costs| format!(" ({costs})"));
     format!("{turn} after{cost}: {}", title.unwrap_or_default())
 }
@@ -475,33 +476,4 @@ fn asked_for(it: &Differences<'_>) -> Option<String> {
             THP_ENABLED.name
         ),
     })
-}
-
-fn first_sentence(text: &str) -> Option<String> {
-    let end = text.find(". ").map_or(text.len(), |at| at + 1);
-    let sentence = text.get(..end)?.trim();
-    (!sentence.is_empty()).then(|| sentence.to_owned())
-}
-
-/// The text before the first semicolon of the first sentence.
-fn first_clause(text: &str) -> Option<String> {
-    let sentence = first_sentence(text)?;
-    Some(match sentence.split_once("; ") {
-        Some((clause, _)) => format!("{clause}."),
-        None => sentence,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_first_sentence_ends_at_its_stop_and_not_in_a_number() {
-        let first = first_sentence("Kernel 6.1 keeps 0.5 of it. More.");
-        assert_eq!(first.as_deref(), Some("Kernel 6.1 keeps 0.5 of it."));
-        assert_eq!(first_sentence(""), None);
-        let clause = first_clause("Huge pages hold 602 MiB; how much is in use. More.");
-        assert_eq!(clause.as_deref(), Some("Huge pages hold 602 MiB."));
-    }
 }

@@ -32,15 +32,36 @@ pub struct Confidence {
     pub why: String,
 }
 
+/// How sure a finding is, in steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sureness {
+    /// From 0.9.
+    Confirmed,
+    /// From 0.6.
+    Probable,
+    /// Below.
+    Possible,
+}
+
 impl Confidence {
-    /// Returns `confirmed`, `probable` or `possible`.
-    pub fn word(&self) -> &'static str {
+    /// Returns the step of its value.
+    pub fn sureness(&self) -> Sureness {
         if self.value >= 0.9 {
-            "confirmed"
+            Sureness::Confirmed
         } else if self.value >= 0.6 {
-            "probable"
+            Sureness::Probable
         } else {
-            "possible"
+            Sureness::Possible
+        }
+    }
+
+    /// Returns the step as a word, for assertions.
+    #[cfg(test)]
+    pub(crate) fn word(&self) -> &'static str {
+        match self.sureness() {
+            Sureness::Confirmed => "confirmed",
+            Sureness::Probable => "probable",
+            Sureness::Possible => "possible",
         }
     }
 }

@@ -20,8 +20,10 @@ pub struct GroupDiagnosis {
     pub diagnosis: Diagnosis,
     /// The host's verdict.
     pub host: Verdict,
-    /// Roots among the host's findings that are not about the cgroup: rule and title.
-    pub host_findings: Vec<(&'static str, String)>,
+    /// Whether the host's headline is that of the cgroup: its worst finding is the cgroup's.
+    pub is_worst_of_host: bool,
+    /// Roots among the host's findings that are not about the cgroup.
+    pub host_findings: Vec<Finding>,
 }
 
 impl Diagnosis {
@@ -36,11 +38,9 @@ impl Diagnosis {
         }
         let is_root =
             |finding: &&Finding| finding.caused_by.is_none() && finding.severity > Severity::Info;
-        let host_findings = others
-            .iter()
-            .filter(is_root)
-            .map(|finding| (finding.id, finding.title.clone()))
-            .collect();
+        let host_findings = others.iter().filter(is_root).cloned().collect();
+        let was_headline = own.first().is_some_and(|finding| finding.is_headline);
+        own.iter_mut().for_each(|finding| finding.is_headline = false);
         self.notes.retain(is_about);
         self.earlier.retain(is_about);
         self.bursts.clear();
@@ -48,9 +48,16 @@ impl Diagnosis {
         self.not_evaluated.retain(|(id, _)| is_rule_of_cgroups(id));
         self.next.clear();
         let state = GroupState::new(cx, path, from, &own, !self.notes.is_empty());
-        let verdict = verdict(cx, &state, &own);
+        let verdict = verdict(cx, &state, &mut own);
         let host = std::mem::replace(&mut self.verdict, verdict);
-        GroupDiagnosis { state, host, host_findings, diagnosis: Self { findings: own, ..self } }
+        let is_worst_of_host = was_headline && own.first().is_some_and(|first| first.is_headline);
+        GroupDiagnosis {
+            state,
+            host,
+            is_worst_of_host,
+            host_findings,
+            diagnosis: Self { findings: own, ..self },
+        }
     }
 }
 
@@ -85,7 +92,7 @@ fn is_rule_of_cgroups(id: &str) -> bool {
     rules::by_id(id).is_some_and(|rule| rule.is_of_cgroups())
 }
 
-fn verdict(cx: &Evidence<'_>, state: &GroupState, findings: &[Finding]) -> Verdict {
+fn verdict(cx: &Evidence<'_>, state: &GroupState, findings: &mut [Finding]) -> Verdict {
     let worst = findings.iter().map(|finding| finding.severity).max();
     let level = match worst {
         Some(Severity::Critical) => Level::Critical,
@@ -93,10 +100,10 @@ fn verdict(cx: &Evidence<'_>, state: &GroupState, findings: &[Finding]) -> Verdi
         _ if state.current.is_none() || cx.is_too_short() => Level::Unknown,
         _ => Level::Ok,
     };
-    let top = findings.first().filter(|_| matches!(level, Level::Critical | Level::Warning));
+    let top = findings.first_mut().filter(|_| matches!(level, Level::Critical | Level::Warning));
     Verdict {
         level,
-        headline: top.map_or_else(|| headline(cx, state), |top| top.title.clone()),
+        headline: top.map_or_else(|| headline(cx, state), Finding::lead),
         remarks: match level {
             Level::Ok => too_short_for_growth(cx, cx.recorded()).into_iter().collect(),
             _ => Vec::new(),

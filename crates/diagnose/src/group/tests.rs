@@ -156,7 +156,7 @@ fn findings_are_of_the_group_those_around_it_and_those_within_it() {
     assert!(calm.diagnosis.verdict.headline.contains("/p/calm has 100 MiB"));
     // What is wrong elsewhere stands with the host.
     assert!(calm.host.level != Level::Ok);
-    assert_eq!(calm.host_findings.first().map(|(id, _)| *id), Some("cgroup-high-throttle"));
+    assert_eq!(calm.host_findings.first().map(|finding| finding.id), Some("cgroup-high-throttle"));
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn each_time(cx: &Evidence<'_>, finding: &Finding) -> Vec<Short> {
     if stretches.is_empty() {
         stretches.extend(cx.timeline.whole());
     }
-    let short = |when| Short { rule: finding.id, when: Some(when), text: finding.title.clone() };
+    let short =
+        |when| Short { rule: finding.id, when: Some(when), text: finding.title.to_string() };
     stretches.into_iter().map(short).collect()
 }

@@ -323,7 +323,7 @@ mod tests {
     fn the_title_is_that_of_the_longest_incident() {
         let thrash = |from, seconds| {
             let mut one = incident("swap-thrash", Critical, (from, from + seconds));
-            one.title = format!("for {seconds} s");
+            one.title = format!("for {seconds} s").into();
             one.harm.waited = Some(Span::from_secs(seconds));
             one.occasions = one.occasion().into_iter().collect();
             one

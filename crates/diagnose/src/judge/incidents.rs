@@ -68,7 +68,7 @@ impl UnexplainedIncident {
             severity: severities.min().unwrap_or(finding.severity),
             confidence: finding.confidence.value,
             harm: self.harm,
-            title: finding.title.clone(),
+            title: finding.title.to_string(),
         });
         finding.harm = finding.harm.plus(self.harm);
     }

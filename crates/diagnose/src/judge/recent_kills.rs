@@ -36,7 +36,7 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
     for (_, known, count) in newest {
         let ago = end.boot.saturating_sub(known.stamp.boot);
         findings.extend(judge_report(known, count, facts).map(|finding| Finding {
-            title: format!("{ago} ago: {}", finding.title),
+            title: finding.title.clone().after(&format!("{ago} ago: ")),
             when: None,
             before: Some(ago.saturating_sub(watched)),
             ..finding

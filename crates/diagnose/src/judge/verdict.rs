@@ -50,18 +50,19 @@ const LONG_RECORDING: Span = Span::from_mins(10);
 
 impl Verdict {
     /// Returns the verdict on these findings, which rest on `watched`: the time of `cx`, or more if a recording
-    /// precedes it.
-    pub(crate) fn from_findings(cx: &Evidence<'_>, watched: Span, findings: &[Finding]) -> Self {
+    /// precedes it. Marks the finding whose title is the headline.
+    pub(crate) fn from_findings(
+        cx: &Evidence<'_>,
+        watched: Span,
+        findings: &mut [Finding],
+    ) -> Self {
         let limit = OwnLimit::from_cgroups(cx);
         let is_event = cx.is_single_sample() && cx.timeline.reports().next().is_some();
-        let (level, headline) = match findings.first() {
-            Some(top) if worst(findings) == Some(Severity::Critical) => {
-                (Level::Critical, top.title.clone())
-            }
-            Some(top) if worst(findings) == Some(Severity::Warning) => {
-                (Level::Warning, top.title.clone())
-            }
-            Some(top) if is_event => (Level::Unknown, top.title.clone()),
+        let severity = worst(findings);
+        let (level, headline) = match findings.first_mut() {
+            Some(top) if severity == Some(Severity::Critical) => (Level::Critical, top.lead()),
+            Some(top) if severity == Some(Severity::Warning) => (Level::Warning, top.lead()),
+            Some(top) if is_event => (Level::Unknown, top.lead()),
             None if is_event => (Level::Unknown, oom::headline(cx)),
             _ => no_finding::level_and_headline(cx, watched, limit.as_ref(), findings),
         };

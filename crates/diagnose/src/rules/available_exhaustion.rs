@@ -129,16 +129,17 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let title = if cx.is_single_sample() {
         let bound = if is_measured { "" } else { "at most " };
-        format!("{bound}{least}{share}{of_ram} is available.")
+        Title::from(format!("{bound}{least}{share}{of_ram} is available."))
     } else {
         let stayed = match stretch.duration() {
             Span::ZERO => String::new(),
             lasted => format!(" and stayed that low for {lasted}"),
         };
-        format!("{what} fell to {least}{share}{of_ram}{stayed}.{}", stalls.sentence())
+        Title::from(format!("{what} fell to {least}{share}{of_ram}{stayed}."))
+            .then(stalls.sentence())
     };
     Ok(RULE
-        .found(severity, format!("RAM is nearly used up: {title}"))
+        .found(severity, title.after("RAM is nearly used up: "))
         .graph(what, &available)
         .shows_below(MEM_AVAILABLE, least, edge, cx.time(index), format!("{what} fell to {least}{share}"))
         .counts_as(what)
@@ -197,7 +198,8 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         ("every zone that it may use was at its watermark", 0.9, "")
     };
     let fate = oom::fate(one);
-    let title = format!("A request{by} for {size} {fate}: {because}. That alone kills nothing.");
+    let title = Title::from(format!("A request{by} for {size} {fate}: {because}."))
+        .then("That alone kills nothing.");
     let finding = RULE.found(Severity::warning_if(!is_minor), title);
     let finding = oom::measures(cx, one, oom::explain(cx, one, finding));
     finding

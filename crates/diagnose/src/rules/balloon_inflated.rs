@@ -75,11 +75,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_felt = is_tight && stalls.for_memory();
     let left = little_left(cx, stretch)
         .map_or_else(String::new, |(left, _)| format!(", and only {left} is available"));
-    let title = format!(
-        "The hypervisor took {most}{} from this virtual machine through a balloon{left}.{}",
-        cx.remark_of_ram(most),
-        stalls.sentence()
-    );
+    let title = Title::from(format!(
+        "The hypervisor took {most}{} from this virtual machine through a balloon{left}.",
+        cx.remark_of_ram(most)
+    ))
+    .then(stalls.sentence());
     let is_counted = cx.timeline.last(MEM_BALLOON).is_some();
     let signal = if is_counted { "Balloon" } else { "balloon_inflate minus balloon_deflate" };
     Ok(RULE

@@ -97,11 +97,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(
             waits.severity(),
-            format!(
-                "{} re-reads its files (refaults: {refaulted}): its limit of \
-                 {limit}{remainder}.{host}",
+            Title::from(format!(
+                "{} re-reads its files (refaults: {refaulted}): its limit of {limit}{remainder}.",
                 capital(&name)
-            ),
+            ))
+            .then(host),
         )
         .graph("file refaults", &starved.refaults)
         .counts_as("the cgroup at its limit")

@@ -98,10 +98,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let raised = remedy::set_limit(cx, group, Knob::High, remedy::more(high.max(used)));
     let name = cgroups::called(cx, group);
-    let title = format!(
-        "{} is throttled: it needs more than its memory.high of {high}{waits}.{host}",
+    let title = Title::from(format!(
+        "{} is throttled: it needs more than its memory.high of {high}{waits}.",
         capital(&name)
-    );
+    ))
+    .then(host);
     let stalled = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME);
     let is_short =
         |available: Bytes| cx.ram().is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE));

@@ -81,11 +81,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let harm = LimitHarm::during(cx, group, stretch);
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
-    let title = format!(
-        "{} is nearly full of memory that cannot be dropped, and {most} ({share} of its limit of \
-         {limit}) is kernel memory{mostly}.{host}",
-        capital(&name)
-    );
+    let title = Title::from(format!("{} is nearly full of memory that cannot be dropped, and {most} ({share} of its limit of {limit}) is kernel memory{mostly}.", capital(&name))).then(host);
     let anon = cx.timeline.at_of(group, CGROUP_ANON, index);
     let raised = remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit));
     let shown = RULE

@@ -80,10 +80,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         limit.map_or_else(String::new, |limit| format!(" below its memory limit of {limit}"));
     let harm = LimitHarm::during(cx, group, stretch);
     let left = free.map_or_else(String::new, |free| format!(" The host has {free} of free swap."));
-    let title = format!(
-        "{} has used up its swap limit of {most} and has no room{of_limit}.{left}",
+    let title = Title::from(format!(
+        "{} has used up its swap limit of {most} and has no room{of_limit}.",
         capital(&name)
-    );
+    ))
+    .then(left);
     let at = |signal| cx.timeline.at_of(group, signal, index);
     let raised = limit.map(|limit| remedy::set_limit(cx, group, Knob::Max, remedy::more(limit)));
     Ok(RULE

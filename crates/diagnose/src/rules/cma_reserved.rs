@@ -75,11 +75,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let edge = large().track(cx)?.at(index).unwrap_or_default();
     let kept = floor().track(cx)?.at(index).unwrap_or_default();
     let stalls = PressureWindow::during(cx, stretch);
-    let title = format!(
-        "{cma} of the free memory lies in CMA areas, which the kernel cannot use for itself; \
-         outside them {least} is free, and tasks wait for it.{}",
-        stalls.sentence()
-    );
+    let title = Title::from(format!("{cma} of the free memory lies in CMA areas, which the kernel cannot use for itself; outside them {least} is free, and tasks wait for it.")).then(stalls.sentence());
     Ok(RULE
         .found(Severity::critical_if(stalls.standstill()), title)
         .graph("free memory outside CMA areas", &track)

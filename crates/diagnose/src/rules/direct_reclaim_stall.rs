@@ -81,11 +81,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let waited = Waited::during(stretch, [PSI_MEMORY_SOME, PSI_MEMORY_FULL], share);
     let sentence =
         waited.time().map_or_else(String::new, |time| format!(" Tasks waited for memory {time}."));
-    let title = format!(
-        "Tasks have to reclaim memory before they can allocate: {rate} allocation stalls for \
-         {}.{sentence}",
+    let title = Title::from(format!(
+        "Tasks have to reclaim memory before they can allocate: {rate} allocation stalls for {}.",
         stretch.duration()
-    );
+    ))
+    .then(sentence);
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let share_of_ram = least.and_then(|(least, _)| least.ratio_of(cx.ram().ok()?));
     let is_short = share_of_ram.is_some_and(|share| share < LITTLE_AVAILABLE);

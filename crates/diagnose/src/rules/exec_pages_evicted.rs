@@ -110,11 +110,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let page = cx.page_size()?;
     let reread = refaulted.to_bytes(page);
     let stalls = PressureWindow::during(cx, stretch);
-    let title = format!(
-        "Running programs lose their own code to reclaim and read it again ({reread}): {}.{}",
-        reason.text(),
-        stalls.sentence()
-    );
+    let title = Title::from(format!(
+        "Running programs lose their own code to reclaim and read it again ({reread}): {}.",
+        reason.text()
+    ))
+    .then(stalls.sentence());
     let text = format!("{reread} of files read again after eviction (refaults)");
     let faulting = faulting(cx, stretch).unwrap_or_default();
     let finding = RULE

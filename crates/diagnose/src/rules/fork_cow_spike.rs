@@ -222,13 +222,8 @@ fn advised(finding: Finding, cx: &Evidence<'_>, size: Bytes) -> Finding {
 fn affected(process: &EntitySeries, fork: &Fork<'_>) -> Affected {
     let is_parent = std::ptr::eq(process, fork.parent);
     let role = if is_parent { "parent" } else { "child" };
-    let what = format!("PID {}, {role}", pid(process));
+    let what = format!("PID {}, {role}", process.pid());
     Affected::new("process", &process.label, what)
-}
-
-/// The process ID in the key `PID@START`.
-fn pid(process: &EntitySeries) -> &str {
-    process.key.split('@').next().unwrap_or_default()
 }
 
 /// Resident anonymous memory; RSS on kernels before 4.5.
@@ -262,7 +257,7 @@ fn forks<'a>(cx: &Evidence<'a>, ram: Bytes) -> Vec<Fork<'a>> {
     let timeline = cx.timeline;
     let mut by_pid: BTreeMap<&str, Vec<&'a EntitySeries>> = BTreeMap::new();
     for process in timeline.entities(Entity::Process) {
-        by_pid.entry(pid(process)).or_default().push(process);
+        by_pid.entry(process.pid()).or_default().push(process);
     }
     let mut forks = Vec::new();
     for child in timeline.entities(Entity::Process) {

@@ -81,11 +81,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let meaning =
         if calm.kinds().is_empty() { "which alone means nothing" } else { "which is normal" };
-    let title = format!(
-        "Only {level_shown} is free, {meaning}: the kernel keeps no more free. {least} ({share} of \
-         RAM) is available{}.",
-        calm.clause(cx)
-    );
+    let title = Title::from(format!(
+        "Only {level_shown} is free, {meaning}: the kernel keeps no more free."
+    ))
+    .then(format!("{least} ({share} of RAM) is available{}.", calm.clause(cx)));
     let kind = if is_reported { "available" } else { "free or page cache" };
     let text = format!("at least {least} {kind} ({share} of RAM)");
     let finding = RULE

@@ -112,7 +112,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 "See which arenas and sizes it is, and what malloc_trim or fewer arenas would \
                  save.",
             )
-            .inspect(format!("memtide explain {} --full", heap_growth::pid(process))),
+            .inspect(format!("memtide explain {} --full", process.pid())),
         )
         .fix(Fix::say(
             "Start it with another allocator (LD_PRELOAD of libjemalloc.so.2) or with \

@@ -135,7 +135,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("process-leak", format!("{free} of its memory are not live"))
         .fix(
             Fix::say("See what fewer arenas and malloc_trim would save.")
-                .inspect(format!("memtide explain {} --full", heap_growth::pid(process))),
+                .inspect(format!("memtide explain {} --full", process.pid())),
         )
         .fix(Fix::say(
             "Start it with MALLOC_ARENA_MAX=2 in Environment= of its unit, or with jemalloc, and \

@@ -76,10 +76,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let by = one.report.invoker.as_ref();
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.name));
-    let title = format!(
-        "An atomic allocation{by} of {} failed: {reason}. That alone kills nothing.",
+    let title = Title::from(format!(
+        "An atomic allocation{by} of {} failed: {reason}.",
         asked.size(one.report.page_size.or(cx.facts.page_size))
-    );
+    ))
+    .then("That alone kills nothing.");
     let finding = RULE.found(Severity::warning_if(asked.is_privileged), title);
     let finding = oom::measures(cx, &one, oom::explain(cx, &one, finding));
     let (value, open) = if one.zones.is_empty() {

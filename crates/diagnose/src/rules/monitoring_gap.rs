@@ -251,7 +251,7 @@ mod tests {
         let cx = Evidence::new(&timeline, &facts);
         let stretch = timeline.whole().unwrap();
         match story(&cx, &Incident { stretch, of: None, key: None }).unwrap() {
-            Outcome::Found(finding) => Some(finding.title),
+            Outcome::Found(finding) => Some(finding.title.to_string()),
             Outcome::Clear(_) => None,
         }
     }

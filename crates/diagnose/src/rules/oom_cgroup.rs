@@ -218,7 +218,7 @@ fn title(
     victims: &EntitySeries,
     count: Count,
     available: Option<Bytes>,
-) -> String {
+) -> Title {
     let name = cgroups::called(cx, limited);
     let hit = match limit {
         Some(limit) => format!("{} hit its limit of {limit}", capital(&name)),
@@ -231,7 +231,7 @@ fn title(
         format!(" of {}", cgroups::called(cx, victims))
     };
     let host = cgroups::while_the_host_had(available);
-    format!("{hit}, and the kernel killed {processes}{inside}.{host}")
+    Title::from(format!("{hit}, and the kernel killed {processes}{inside}.")).then(host)
 }
 
 /// The kills of an incident: at the limit of one cgroup, in it and in cgroups below it.

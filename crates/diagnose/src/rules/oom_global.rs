@@ -219,7 +219,7 @@ fn noticed(cx: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// `The host ran out of memory, and the kernel killed a process. There is no swap.`
-fn title(cx: &Evidence<'_>, count: Count, victim: Option<(&str, Bytes)>, at: usize) -> String {
+fn title(cx: &Evidence<'_>, count: Count, victim: Option<(&str, Bytes)>, at: usize) -> Title {
     let killed = match (count.get(), victim) {
         (1, Some((name, used))) => format!("killed a process, most likely {name} ({used})"),
         (1, None) => "killed a process".to_owned(),
@@ -234,7 +234,7 @@ fn title(cx: &Evidence<'_>, count: Count, victim: Option<(&str, Bytes)>, at: usi
         (Some(total), Some(free)) => format!(" {free} of {total} swap was free."),
         _ => String::new(),
     };
-    format!("The host ran out of memory, and the kernel {killed}.{swap}")
+    Title::from(format!("The host ran out of memory, and the kernel {killed}.")).then(swap)
 }
 
 /// Signs of a shortage of the host, computed once for all kills.

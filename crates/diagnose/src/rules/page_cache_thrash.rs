@@ -82,10 +82,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let left = least.map_or_else(String::new, |(cache, _)| {
         format!(": {cache} of page cache is too small for the files in use")
     });
-    let title = format!(
-        "Files are read again and again (refaults: {refaulted}){left}.{}",
-        stalls.sentence()
-    );
+    let title =
+        Title::from(format!("Files are read again and again (refaults: {refaulted}){left}."))
+            .then(stalls.sentence());
     let text = format!("{refaulted} of files read again after eviction (refaults)");
     let fastest = pressure::worst(&refaults, stretch).unwrap_or(refaulted);
     let is_slow = least.and_then(|(cache, _)| turn(cache, fastest)).is_some_and(|turn| turn > TURN);

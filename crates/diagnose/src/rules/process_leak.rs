@@ -113,10 +113,11 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
     let ends = left.map_or_else(String::new, |left| {
         format!(" If it goes on like this, its limit is met in {left}.")
     });
-    let title = format!(
-        "{name} may leak: its memory rose in a line from {from} to {to} in {judged}, {}.{ends}",
+    let title = Title::from(format!(
+        "{name} may leak: its memory rose in a line from {from} to {to} in {judged}, {}.",
         growth.pace()
-    );
+    ))
+    .then(ends);
     RULE.found(Severity::warning_if(left.is_some()), title)
         .shows_from(
             PROC_RSS_ANON,
@@ -136,7 +137,7 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
             .inspect(format!(
                 "memtide explain {pid}\nmemtide record --explain {}",
                 process.label,
-                pid = heap_growth::pid(process)
+                pid = process.pid()
             )),
         )
         .fix(Fix::say(
@@ -210,7 +211,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("a warm-up", "the rise does not slow down")
         .fix(
             Fix::say("See how it goes on, and what else its memory is.")
-                .inspect(format!("memtide explain {}", heap_growth::pid(process))),
+                .inspect(format!("memtide explain {}", process.pid())),
         )
         .fix(Fix::say(
             "Restart it before the limit is reached; RuntimeMaxSec= in its unit does so by itself, \

@@ -112,11 +112,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let first = groups.first().map_or_else(String::new, |(group, held)| {
         format!(", {held} of it in {}", cgroups::called(cx, group))
     });
-    let title = format!(
-        "Cgroups protect {most} of RAM ({share}) from reclaim{first}; everything else has {rest}, \
-         and tasks wait for it.{}",
-        stalls.sentence()
-    );
+    let title = Title::from(format!("Cgroups protect {most} of RAM ({share}) from reclaim{first}; everything else has {rest}, and tasks wait for it.")).then(stalls.sentence());
     let breached = groups.iter().filter_map(|(group, _)| {
         let rate = cx.timeline.rate_of(group, CGROUP_EVENTS_LOW)?;
         Some(rate.integral_in(stretch))

@@ -108,7 +108,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .fix(
             Fix::say("See which runtime it is, and what shows the inside of its heap.")
-                .inspect(format!("memtide explain {}", heap_growth::pid(process))),
+                .inspect(format!("memtide explain {}", process.pid())),
         )
         .fix(Fix::say(
             "Bound it by the runtime's own setting (-Xmx, GOMEMLIMIT, --max-old-space-size) below \

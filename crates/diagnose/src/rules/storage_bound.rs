@@ -125,11 +125,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let left =
         least.map_or_else(String::new, |(least, _)| format!(" with {least} available at least"));
-    let title = format!(
-        "Tasks wait for {name} {waited} of the time; it is busy {busy} of it ({} read, {} \
-         written). Memory is not the reason{left}.",
-        disk.read, disk.written
-    );
+    let title = Title::from(format!("Tasks wait for {name} {waited} of the time; it is busy {busy} of it ({} read, {} written).", disk.read, disk.written)).then(format!("Memory is not the reason{left}."));
     Ok(RULE
         .found(Severity::Info, title)
         .graph("I/O stalls", &stalled)
@@ -196,10 +192,10 @@ fn idle_cpus<'a>(
         (Some(read), Some(written)) => format!(" ({read} read, {written} written)"),
         _ => String::new(),
     };
-    let title = format!(
-        "{tasks} tasks wait for disks, and CPUs idle for them {share} of the time{moved}. Hardly a \
-         page is swapped, so more memory would not help."
-    );
+    let title = Title::from(format!(
+        "{tasks} tasks wait for disks, and CPUs idle for them {share} of the time{moved}."
+    ))
+    .then("Hardly a page is swapped, so more memory would not help.");
     Ok(RULE
         .found(Severity::Info, title)
         .graph("CPUs idle for disks", &idle)

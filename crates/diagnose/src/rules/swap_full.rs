@@ -163,10 +163,8 @@ fn least_available(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(Bytes, Bytes
 
 /// The finding where nothing shows whether RAM is short too.
 fn of_swap_alone(cx: &Evidence<'_>, stretch: &Stretch, left: Bytes, total: Bytes) -> Finding {
-    let title = format!(
-        "Swap is full: {left} of {total} is free. Whether RAM is short too is not shown: \
-         MemAvailable is missing."
-    );
+    let title = Title::from(format!("Swap is full: {left} of {total} is free."))
+        .then("Whether RAM is short too is not shown: MemAvailable is missing.");
     let text = format!("{left} of {total} swap free");
     let share = total.share(SWAP_FREE_SHARE_FULL);
     let finding = RULE

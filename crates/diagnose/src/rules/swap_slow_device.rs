@@ -111,11 +111,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let refaults = cx.mean_rate(REFAULT_ANON, stretch);
     let thrashes = bytes >= THRASHES && refaults.is_none_or(|refaults| refaults >= SWAPPED_AGAIN);
     let stalls = PressureWindow::during(cx, stretch);
-    let title = format!(
-        "Swap lies on {name}, where a read takes {takes}: {rate} swapped in for {}.{}",
-        stretch.duration(),
-        stalls.sentence()
-    );
+    let title = Title::from(format!(
+        "Swap lies on {name}, where a read takes {takes}: {rate} swapped in for {}.",
+        stretch.duration()
+    ))
+    .then(stalls.sentence());
     let areas = cx.timeline.entities(Entity::SwapArea);
     let size: Bytes = areas
         .filter(|area| lies_on(&area.key, name))

@@ -80,10 +80,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         }
         _ => ", and takes no more pages".to_owned(),
     };
-    let title = format!(
-        "zswap's pool is full ({most} of {limit}, {percent} % of RAM){beyond}.{}",
-        stalls.sentence()
-    );
+    let title = Title::from(format!(
+        "zswap's pool is full ({most} of {limit}, {percent} % of RAM){beyond}."
+    ))
+    .then(stalls.sentence());
     let finding = RULE
         .found(Severity::warning_if(passes && stalls.any()), title)
         .graph("zswap's pool", &pool)

@@ -177,12 +177,19 @@ fn bounds_end_with_max_or_min() {
 /// What no sentence may hold: typing errors, numbers that are none, and what was left to be filled in.
 const NEVER: [&str; 8] = ["  ", " ; ", " ,", " .", "..", "NaN", "TODO", "{}"];
 
+/// Whether a sentence ends before the end of the text: at a full stop before a blank and a capital.
+fn has_more(text: &str) -> bool {
+    let ends = text.match_indices(". ");
+    let begins = |(at, _): (usize, &str)| text.get(at + 2..).and_then(|rest| rest.chars().next());
+    ends.filter_map(begins).any(|first| first.is_uppercase() || first.is_ascii_digit())
+}
+
 #[test]
 fn sentences_of_findings_follow_the_convention() {
     let mut wrong = BTreeSet::new();
     for finding in cases::all().iter().flat_map(|case| case.judged().reported()) {
         let id = finding.id;
-        let sentences = [("title", &finding.title), ("cause", &finding.cause)];
+        let sentences = [("title", &*finding.title), ("cause", &*finding.cause)];
         for (part, text) in sentences {
             if !text.ends_with(['.', '?']) {
                 wrong.insert(format!("{id}: {part} ends without a full stop: {text}"));
@@ -193,12 +200,15 @@ fn sentences_of_findings_follow_the_convention() {
             if first.is_empty() || (is_plain_word && part == "cause") {
                 wrong.insert(format!("{id}: {part} begins with a lower-case word: {text}"));
             }
+            if part == "title" && has_more(finding.title.first()) {
+                wrong.insert(format!("{id}: the first sentence of the title has two: {text}"));
+            }
             if text.chars().count() > 400 {
                 wrong.insert(format!("{id}: {part} is longer than 400 characters: {text}"));
             }
         }
-        let others = finding.evidence.iter().map(|line| &line.text);
-        for text in others.chain(sentences.map(|(_, text)| text)).chain([&finding.verify]) {
+        let others = finding.evidence.iter().map(|line| &*line.text);
+        for text in others.chain(sentences.map(|(_, text)| text)).chain([&*finding.verify]) {
             // A path is quoted from the source, and may hold anything.
             let words = text.split(' ').filter(|word| !word.contains('/'));
             let own = words.collect::<Vec<_>>().join(" ");

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use diagnose::{Diagnosis, Need, Severity};
+use diagnose::{Diagnosis, Need, Severity, Sureness};
 use timeline::{Facts, SignalId, Timeline};
 use units::Span;
 
@@ -20,7 +20,7 @@ struct Seen {
     id: &'static str,
     scope: String,
     severity: Severity,
-    confidence: &'static str,
+    confidence: Sureness,
     from: f64,
     to: f64,
 }
@@ -28,7 +28,7 @@ struct Seen {
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, scope, severity, confidence, from, to } = self;
-        write!(f, "{id} {scope} {severity:?} {confidence} {from:.0}..{to:.0}")
+        write!(f, "{id} {scope} {severity:?} {confidence:?} {from:.0}..{to:.0}")
     }
 }
 
@@ -56,9 +56,9 @@ impl Seen {
     }
 }
 
-fn confidence(value: f64) -> &'static str {
+fn confidence(value: f64) -> Sureness {
     let why = String::new();
-    diagnose::Confidence { value, why }.word()
+    diagnose::Confidence { value, why }.sureness()
 }
 
 /// Incidents of weight; what is of no time has none. Times are counted from `origin`.
@@ -82,7 +82,7 @@ fn seen(diagnosis: &Diagnosis, origin: Span) -> Vec<Seen> {
                 id: finding.id,
                 scope,
                 severity: finding.severity,
-                confidence: finding.confidence.word(),
+                confidence: finding.confidence.sureness(),
                 from: 0.0,
                 to: 0.0,
             });

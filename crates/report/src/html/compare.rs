@@ -18,9 +18,9 @@ use self::table::{table, tables};
 use super::block::section;
 use super::escape::{Html, Tag, tag};
 use super::page;
-use super::{ComparedSide, Page, Scene, document, icon, verdict};
+use super::{ComparedSide, Page, Scene, document, icon};
 use crate::Screen;
-use crate::model::{CompareReport, Direction, Level, Severity, Side};
+use crate::model::{CompareReport, Direction, Level, Severity};
 use crate::phrases::compare::{self as phrases, Extent};
 use crate::phrases::source::host_items;
 
@@ -129,7 +129,7 @@ fn sides(html: &mut Html, both: &Both<'_>) {
                     html.tagged(Tag::of("p", "meta"), &items.join(" · "));
                     html.within(Tag::of("p", "stood"), |html| {
                         icon::of_level(html, side.verdict);
-                        html.raw(" ").text(&own_words(side, both.report));
+                        html.raw(" ").text(&side.headline);
                     });
                 });
             }
@@ -138,18 +138,6 @@ fn sides(html: &mut Html, both: &Both<'_>) {
             html.tagged(Tag::of("p", "part js-only"), &note);
         }
     });
-}
-
-/// Returns a side's headline, without the sentence that the comparison's headline repeats.
-fn own_words(side: &Side, report: &CompareReport) -> String {
-    let (first, rest) = match side.headline.split_once(". ") {
-        Some((first, rest)) => (first, rest),
-        None => (side.headline.trim_end_matches('.'), ""),
-    };
-    if first.is_empty() || !report.headline.contains(first) {
-        return side.headline.clone();
-    }
-    format!("{}. {rest}", verdict::word(side.verdict)).trim_end().to_owned()
 }
 
 /// Draws the place where the script writes the readings at the cursor for each side.

@@ -1,5 +1,7 @@
 //! Findings: each root with its evidence, cause and fixes, and its consequences inside its card.
 
+use std::borrow::Cow;
+
 use units::{Quantity as _, Ratio};
 
 use super::block::{command, section};
@@ -28,9 +30,9 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &F
     html.raw("\n").within(numbered(article, scene, index), |html| {
         icon::of_severity(html, finding.severity);
         // The page already shows the leading finding's title above.
-        let is_above = is_headline(scene, finding);
-        let title = if is_above { &finding.id } else { &finding.title };
-        html.tagged(Tag::of("h3", "title"), title);
+        let is_above = finding.is_headline;
+        let title = if is_above { Cow::Borrowed(&*finding.id) } else { finding.whole_title() };
+        html.tagged(Tag::of("h3", "title"), &title);
         inside(html, scene, (index, finding), is_above);
         for (index, consequence) in scene.report.consequences(index) {
             folded(html, scene, index, consequence, "leads to");
@@ -53,16 +55,10 @@ pub(super) fn folded(
             icon::of_severity(html, finding.severity);
             html.tagged(Tag::of("span", "leads"), word).raw(" ");
             let title = Tag::of("span", "title").with("role", "heading");
-            html.tagged(title.with("aria-level", "4"), &finding.title);
+            html.tagged(title.with("aria-level", "4"), &finding.whole_title());
         });
         inside(html, scene, (index, finding), false);
     });
-}
-
-/// Whether the report's headline is this finding's title.
-fn is_headline(scene: &Scene<'_>, finding: &Finding) -> bool {
-    let sentence = finding.title.trim_end_matches('.');
-    !sentence.is_empty() && scene.report.headline.starts_with(sentence)
 }
 
 fn numbered(tag: Tag, scene: &Scene<'_>, index: usize) -> Tag {
@@ -95,7 +91,7 @@ fn meta(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding),
             let share = format!("{} of the range", Ratio::from_f64(share));
             html.tagged(Tag::of("span", "share"), &share).raw(" ");
         }
-        html.tagged(Tag::of("span", "confidence"), &finding.confidence_word);
+        html.tagged(Tag::of("span", "confidence"), finding.confidence_word.word());
         if scene.has_charts() {
             let button = Tag::of("button", "show js-only").with("type", "button");
             html.tagged(button.showing("data-finding", index), "Show on charts");
@@ -246,7 +242,9 @@ fn earlier(html: &mut Html, scene: &Scene<'_>) {
                 if let Some(when) = when(scene, finding) {
                     html.tagged(Tag::of("span", "when"), &when).raw(" ");
                 }
-                html.tagged(Tag::of("code", "id"), &finding.id).raw(" ").text(&finding.title);
+                html.tagged(Tag::of("code", "id"), &finding.id)
+                    .raw(" ")
+                    .text(&finding.whole_title());
             });
         }
     });

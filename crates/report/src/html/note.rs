@@ -20,7 +20,7 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
 
 pub(super) fn draw(html: &mut Html, note: &Finding) {
     html.within(Tag::of("article", "note"), |html| {
-        html.tagged(tag("h3"), &note.title);
+        html.tagged(tag("h3"), &note.whole_title());
         html.within(tag("p"), |html| {
             html.tagged(Tag::of("code", "id"), &note.id);
             if !note.cause.is_empty() {

@@ -33,7 +33,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
                 let text = format!("{}: {}", line.label, line.text);
                 html.tagged(Tag::of("p", "remark"), &text);
             }
-            let host = group_phrases::host(&group.around, &report.headline);
+            let host = group_phrases::host(&group.around);
             let host = format!("the whole host: {}. {host}", word(group.around.verdict));
             html.tagged(Tag::of("p", "remark"), &host);
         }

@@ -13,7 +13,7 @@ use super::time::wall;
 use super::{
     Accounting, Affected, Branch, BranchKind, Bursts, Changed, Clear, Evidence, Finding, Fix,
     Graph, Harm, Host, Incident, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope,
-    Severity, Source, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
+    Severity, Source, Sureness, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
 };
 
 /// Two for each column of the widest terminal.
@@ -154,9 +154,11 @@ impl Context<'_> {
             severity: finding.severity.into(),
             scope: scope(&finding.scope),
             harm: harm(&finding.harm),
-            title: finding.title.clone(),
+            title: finding.title.first().to_owned(),
+            more: finding.title.more().to_owned(),
+            is_headline: finding.is_headline,
             confidence: finite(finding.confidence.value).map_or(0.0, |c| c.clamp(0.0, 1.0)),
-            confidence_word: finding.confidence.word().to_owned(),
+            confidence_word: finding.confidence.sureness().into(),
             confidence_why: finding.confidence.why.clone(),
             from: when.map_or_else(before, |w| self.wall(w.from)),
             to: when.map_or_else(before, |w| self.wall(w.to)),
@@ -364,6 +366,16 @@ impl From<diagnose::ThresholdSide> for ThresholdSide {
         match side {
             diagnose::ThresholdSide::From => Self::From,
             diagnose::ThresholdSide::Below => Self::Below,
+        }
+    }
+}
+
+impl From<diagnose::Sureness> for Sureness {
+    fn from(sureness: diagnose::Sureness) -> Self {
+        match sureness {
+            diagnose::Sureness::Confirmed => Self::Confirmed,
+            diagnose::Sureness::Probable => Self::Probable,
+            diagnose::Sureness::Possible => Self::Possible,
         }
     }
 }

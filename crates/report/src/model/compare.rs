@@ -330,7 +330,7 @@ impl Side {
 fn finding(change: &FindingChange) -> FindingEntry {
     let found = |found: &Found| FoundEntry {
         severity: found.severity.into(),
-        title: found.title.clone(),
+        title: found.title.to_string(),
         caused_by: found.caused_by.map(str::to_owned),
         times: found.cost.times,
         lasted_s: found.cost.lasted.map(Span::as_secs_f64),

@@ -111,6 +111,8 @@ pub struct Around {
     pub headline: String,
     /// MemAvailable at the moment of the sizes; null where unknown.
     pub available_bytes: Option<u64>,
+    /// Whether what is wrong with the cgroup is also the worst of the host, and so its headline.
+    pub is_same: bool,
     /// Roots among its findings that are not about the cgroup.
     pub findings: Vec<HostFinding>,
 }
@@ -120,8 +122,10 @@ pub struct Around {
 pub struct HostFinding {
     /// Id of the rule.
     pub id: String,
-    /// One sentence.
+    /// Its title.
     pub title: String,
+    /// Whether the host's headline is this title.
+    pub is_headline: bool,
 }
 
 impl GroupSection {
@@ -153,10 +157,15 @@ impl GroupSection {
                 verdict: group.host.level.into(),
                 headline: group.host.headline.clone(),
                 available_bytes: bytes(state.available),
+                is_same: group.is_worst_of_host,
                 findings: group
                     .host_findings
                     .iter()
-                    .map(|(id, title)| HostFinding { id: (*id).to_owned(), title: title.clone() })
+                    .map(|finding| HostFinding {
+                        id: finding.id.to_owned(),
+                        title: finding.title.to_string(),
+                        is_headline: finding.is_headline,
+                    })
                     .collect(),
             },
         }

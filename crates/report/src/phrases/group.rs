@@ -132,12 +132,12 @@ fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
     (!all.is_empty()).then(|| format!("in {during}: {}", all.join("; ")))
 }
 
-/// How the host stands beside a cgroup with this headline.
-pub(crate) fn host(around: &Around, headline: &str) -> String {
+/// How the host stands beside the cgroup.
+pub(crate) fn host(around: &Around) -> String {
     let available = around
         .available_bytes
         .map_or_else(String::new, |bytes| format!(", which had {} available", Bytes::new(bytes)));
-    if around.headline == headline {
+    if around.is_same {
         format!("What is above is also the worst on this host{available}.")
     } else {
         around.headline.clone()

@@ -5,7 +5,8 @@ use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, group, input, memory};
 use crate::clock::ReportClock;
 use crate::model::{
-    Bursts, Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
+    Bursts, Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind,
+    Step, Sureness,
 };
 use crate::phrases::{occurrences, source as source_phrases, verdict as verdict_phrases};
 
@@ -46,7 +47,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     not_evaluated(&mut page, report, screen);
     clear(&mut page, report, screen);
     if let Some(group) = &report.group {
-        group::draw_host(&mut page, group, &report.headline);
+        group::draw_host(&mut page, group);
     }
     next(&mut page, report);
     unknown_fields(&mut page, &report.source, screen);
@@ -66,7 +67,7 @@ pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<Strin
         if is_root { report.consequences(place).map(|(_, it)| it).collect() } else { Vec::new() };
     let mut page = TextPage::new(screen);
     let listed =
-        finding::Numbered { number: 1, finding, consequences: &consequences, said_already: false };
+        finding::Numbered { number: 1, finding, consequences: &consequences, is_named: false };
     finding::draw(&mut page, &listed, &ReportClock::new(&report.source, screen), screen);
     Some(page.finish())
 }
@@ -133,7 +134,7 @@ fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, scree
                 number: i + 1,
                 finding: root,
                 consequences: &consequences,
-                said_already: report.headline.starts_with(root.title.trim_end_matches('.')),
+                is_named: root.is_headline,
             },
             clock,
             screen,
@@ -144,17 +145,18 @@ fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, scree
         for (_, finding) in alike {
             let when = occurrences::when(clock, finding)
                 .map_or_else(String::new, |when| format!("{when}: "));
-            entry(page, &finding.id, &format!("{when}{}", finding.title), screen);
+            let text = format!("{when}{}", finding.whole_title());
+            entry(page, &finding.id, &text, screen);
         }
     }
     if !in_short.is_empty() {
         page.heading("Worth knowing (evidence and advice: --all):");
         for (_, finding) in in_short {
-            let sure = match finding.confidence_word.as_str() {
-                "confirmed" => String::new(),
-                word => format!(" ({word})"),
+            let sure = match finding.confidence_word {
+                Sureness::Confirmed => String::new(),
+                less => format!(" ({})", less.word()),
             };
-            let text = format!("{}{sure}", finding.title);
+            let text = format!("{}{sure}", finding.whole_title());
             entry(page, &finding.id, &text, screen);
         }
     }
@@ -180,11 +182,8 @@ fn earlier(page: &mut TextPage, earlier: &[Finding], clock: &ReportClock<'_>, sc
     for finding in earlier {
         let when = occurrences::when(clock, finding);
         let when = when.map_or_else(String::new, |when| format!("{when}: "));
-        let text = match (screen.detail, finding.title.split_once(". ")) {
-            (Detail::Brief, Some((first, _))) => format!("{when}{first}."),
-            _ => format!("{when}{}", finding.title),
-        };
-        entry(page, &finding.id, &text, screen);
+        let title = finding::title_for(screen, finding);
+        entry(page, &finding.id, &format!("{when}{title}"), screen);
     }
 }
 
@@ -209,7 +208,7 @@ fn notes(page: &mut TextPage, heading: &str, notes: &[&Finding], screen: &Screen
     }
     page.heading(heading);
     for note in notes {
-        entry(page, &note.id, &note.title, screen);
+        entry(page, &note.id, &note.whole_title(), screen);
     }
 }
 

@@ -1,11 +1,13 @@
 //! One finding: title, time, evidence, cause, consequences and fixes.
 
+use std::borrow::Cow;
+
 use super::bar::spark;
 use super::page::{NARROW, Style, StyledText, TextPage, piece};
 use super::wrap::{cut, width, wrap};
 use super::{Detail, Screen};
 use crate::clock::ReportClock;
-use crate::model::{Affected, Evidence, Finding, Fix, Graph, Severity};
+use crate::model::{Affected, Evidence, Finding, Fix, Graph, Severity, Sureness};
 use crate::phrases::occurrences;
 
 /// Column of labels.
@@ -18,8 +20,6 @@ const NARROW_TEXT_INDENT: usize = 5;
 const FEWEST_GRAPH_CELLS: usize = 20;
 /// At most 60 cells: a wider graph shows no more.
 const GRAPH_CELLS_MAX: usize = 60;
-/// Cells for words such as `confirmed`, which all take fewer.
-const WORD_LEN_MAX: usize = 12;
 /// At most 5 affected are named; the rest is counted.
 const AFFECTED_MAX: usize = 5;
 
@@ -29,8 +29,16 @@ pub(super) struct Numbered<'a> {
     pub(super) finding: &'a Finding,
     /// Its consequences.
     pub(super) consequences: &'a [&'a Finding],
-    /// Whether the verdict already was its title.
-    pub(super) said_already: bool,
+    /// Whether the verdict's headline has named it.
+    pub(super) is_named: bool,
+}
+
+/// The title: one sentence, or all of it where everything was requested.
+pub(super) fn title_for<'a>(screen: &Screen, finding: &'a Finding) -> Cow<'a, str> {
+    match screen.detail {
+        Detail::Brief => Cow::Borrowed(&finding.title),
+        Detail::All => finding.whole_title(),
+    }
 }
 
 pub(super) fn draw(
@@ -41,8 +49,8 @@ pub(super) fn draw(
 ) {
     let finding = listed.finding;
     heading(page, listed, screen);
-    if !listed.said_already {
-        page.hanging(&[], LABEL_INDENT, Style::Plain, &finding.title);
+    if !listed.is_named {
+        page.hanging(&[], LABEL_INDENT, Style::Plain, &finding.whole_title());
     }
     let mut block = FindingBlock { page, screen };
     block.graph(finding, clock);
@@ -54,7 +62,7 @@ pub(super) fn draw(
     block.text("not", finding.ruled_out.iter().map(not));
     block.fixes(&finding.fix);
     block.text("verify", [finding.verify.as_str()]);
-    if finding.confidence_word != "confirmed" || screen.detail == Detail::All {
+    if finding.confidence_word != Sureness::Confirmed || screen.detail == Detail::All {
         block.text("confidence", [finding.confidence_why.as_str()]);
     }
     if screen.detail == Detail::All {
@@ -72,7 +80,7 @@ fn heading(page: &mut TextPage, listed: &Numbered<'_>, screen: &Screen) {
         Severity::Critical => "critical",
     };
     let number = format!("{:<LABEL_INDENT$}", listed.number);
-    let tail = format!(" · {}", cut(&finding.confidence_word, WORD_LEN_MAX));
+    let tail = format!(" · {}", finding.confidence_word.word());
     let taken = width(&number) + width(severity) + width(&tail);
     let id = cut(&finding.id, screen.width().saturating_sub(taken + 2).max(1));
     let blanks = screen.width().saturating_sub(taken + width(&id)).max(2);
@@ -211,14 +219,9 @@ impl FindingBlock<'_, '_> {
 
     /// Draws each consequence in one sentence; the whole title on request.
     fn consequences(&mut self, consequences: &[&Finding]) {
-        let detail = self.screen.detail;
-        let summary = |finding: &&Finding| {
-            let title = match (detail, finding.title.split_once(". ")) {
-                (Detail::Brief, Some((first, _))) => format!("{first}."),
-                _ => finding.title.clone(),
-            };
-            format!("{}: {title}", finding.id)
-        };
+        let screen = self.screen;
+        let summary =
+            |finding: &&Finding| format!("{}: {}", finding.id, title_for(screen, finding));
         self.text("leads to", consequences.iter().map(summary));
     }
 

@@ -23,7 +23,7 @@ pub(super) fn draw(page: &mut TextPage, group: &GroupSection, clock: &ReportCloc
 }
 
 /// Draws how the host stands, after all that is about the cgroup.
-pub(super) fn draw_host(page: &mut TextPage, group: &GroupSection, headline: &str) {
+pub(super) fn draw_host(page: &mut TextPage, group: &GroupSection) {
     let host = &group.around;
     page.heading(match group.path.as_str() {
         // The root of a container.
@@ -31,10 +31,8 @@ pub(super) fn draw_host(page: &mut TextPage, group: &GroupSection, headline: &st
         _ => "The whole host, with all its cgroups (memtide check):",
     });
     let head = [piece(Style::Plain, "   "), piece(host.verdict.into(), host.verdict.word())];
-    page.hanging(&head, 3 + INDENT, Style::Plain, &phrases::host(host, headline));
-    // The first finding is the headline.
-    let others = host.findings.iter().filter(|one| !host.headline.starts_with(&one.title));
-    let others: Vec<_> = others.collect();
+    page.hanging(&head, 3 + INDENT, Style::Plain, &phrases::host(host));
+    let others: Vec<_> = host.findings.iter().filter(|finding| !finding.is_headline).collect();
     for finding in others.iter().take(FINDINGS_MAX) {
         let text = format!("{}: {}", finding.id, finding.title);
         page.hanging(&[piece(Style::Plain, "   -")], 5, Style::Plain, &text);

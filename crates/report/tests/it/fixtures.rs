@@ -3,7 +3,7 @@
 use report::model::{
     Accounting, Affected, Branch, BranchKind, Clear, Evidence, Finding, Fix, Graph, Harm, Host,
     Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity, Source, SourceKind,
-    Stretch, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
+    Stretch, Sureness, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
 };
 
 const MIB: u64 = 1 << 20;
@@ -58,7 +58,9 @@ pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
         harm: Harm { waited_s: None, killed: 0 },
         title: title.into(),
         confidence: 0.96,
-        confidence_word: "confirmed".into(),
+        more: String::new(),
+        is_headline: false,
+        confidence_word: Sureness::Confirmed,
         confidence_why: "rests on swap traffic and memory stalls; watched for 39 s only".into(),
         from: None,
         to: None,
@@ -230,6 +232,7 @@ pub(crate) fn thrashing() -> Report {
                  once. Tasks stood still for memory 61 % of 0:11–0:34.";
     let mut report = report(host(470, 512), capture(40), Level::Critical, title);
     let mut root = finding("swap-thrash", Severity::Critical, title);
+    root.is_headline = true;
     lasted(&mut root, 11.0, 34.0);
     root.share = Some(0.59);
     root.graph = Some(Graph {
@@ -308,7 +311,7 @@ pub(crate) fn thrashing() -> Report {
     floor.caused_by = Some("swap-thrash".into());
     let mut kill = finding("no-swap-risk", Severity::Info, "Swap would have been full 40 s later.");
     kill.confidence = 0.5;
-    kill.confidence_word = "possible".into();
+    kill.confidence_word = Sureness::Possible;
     kill.confidence_why = "rests on a trend; a recording over an hour would settle it".into();
     lasted(&mut kill, 11.0, 34.0);
     report.findings = vec![root, stall, floor, kill];
@@ -345,6 +348,7 @@ pub(crate) fn node_reclaim() -> Report {
                  free: vm.zone_reclaim_mode is on.";
     let mut report = report(host(997, 0), capture(22), Level::Critical, title);
     let mut root = finding("node-reclaim-on", Severity::Critical, title);
+    root.is_headline = true;
     root.evidence = vec![
         evidence("vm.zone_reclaim_mode = 1; node distance 21", None),
         evidence(

@@ -85,7 +85,12 @@ fn section(name: &str, bytes: u64) -> GroupSection {
             verdict: Level::Warning,
             headline: name.to_owned(),
             available_bytes: Some(bytes),
-            findings: vec![HostFinding { id: "swap-thrash".to_owned(), title: name.to_owned() }],
+            is_same: bytes % 2 == 0,
+            findings: vec![HostFinding {
+                id: "swap-thrash".to_owned(),
+                title: name.to_owned(),
+                is_headline: false,
+            }],
         },
     }
 }

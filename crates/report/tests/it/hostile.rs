@@ -73,7 +73,7 @@ prop_compose! {
         report.source.unknown_fields = vec![text()];
         let mut finding = fixtures::finding("any", Severity::Warning, &text());
         finding.id = text();
-        finding.confidence_word = text();
+        finding.more = text();
         finding.confidence_why = text();
         (finding.from_s, finding.to_s) = (Some(offsets[1]), Some(offsets[2]));
         finding.graph = Some(Graph {

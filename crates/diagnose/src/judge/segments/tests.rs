@@ -230,7 +230,7 @@ fn the_newest_kill_of_the_host_leads_however_the_log_is_sorted() {
     ]);
     let lead = &diagnosis.findings[0];
     assert!(lead.title.contains("java"), "{}", lead.title);
-    assert_eq!(diagnosis.verdict.headline, lead.title);
+    assert_eq!(diagnosis.verdict.headline, *lead.title);
     assert!(lead.evidence.iter().any(|e| e.text.ends_with("Nov 21 04:12:01")));
     let mut roots = diagnosis.findings.iter().filter(|f| f.caused_by.is_none());
     assert_eq!(roots.nth(1).map(|f| f.id), Some("oom-cgroup"));

@@ -20,7 +20,7 @@ pub(super) fn level_and_headline(
     cx: &Evidence<'_>,
     watched: Span,
     limit: Option<&OwnLimit>,
-    findings: &[Finding],
+    findings: &mut [Finding],
 ) -> (Level, String) {
     if let Some(stalls) = stalls_before(cx) {
         return (Level::Warning, stalls);
@@ -82,13 +82,11 @@ fn lacks_refaults(cx: &Evidence<'_>) -> bool {
 }
 
 /// Returns the title of a finding about stalls without a known cause.
-fn unexplained(findings: &[Finding]) -> Option<String> {
-    findings
-        .iter()
-        .find(|finding| {
-            rules::by_id(finding.id).is_some_and(|rule| rule.class == Class::Unexplained)
-        })
-        .map(|finding| finding.title.clone())
+fn unexplained(findings: &mut [Finding]) -> Option<String> {
+    let is_unexplained = |finding: &&mut Finding| {
+        rules::by_id(finding.id).is_some_and(|rule| rule.class == Class::Unexplained)
+    };
+    findings.iter_mut().find(is_unexplained).map(Finding::lead)
 }
 
 /// A shorter source without page-cache refaults proves nothing. Users are asked for 10 s.
@@ -112,10 +110,9 @@ fn stalls_before(cx: &Evidence<'_>) -> Option<String> {
 }
 
 /// Returns the headline for rows of vmstat or slabtop alone: a partial answer, but not whether memory is enough.
-fn without_ram(cx: &Evidence<'_>, findings: &[Finding]) -> String {
+fn without_ram(cx: &Evidence<'_>, findings: &mut [Finding]) -> String {
     const NOT_ENOUGH: &str = "the source has no MemTotal (/proc/meminfo)";
-    let mut sentences: Vec<String> =
-        findings.first().map(|top| top.title.clone()).into_iter().collect();
+    let mut sentences: Vec<String> = findings.first_mut().map(Finding::lead).into_iter().collect();
     if sentences.is_empty() {
         if !cx.is_single_sample() && cx.swapped_in().is_ok() {
             sentences.push(format!("No sustained swapping in {}.", cx.recorded()));

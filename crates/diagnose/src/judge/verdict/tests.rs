@@ -10,7 +10,7 @@ use units::{Limit, Micros};
 
 /// The verdict without findings.
 fn judged(cx: &Evidence<'_>) -> Verdict {
-    Verdict::from_findings(cx, cx.recorded(), &[])
+    Verdict::from_findings(cx, cx.recorded(), &mut [])
 }
 
 /// The verdict on one sample of a host with these sizes in MiB.
