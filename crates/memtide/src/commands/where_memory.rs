@@ -1,12 +1,12 @@
 //! `memtide where`: a tree that adds up to MemTotal, or with `--by` a table.
 
+mod besides;
 mod cached_files;
 mod part;
 mod table;
 mod tree;
 
 use answers::recording_directory;
-use answers::this_host::Besides;
 use diagnose::accounting::GroupBy;
 use report::Screen;
 use sampler::WatchOptions;
@@ -16,6 +16,7 @@ use crate::cli::{Format, WhereArgs};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
+use besides::besides;
 use part::part;
 use table::table;
 use tree::tree;
@@ -47,16 +48,6 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         note.into_iter().for_each(|note| output.note(&note));
     }
     Ok(Exit::Ok)
-}
-
-/// What the answer shows of this host besides its samples.
-fn besides(by: Option<GroupBy>, args: &WhereArgs) -> Besides<'_> {
-    Besides {
-        owners: matches!(by, None | Some(GroupBy::Mount)),
-        users: by == Some(GroupBy::User),
-        cached_files: args.cached_files().filter(|_| by.is_none()),
-        history: false,
-    }
 }
 
 /// The screen with as many rows of a kind as were asked for.
