@@ -18,6 +18,7 @@ mod json;
 pub mod lab;
 mod next;
 mod order;
+pub(crate) use order::by_need;
 pub mod page;
 pub mod runtime_stats;
 mod source;
@@ -698,15 +699,29 @@ pub struct Clear {
     pub because: String,
 }
 
-/// A rule that could not look.
+/// A rule that could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotEvaluated {
     /// Id of the rule.
     pub id: String,
+    /// What kind of thing is missing.
+    pub kind: NeedKind,
     /// Names of the signals and facts that the source lacks.
     pub missing: Vec<String>,
     /// What would make it possible.
     pub needs: String,
+}
+
+/// What keeps a rule from being evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NeedKind {
+    /// Readings that the source does not have.
+    Readings,
+    /// The right to read a file that the host has.
+    Root,
+    /// Finer figures or more samples: with those of the source the rule may or may not hold.
+    Precision,
 }
 
 /// What RAM held at one moment: `terms` and `unaccounted_bytes` add up to `total_bytes` exactly.

@@ -18,6 +18,7 @@ mod lab;
 mod list;
 mod markdown;
 mod memory;
+mod not_evaluated;
 mod page;
 mod runtime_stats;
 mod status;

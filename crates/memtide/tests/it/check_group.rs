@@ -142,9 +142,7 @@ fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
     assert_eq!(answer.status.code(), Some(2), "{text} {}", stderr(&answer));
     assert!(text.contains(&format!("memory.limit_in_bytes of {path}: 32 MiB")), "{text}");
     assert!(text.contains("oom-cgroup"), "{text}");
-    // Of a host with thousands of cgroups not all are read, and a rule names the file that it lacks.
-    let said = text.split("Not evaluated").next().unwrap();
-    assert!(!said.contains("memory.max"), "{text}");
+    assert!(!text.contains("memory.max"), "{text}");
     assert!(text.contains("The whole host, with all its cgroups"), "{text}");
 }
 

@@ -4,6 +4,7 @@ use super::Scene;
 use super::block::command;
 use super::block::section;
 use super::escape::{Html, Tag, tag};
+use crate::model::by_need;
 
 pub(super) fn not_evaluated(html: &mut Html, scene: &Scene<'_>) {
     let report = scene.report;
@@ -13,7 +14,7 @@ pub(super) fn not_evaluated(html: &mut Html, scene: &Scene<'_>) {
     let heading = format!("Not evaluated ({})", report.not_evaluated.len());
     section(html, ("not-evaluated", "not-evaluated-heading"), &heading, |html| {
         html.within(tag("ul"), |html| {
-            for (needs, alike) in report.not_evaluated_by_need() {
+            for (needs, alike) in by_need(&report.not_evaluated) {
                 html.within(tag("li"), |html| {
                     for (i, rule) in alike.iter().enumerate() {
                         html.raw(if i > 0 { ", " } else { "" }).tagged(tag("code"), &rule.id);

@@ -12,8 +12,9 @@ use super::next;
 use super::time::wall;
 use super::{
     Accounting, Affected, Branch, BranchKind, Bursts, Changed, Clear, Evidence, Finding, Fix,
-    Graph, Harm, Host, Incident, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope,
-    Severity, Source, Sureness, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
+    Graph, Harm, Host, Incident, Level, NeedKind, NodeMemory, NotEvaluated, Report, RuledOut,
+    SCHEMA, Scope, Severity, Source, Sureness, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA,
+    WhereReport,
 };
 
 /// Two for each column of the widest terminal.
@@ -51,6 +52,7 @@ impl Report {
                 .iter()
                 .map(|(id, missing)| NotEvaluated {
                     id: (*id).to_owned(),
+                    kind: need_kind(&missing.need),
                     missing: owned(&missing.names),
                     needs: missing.need.to_string(),
                 })
@@ -58,6 +60,14 @@ impl Report {
             accounting: diagnosis.accounting.as_ref().ok().map(|a| cx.accounting(a)),
             next: next::steps(source, diagnosis),
         }
+    }
+}
+
+fn need_kind(need: &diagnose::Need) -> NeedKind {
+    match need {
+        diagnose::Need::Root(_) => NeedKind::Root,
+        diagnose::Need::MoreSamples { .. } | diagnose::Need::FinerFigures => NeedKind::Precision,
+        _ => NeedKind::Readings,
     }
 }
 

@@ -20,17 +20,19 @@ impl Report {
         let is_found = |root: &String| self.findings.iter().any(|other| other.id == *root);
         !finding.caused_by.as_ref().is_some_and(is_found)
     }
+}
 
-    /// What could not be looked for, by what would make it possible; what most rules need comes first.
-    pub(crate) fn not_evaluated_by_need(&self) -> Vec<(&str, Vec<&NotEvaluated>)> {
-        let mut groups: Vec<(&str, Vec<&NotEvaluated>)> = Vec::new();
-        for rule in &self.not_evaluated {
-            match groups.iter_mut().find(|(needs, _)| *needs == rule.needs) {
-                Some((_, alike)) => alike.push(rule),
-                None => groups.push((&rule.needs, vec![rule])),
-            }
+/// Rules that could not be evaluated, by their need; the need of most rules comes first.
+pub(crate) fn by_need<'a>(
+    rules: impl IntoIterator<Item = &'a NotEvaluated>,
+) -> Vec<(&'a str, Vec<&'a NotEvaluated>)> {
+    let mut groups: Vec<(&str, Vec<&NotEvaluated>)> = Vec::new();
+    for rule in rules {
+        match groups.iter_mut().find(|(needs, _)| *needs == rule.needs) {
+            Some((_, alike)) => alike.push(rule),
+            None => groups.push((&rule.needs, vec![rule])),
         }
-        groups.sort_by_key(|(_, alike)| std::cmp::Reverse(alike.len()));
-        groups
     }
+    groups.sort_by_key(|(_, alike)| std::cmp::Reverse(alike.len()));
+    groups
 }

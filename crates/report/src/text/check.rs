@@ -1,12 +1,11 @@
-//! The screen of `check`: host, verdict, one bar of memory, findings, notes, and rules that could not be evaluated.
+//! The screen of `check`: host, verdict, one bar of memory, findings, notes, and how many rules found nothing.
 
 use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::{cut, wrap_items};
-use super::{Detail, Screen, finding, group, input, memory};
+use super::{Detail, Screen, finding, group, input, memory, not_evaluated};
 use crate::clock::ReportClock;
 use crate::model::{
-    Bursts, Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind,
-    Step, Sureness,
+    Bursts, Changed, Finding, Host, Level, Report, Severity, Source, SourceKind, Step, Sureness,
 };
 use crate::phrases::{occurrences, source as source_phrases, verdict as verdict_phrases};
 
@@ -18,8 +17,6 @@ const ID_INDENT: usize = 30;
 const PROBLEMS_MAX: usize = 5;
 /// At most 5 changed settings are shown, the latest.
 const CHANGES_MAX: usize = 5;
-/// At most 3 rules that lack the same signal are named; the rest is counted.
-const IDS_MAX: usize = 3;
 
 pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
@@ -44,8 +41,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     notes(&mut page, "Looks bad, is harmless:", &of_host, screen);
     notes(&mut page, "About this source:", &of_source, screen);
     problems(&mut page, &report.source, screen);
-    not_evaluated(&mut page, report, screen);
-    clear(&mut page, report, screen);
+    not_evaluated::draw(&mut page, report, screen);
     if let Some(group) = &report.group {
         group::draw_host(&mut page, group);
     }
@@ -263,89 +259,6 @@ fn next(page: &mut TextPage, report: &Report) {
     for step in steps {
         page.line(&[piece(Style::Command, format!("   {}", step.command))]);
         page.hanging(&[], 6, Style::Faint, &step.shows);
-    }
-}
-
-/// Draws the rules that could not be evaluated, by what would make it possible.
-fn not_evaluated(page: &mut TextPage, report: &Report, screen: &Screen) {
-    let rules = &report.not_evaluated;
-    if rules.is_empty() {
-        return;
-    }
-    // A paste has little of what rules need: naming each gap would bury the answer.
-    let is_paste = matches!(report.source.kind, SourceKind::Text | SourceKind::Bundle);
-    if is_paste && screen.detail == Detail::Brief {
-        page.gap();
-        page.hanging(&[], 0, Style::Plain, &not_evaluated_in_short(rules));
-        return;
-    }
-    page.heading(&format!("Not evaluated ({}):", rules.len()));
-    for (needs, alike) in report.not_evaluated_by_need() {
-        let head = [piece(Style::Faint, "   -")];
-        page.hanging(&head, 5, Style::Plain, &lacking(needs, &alike, screen));
-    }
-}
-
-fn not_evaluated_in_short(rules: &[NotEvaluated]) -> String {
-    let ids = rules.iter().take(IDS_MAX).map(|rule| rule.id.as_str());
-    let ids: Vec<&str> = ids.collect();
-    let more = match rules.len() - ids.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!(
-        "Not evaluated ({}): {}{more}. This text does not hold what they need (--all).",
-        rules.len(),
-        ids.join(", ")
-    )
-}
-
-/// `swap-thrash, swap-full and 3 more need /proc/vmstat (vm.pswpin)`.
-fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
-    let most = match screen.detail {
-        // Saying "and 1 more" takes as much room as the name itself.
-        Detail::Brief if alike.len() > IDS_MAX + 1 => IDS_MAX,
-        _ => alike.len(),
-    };
-    let ids = alike.iter().take(most).map(|rule| rule.id.as_str());
-    let ids = ids.collect::<Vec<_>>().join(", ");
-    let text = match (alike.len(), alike.len() - most) {
-        (1, _) => format!("{ids} needs {needs}"),
-        (_, 0) => format!("{ids} need {needs}"),
-        (_, more) => format!("{ids} and {more} more need {needs}"),
-    };
-    let mut missing: Vec<&str> = Vec::new();
-    for name in alike.iter().flat_map(|rule| &rule.missing) {
-        if !missing.contains(&name.as_str()) {
-            missing.push(name);
-        }
-    }
-    // The field of a file is named unless that takes more room than the rest.
-    let is_field = needs.starts_with("a field of ") && missing.len() <= IDS_MAX;
-    let is_named = screen.detail == Detail::All || is_field;
-    if is_named && !missing.is_empty() { format!("{text} ({})", missing.join(", ")) } else { text }
-}
-
-fn clear(page: &mut TextPage, report: &Report, screen: &Screen) {
-    if report.clear.is_empty() {
-        return;
-    }
-    let rules = match report.clear.len() {
-        1 => "1 rule".to_owned(),
-        n => format!("{n} rules"),
-    };
-    match screen.detail {
-        Detail::Brief => {
-            page.gap();
-            let text = format!("{rules} found nothing: memtide check --all");
-            page.hanging(&[], 0, Style::Faint, &text);
-        }
-        Detail::All => {
-            page.heading(&format!("{rules} found nothing:"));
-            for rule in &report.clear {
-                entry(page, &rule.id, &rule.because, screen);
-            }
-        }
     }
 }
 

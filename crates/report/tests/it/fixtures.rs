@@ -2,8 +2,8 @@
 
 use report::model::{
     Accounting, Affected, Branch, BranchKind, Clear, Evidence, Finding, Fix, Graph, Harm, Host,
-    Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity, Source, SourceKind,
-    Stretch, Sureness, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
+    Level, NeedKind, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity, Source,
+    SourceKind, Stretch, Sureness, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
 };
 
 const MIB: u64 = 1 << 20;
@@ -153,6 +153,7 @@ fn lacking(ids: &[&str], missing: &str, needs: &str) -> Vec<NotEvaluated> {
     ids.iter()
         .map(|id| NotEvaluated {
             id: (*id).into(),
+            kind: NeedKind::Readings,
             missing: vec![missing.into()],
             needs: needs.into(),
         })
@@ -413,8 +414,13 @@ pub(crate) fn single_look() -> Report {
     report.not_evaluated = [
         lacking(&rates, "vm.pswpin", "two looks some seconds apart: memtide check on that host"),
         lacking(&["node-reclaim-on"], "vm.zone_reclaim_mode", "root, to read /proc/zoneinfo"),
+        lacking(&["no-swap-risk"], "mem.anon", "figures that are less rounded: /proc/meminfo"),
     ]
     .concat();
+    for (id, kind) in [("node-reclaim-on", NeedKind::Root), ("no-swap-risk", NeedKind::Precision)] {
+        let rule = report.not_evaluated.iter_mut().find(|rule| rule.id == id);
+        rule.unwrap().kind = kind;
+    }
     report
 }
 
