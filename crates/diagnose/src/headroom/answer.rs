@@ -264,11 +264,11 @@ impl HeadroomFacts<'_> {
                 };
                 let swap = match room.swap_left {
                     Some(swap) if swap > Bytes::ZERO => format!("; then {swap} of swap"),
-                    Some(_) => "; then no swap".to_owned(),
+                    Some(_) => "; no swap".to_owned(),
                     None => String::new(),
                 };
                 format!(
-                    "the host's {ram} of RAM; {} to the cliff, all cache given up{swap}.",
+                    "RAM ({ram}): {} left after dropping all cache{swap}.",
                     signed(room.to_cliff)
                 )
             }
@@ -286,7 +286,7 @@ impl HeadroomFacts<'_> {
             let least = self.bounded(room.usual);
             let lower = least.lower.map_or_else(
                 || "its lower bound is unknown".to_owned(),
-                |lower| format!("{} if all cache that may be needed is", signed(lower)),
+                |lower| format!("{} if all re-read cache is needed", signed(lower)),
             );
             remarks.push(format!(
                 "The deciding figure is unknown: headroom is at most {}, and {lower}.",
@@ -425,11 +425,17 @@ impl HeadroomFacts<'_> {
                 Some(swap) if swap >= past_cliff => {
                     format!("At worst {past_cliff} would go to swap ({swap} left).")
                 }
-                Some(swap) => format!(
-                    "At worst {past_cliff} has no place, with {swap} of swap left: the kernel \
-                     would kill."
+                Some(Bytes::ZERO) => format!(
+                    "At worst, {past_cliff} would not fit, and no swap is left: the OOM killer \
+                     would run."
                 ),
-                None => format!("At worst {past_cliff} has no place in RAM; swap is unknown."),
+                Some(swap) => format!(
+                    "At worst, {past_cliff} would not fit, and only {swap} of swap is left: the \
+                     OOM killer would run."
+                ),
+                None => {
+                    format!("At worst, {past_cliff} would not fit into RAM; swap is unknown.")
+                }
             });
         }
         let without = |room: i64| room.saturating_sub(wanted);

@@ -100,16 +100,13 @@ fn kept_free(cx: &Evidence<'_>, levels: &Levels, ram: Bytes) -> Option<Bytes> {
 fn why(cache: &ReadCache, all: Bytes, kept_free: Bytes) -> String {
     let needed = match (cache.likely, cache.upper) {
         (Some(likely), _) if likely + all.share(DIFFERS) >= all => None,
-        (Some(likely), _) => Some(format!("ours takes the {likely} that is used again")),
+        (Some(likely), _) => Some(format!("headroom counts the {likely} that is used again")),
         (None, Some(upper)) => Some(format!(
-            "ours says {} to {upper}, as it is unknown what is used again",
+            "headroom counts {} to {upper}: how much is used again is unknown",
             cache.lower
         )),
-        (None, None) => Some("ours leaves open how much is used again".to_owned()),
+        (None, None) => Some("how much is used again is unknown".to_owned()),
     };
-    let needed = needed.map(|ours| format!("takes all page cache for needed ({ours}), and "));
-    format!(
-        ". It {}takes off {kept_free} that available leaves out already",
-        needed.unwrap_or_default()
-    )
+    let needed = needed.map(|why| format!("counts all page cache as needed ({why}) and "));
+    format!(". This formula {}subtracts the {kept_free} reserve twice", needed.unwrap_or_default())
 }

@@ -186,7 +186,7 @@ fn text_and_json_say_the_same() {
     // Does it fit, by how much, what binds, when was the worst and who ran: in the first lines.
     let first: Vec<_> = text.lines().take(5).collect();
     let first = first.join("\n");
-    for word in ["FITS", "215 MiB at worst", "binds:", "worst:", "app (100 MiB in RAM)"] {
+    for word in ["FITS", "215 MiB at worst", "limited by:", "worst:", "app (100 MiB in RAM)"] {
         assert!(first.contains(word), "{first}");
     }
 }

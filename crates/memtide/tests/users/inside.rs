@@ -80,7 +80,7 @@ fn recorder_is_well(score: &mut Score) {
     for command in ["check", "headroom"] {
         let answer = root(&["memtide", command, RECORDING]);
         let is_of_host = !answer.out.contains("this container")
-            && !answer.out.contains("binds:       cgroup: /system.slice/memtide.service");
+            && !answer.out.contains("limited by:  cgroup: /system.slice/memtide.service");
         score.check(
             "",
             &format!("`memtide {command} {RECORDING}` is about the host"),

@@ -134,11 +134,11 @@ fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
 
 /// How the host stands beside the cgroup.
 pub(crate) fn host(around: &Around) -> String {
-    let available = around
-        .available_bytes
-        .map_or_else(String::new, |bytes| format!(", which had {} available", Bytes::new(bytes)));
     if around.is_same {
-        format!("What is above is also the worst on this host{available}.")
+        let available = around.available_bytes.map_or_else(String::new, |bytes| {
+            format!("; the host had {} available", Bytes::new(bytes))
+        });
+        format!("This is also the host's worst finding{available}.")
     } else {
         around.headline.clone()
     }

@@ -36,7 +36,7 @@ pub(crate) const fn word(answer: FitAnswer) -> &'static str {
 pub(crate) fn first(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
     let binds = Some(&report.binds)
         .filter(|binds| !binds.is_empty())
-        .map(|binds| LabelledText::new("binds", binds.clone()));
+        .map(|binds| LabelledText::new("limited by", binds.clone()));
     let notes = report.remarks.iter().map(|remark| LabelledText::new("note", remark.clone()));
     binds.into_iter().chain(worst(report, clock)).chain(notes).collect()
 }
@@ -174,7 +174,7 @@ fn bounds(report: &HeadroomReport) -> Option<LabelledText> {
     let [lower, upper] = [lower, least.upper_bytes].map(SignedBytes::new);
     (lower != upper).then(|| {
         let text =
-            format!("{lower} at worst if all cache that may be needed is, {upper} if none is");
+            format!("between {lower} (if all re-read cache is needed) and {upper} (if none is)");
         LabelledText::new("bounds", text)
     })
 }
@@ -212,7 +212,7 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
     };
     let text = match (report.smallest_ram_bytes, report.smallest_safe_ram_bytes) {
         (Some(likely), Some(safe)) if likely != safe => format!(
-            "{}; {} if all cache that may be needed is",
+            "{}; {} if all re-read cache is needed",
             enough(likely, "would be"),
             Bytes::new(safe).rounded_up()
         ),
