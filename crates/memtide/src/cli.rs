@@ -10,6 +10,7 @@ mod events;
 mod explain;
 mod export;
 mod group;
+mod groups;
 mod growth;
 mod headroom;
 mod install;
@@ -20,7 +21,7 @@ mod report;
 mod typed;
 mod where_memory;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use answer_format::{AnswerFormat, Format};
 pub(crate) use capture::CaptureArgs;
@@ -52,7 +53,7 @@ pub(crate) use where_memory::WhereArgs;
     version,
     max_term_width = 100,
     arg_required_else_help = true,
-    after_help = "Start with: memtide check\n\nBad usage, no arguments included, ends with exit code 3 (\"unknown\" for monitoring plugins)."
+    after_help = "Start with: memtide check\n\nBad usage, and no arguments, end with exit code 3 (\"unknown\" for monitoring plugins)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -61,6 +62,18 @@ pub(crate) struct Cli {
     /// When to use colour; it only repeats what words say
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
+}
+
+impl Cli {
+    /// Reads the arguments of this process.
+    ///
+    /// # Errors
+    /// What clap prints: help, the version, or bad usage.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let mut command = groups::in_groups(Self::command());
+        let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -109,7 +122,6 @@ pub(crate) enum ColorChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -10,8 +10,6 @@ mod output;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use cli::{Cli, Command};
 use exit::Exit;
 use output::Output;
@@ -20,7 +18,7 @@ fn main() -> ExitCode {
     if lab::guest::is_here() {
         lab::guest::main();
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers; anything else is bad usage, which for a monitoring plugin is "unknown".

@@ -35,7 +35,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub(crate) every: Span,
 
-    /// Include figures of the malloc heaps of the largest processes of this service, cgroup or name; repeatable
+    /// Also read the malloc heaps of the largest processes of this service, cgroup or name; repeatable
     #[arg(long, value_name = "NAME", value_parser = explained)]
     pub(crate) explain: Vec<String>,
 

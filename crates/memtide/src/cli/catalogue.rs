@@ -7,10 +7,10 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use super::AnswerFormat;
 
-/// Explain the rules: what each finding means and how it is recognised
+/// Explain the rules: what a finding means, how it is recognised
 #[derive(Debug, Args)]
 pub(crate) struct RulesArgs {
-    /// Id of one rule; without it, all are listed
+    /// Id of one rule; without it, the list of all rules
     #[arg(value_name = "ID", value_parser = RuleId, hide_possible_values = true)]
     pub(crate) id: Option<String>,
 
@@ -23,10 +23,10 @@ pub(crate) struct RulesArgs {
     pub(crate) answer: AnswerFormat,
 }
 
-/// Explain the signals: what is read, from which kernel file, and its name in other tools
+/// Explain the signals: kernel file, unit, names in other tools
 #[derive(Debug, Args)]
 pub(crate) struct SignalsArgs {
-    /// Part of a signal's name, of its kernel field or of its name in another tool; without it, all are listed
+    /// Part of a signal's name, of its kernel field or of its name in another tool; without it, the list of all signals
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 

@@ -8,7 +8,7 @@ use timeline::TimePoint;
 use super::{AnswerFormat, PartArgs};
 use answers::time_expr::parse;
 
-/// Compare two sources: before and after a fix, a good host and a bad one
+/// Compare before and after a fix, or a good host and a bad one
 ///
 /// Says whether it got better or worse, and which fact (a setting, the kernel, RAM) explains the change, if one does. Then
 /// what changed: findings, memory, rates, facts. Amounts are those of each side's typical sample, rates the distribution of

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Write any source as a capture: a paste, a support bundle, a recording of another tool
+/// Write a paste, a bundle or another tool's file as a capture
 ///
 /// A capture holds kernel files. Output of tools is written as the files that the tools had read; what has no such file is
 /// named and left out. Kernel reports stay as they are.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::typed::event_kinds;
 use super::{AroundArgs, GroupArgs};
 
-/// List what happened: kills, failed allocations, limit hits, changed settings, reboots, gaps
+/// List kills, limit hits, changed settings, reboots and gaps
 ///
 /// In order of time, one line each, from any source: kernel reports and counters of a capture, a paste or a log, and events
 /// that the recorder wrote. A kill that the kernel log, several counters and the recorder report is listed once, at the log's

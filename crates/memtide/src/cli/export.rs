@@ -7,17 +7,17 @@ use timeline::Entity;
 
 use super::PartArgs;
 
-/// Write any source in a format of other programs: CSV, Parquet, metrics, a capture
+/// Write any source for other programs: CSV, Parquet, metrics
 ///
 /// csv: one table, one row for each sample, or for each sample and entity. Columns have the names and units of `memtide
 /// signals`, times are RFC 3339 in UTC, a missing reading is empty, and no limit is `inf`.
 ///
-/// parquet: a directory with a file for each table, as recordings have them.
+/// parquet: a directory with a file for each table, as in a recording.
 ///
 /// openmetrics: the last readings without times, for Prometheus or node_exporter's textfile collector; with --all every
 /// reading with its time, for `promtool tsdb create-blocks-from openmetrics`. Units are bytes and seconds.
 ///
-/// capture: the kernel files, to be read by memtide; `memtide convert` does the same.
+/// capture: kernel files, for memtide itself; `memtide convert` does the same.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

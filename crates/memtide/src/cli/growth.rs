@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{AnswerFormat, PartArgs};
 
-/// Say which process or service leaks, fragments or warms up, and when it reaches its limit
+/// Say what leaks, fragments or warms up, and when it hits its limit
 ///
 /// Judges the anonymous memory and swap of each process and cgroup over time, the most urgent first. Where the live and
 /// free bytes of malloc are known, they decide: a leak is a live size that keeps rising, fragmentation is free memory

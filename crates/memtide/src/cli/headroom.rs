@@ -8,7 +8,7 @@ use units::{Bytes, Ratio, Span};
 use super::typed::{cycle, percentile, some_size};
 use super::{AnswerFormat, GroupArgs, PartArgs};
 
-/// Say how much more fits into a host's memory, and whether a given demand does
+/// Say how much more fits into memory, and whether a demand does
 ///
 /// Available memory holds page cache that the workload reads again and buffers of writers, so it cannot all be added. For
 /// each sample this subtracts what must stay, and answers for the worst time and for nearly all of the time: which limit

@@ -14,7 +14,7 @@ const INTERVAL_SLOW: Span = Span::from_secs(10);
 /// How often malloc heaps are read unless that is typed: a leak of hours has enough readings.
 pub(crate) const EXPLAIN_EVERY: Span = Span::from_mins(10);
 
-/// Record this host's memory all the time: a flight recorder that every other command can read
+/// Record this host's memory all the time: a flight recorder
 ///
 /// It samples the host every second, cgroups and processes every ten (the busiest cgroups every second), and stores
 /// the samples for days, in a directory that survives a crash at any moment. It is small (some 5 MiB, a fraction of a percent of a CPU) and made to go on where the host

@@ -9,7 +9,7 @@ use answers::ExplainTarget;
 use super::explain::target;
 use super::{AroundArgs, DemandArgs, GroupArgs};
 
-/// Write a page that shows what happened to a host's memory: one file to be opened in a browser or mailed
+/// Write the answer as a page with charts: one file, to open or mail
 ///
 /// The same answer as `memtide check`, drawn: the verdict, the findings with their evidence, and charts of where memory was,
 /// who wanted it and what waited for it, with one cursor and zoom over all. The page holds everything that it shows, opens
