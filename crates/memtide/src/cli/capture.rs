@@ -9,8 +9,9 @@ use super::typed::{explained, span};
 
 /// Save this host's kernel files over time, to diagnose it elsewhere
 ///
-/// The file holds the kernel's numbers, names of programs, of cgroups, and of their containers and pods. It never holds environments; command lines and the
-/// host name only with --cmdlines and --hostname; with --cmdlines only its owner can read it. Ctrl-C ends it early and keeps the samples so far.
+/// The file holds the kernel's numbers and the names of programs, cgroups, containers and pods. It never holds environments.
+/// It holds command lines only with --cmdlines, and is then readable by its owner alone; the host name only with --hostname.
+/// Ctrl-C ends it early and keeps the samples so far.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -14,7 +14,7 @@ pub(crate) struct RulesArgs {
     #[arg(value_name = "ID", value_parser = RuleId, hide_possible_values = true)]
     pub(crate) id: Option<String>,
 
-    /// Print them as rules of Prometheus, for the metrics of node_exporter and of
+    /// Print the rules as Prometheus rules, for the metrics of node_exporter and of
     /// `memtide export --format openmetrics --names node-exporter`
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub(crate) prometheus: bool,

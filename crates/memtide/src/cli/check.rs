@@ -12,17 +12,17 @@ use super::{AnswerFormat, AroundArgs, GroupArgs};
 
 /// Say what is wrong with a host's memory
 ///
-/// Without FILE it samples this host for a while, reads its recording (memtide record) for the day before, and as root the
-/// kernel log for recent OOM kills. With FILE it reads data of another host: a capture; pasted or saved text (free, vmstat,
-/// /proc files, slabtop, ps, sar, tables), in any mix; kernel logs with OOM reports; a support bundle. It prints a verdict in
-/// one sentence, what RAM holds, findings with evidence and fix, what looks bad but is harmless, and what could not be
-/// evaluated. Ctrl-C ends sampling early and reports the samples so far. --since, --until and --at without FILE read this
-/// host's recording.
+/// Without FILE it samples this host for 10 s. It also reads the last day of this host's recording (memtide record) and, as
+/// root, recent OOM kills in the kernel log. With FILE it reads data of another host: a capture; pasted or saved text (free,
+/// vmstat, /proc files, slabtop, ps, sar, tables), in any mix; kernel logs with OOM reports; a support bundle. It prints a
+/// verdict in one sentence, the contents of RAM, findings with evidence and fix, alarming figures that are harmless, and how
+/// many rules could not be evaluated. Ctrl-C ends sampling early and reports the samples so far. --since, --until and --at
+/// without FILE read this host's recording.
 ///
-/// With --cgroup, --unit, --container or --pod the verdict is about that cgroup, with the limits around it as its host: how near
-/// which limit is, what counts towards it, what can be reclaimed, throttling, stalls, refaults and kills, and what raising
-/// which limit would change; the host comes second. Rules are those of the host that are about cgroups. Within a container
-/// that has a limit, memtide check is about the container; with --host about its host.
+/// With --cgroup, --unit, --container or --pod the verdict is about that cgroup: the usage of each limit around it, the
+/// memory charged to it, the reclaimable part, throttling, stalls, refaults and kills, and the effect of raising a limit.
+/// Only the cgroup rules are evaluated. The host comes second. Inside a container with a limit, memtide check is about the
+/// container; with --host it is about the host.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -37,7 +37,7 @@ Examples:
   memtide check --container web sick.jsonl.zst
   memtide check free.txt oom.log       pasted text and a kernel log
   dmesg | memtide check -              OOM reports of the kernel log
-  memtide check --explain-input x.txt  which blocks were recognised
+  memtide check --explain-input x.txt  the blocks that were recognised
   memtide check --format json | jq .verdict
   ssh HOST memtide capture -o - | memtide check -
 
@@ -47,7 +47,7 @@ WHEN is 2h ago, 02:00 (the latest that is past), yesterday 01:30, today, mon 14:
 With --format json, one FILE gives an object and several give an array with one element for each, in order;
 a FILE that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
 
-Exit codes, as monitoring plugins have them:
+Exit codes, as of monitoring plugins:
   0 ok   1 warning   2 critical   3 unknown: bad usage, unreadable file, or too little data to say")]
 pub(crate) struct CheckArgs {
     /// Captures, recordings, text, logs, sar files, bundles; `-` is standard input
@@ -64,7 +64,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, conflicts_with_all = ["files", "since", "until", "at", "cgroup", "unit", "container", "pod"])]
     pub(crate) host: bool,
 
-    /// Do not read this host's recording of the day before
+    /// Do not read the last day of this host's recording
     #[arg(long, conflicts_with_all = ["files", "since", "until", "at"])]
     pub(crate) no_history: bool,
 
@@ -76,15 +76,15 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub(crate) every: Span,
 
-    /// How far back the kernel log is read for OOM kills, and how old a finding may be to count as recent
+    /// How far back to read the kernel log for OOM kills; older findings do not count as present
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = span)]
     pub(crate) recent: Span,
 
-    /// Also list the rules that found nothing
+    /// Show everything: also the rules that found nothing or could not be evaluated, each with the reason
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Show what was recognised in the files, block by block, instead of the answer
+    /// Instead of the answer, list the blocks that were recognised in the files
     #[arg(long, requires = "files")]
     pub(crate) explain_input: bool,
 

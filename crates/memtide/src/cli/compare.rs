@@ -10,10 +10,10 @@ use answers::time_expr::parse;
 
 /// Compare before and after a fix, or a good host and a bad one
 ///
-/// Says whether it got better or worse, and which fact (a setting, the kernel, RAM) explains the change, if one does. Then
-/// what changed: findings, memory, rates, facts. Amounts are those of each side's typical sample, rates the distribution of
-/// its intervals: a rate has changed where a rank test (1 in 100) says so and by 10 % at least; an amount, by 1 % of RAM at
-/// least. What only one side measured is listed as such.
+/// Says whether the second source is better or worse, and names the fact (a setting, the kernel, RAM) that explains it, if one
+/// does. Then it lists the changes: findings, memory, rates, facts. A rate counts as changed if p < 0.01 (Mann-Whitney) and
+/// it moved by 10 % or more; an amount, if it moved by 1 % of RAM or more between the typical samples. A figure that only one
+/// source has is listed as such.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -32,7 +32,7 @@ Exit codes, so that a script can ask whether a change did harm:
   0 better, the same, or different without being worse
   1 worse
   3 unknown, or an error
-This is not diff's 1 for \"differs\": two recordings of a host always differ. What differs is in the answer.")]
+Exit code 1 does not mean \"differs\", as of diff: two recordings of a host always differ.")]
 pub(crate) struct CompareArgs {
     /// The first source: a capture, a recording, text, a log, a bundle; `-` is standard input
     #[arg(value_name = "BEFORE")]

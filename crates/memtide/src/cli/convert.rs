@@ -6,8 +6,8 @@ use clap::Args;
 
 /// Write a paste, a bundle or another tool's file as a capture
 ///
-/// A capture holds kernel files. Output of tools is written as the files that the tools had read; what has no such file is
-/// named and left out. Kernel reports stay as they are.
+/// A capture holds kernel files. Output of a tool is written as the kernel files that the tool reads; figures without such a
+/// file are named and left out. Kernel reports stay as they are.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -9,9 +9,9 @@ use super::{AroundArgs, GroupArgs};
 
 /// List kills, limit hits, changed settings, reboots and gaps
 ///
-/// In order of time, one line each, from any source: kernel reports and counters of a capture, a paste or a log, and events
-/// that the recorder wrote. A kill that the kernel log, several counters and the recorder report is listed once, at the log's
-/// time. What happened between two readings (a changed setting, a counter of a cgroup) is listed with both times.
+/// One line for each event, in order of time, from any source: kernel reports and counters of a capture, a paste or a log, and
+/// events that the recorder wrote. A kill that is in the kernel log, in counters and in the recording is listed once, at the
+/// log's time. An event between two readings (a changed setting, a counter of a cgroup) has both times.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -22,9 +22,9 @@ Examples:
   memtide events oom.log --verbose        with the kernel's own lines
   memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
 
-The time is that of the kernel log, else of the first reading that shows the event. An event of the kernel log from before the
-recording has its own time and is marked as such; one that only a counter shows before the first sample has no time
-(\"since boot\"). In JSON, `dated` says which of these it is, `since` is the reading before.
+An event has the time of the kernel log, else of the first reading that shows it. An event that the kernel log has from before
+the recording is marked as such. An event that only a counter shows, before the first sample, has no time (\"since boot\").
+In JSON, `dated` is the origin of the time, `since` the time of the reading before.
 
 docs/events.schema.json describes the JSON.
 Exit codes: 0 done, events or none   3 an error")]

@@ -11,13 +11,13 @@ use answers::{ExplainTarget, StatsKind};
 
 /// Show where one process has its memory, down to its malloc heap
 ///
-/// Reads the running process from outside: no restart, no preload, no stop. Where glibc's malloc owns memory, the answer
-/// shows what is live, what is free but still in RAM, what malloc_trim would return and what fewer arenas would save.
-/// Needs the right to trace the process: root, or its own user.
+/// Reads the running process from outside: no restart, no preload, no stop. For memory of glibc's malloc the answer has the
+/// live size, the free size that is still in RAM, the part that malloc_trim would return, and the part that fewer arenas would
+/// save. It needs the right to trace the process: root, or the user of the process.
 #[derive(Debug, Args)]
 #[command(after_long_help = after_help())]
 pub(crate) struct ExplainArgs {
-    /// PID, or name of a process or of its program; of several with that name the largest
+    /// PID, or name of a process or of its program; the largest process of that name
     #[arg(value_name = "PID|NAME", required_unless_present_any = ["service", "runtime_stats"], value_parser = target)]
     pub(crate) process: Option<ExplainTarget>,
 
@@ -37,7 +37,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub(crate) heap_picture: Option<PathBuf>,
 
-    /// What Ruby, a JVM or jemalloc reports of its own memory (`-`: standard input), alone or beside the process
+    /// Also read a runtime's own report of its memory, of Ruby, a JVM or jemalloc; `-` is standard input
     #[arg(long, value_name = "FILE", visible_alias = "ruby-stats")]
     pub(crate) runtime_stats: Option<PathBuf>,
 
@@ -93,12 +93,12 @@ Examples:
   memtide explain --service redis              the largest process of a unit, container or cgroup
   memtide explain 4711 --heap-picture h.html   each page of the heap: live, free, returnable
   memtide explain 4711 --format json | jq .heap.forecast
-  memtide explain --runtime-stats gc.json      what Ruby, a JVM or jemalloc reports of itself
+  memtide explain --runtime-stats gc.json      the memory report of Ruby, a JVM or jemalloc
 
 A report for --runtime-stats is made by one of these:
 {commands}
 
-What it reads sets the accessed bits of the heap's pages: working-set figures of the kernel are spoilt for a while.
+Reading sets the accessed bits of the heap's pages: the kernel's working-set figures are wrong for a while.
 No content of memory and no value of an environment variable is shown or stored.
 docs/explain.schema.json describes the JSON.
 Exit codes: 0 done, whatever the verdict   3 an error"

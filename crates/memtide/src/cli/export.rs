@@ -79,7 +79,7 @@ pub(crate) enum ExportFormat {
 pub(crate) enum MetricNames {
     /// `memtide_mem_free_bytes`: Prometheus' conventions, in a namespace of its own
     Memtide,
-    /// node_exporter's where it has one, so that dashboards made for it work: `node_memory_MemFree_bytes`
+    /// node_exporter's names where they exist, so that its dashboards work: `node_memory_MemFree_bytes`
     NodeExporter,
 }
 

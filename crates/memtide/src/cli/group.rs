@@ -36,8 +36,8 @@ impl GroupArgs {
 #[derive(Debug, Args)]
 #[group(id = "followed", multiple = false, conflicts_with_all = ["no_cgroups", "from"])]
 pub(crate) struct FollowedArgs {
-    /// Read this cgroup, those around it and 32 of those in it with every sample, however many others there are: its path,
-    /// as in /proc/PID/cgroup or below /sys/fs/cgroup. While it is not there it is waited for
+    /// Sample this cgroup, its parents and up to 32 children every second; waits for it to appear. Its path is as in
+    /// /proc/PID/cgroup or below /sys/fs/cgroup
     #[arg(long, value_name = "PATH", value_parser = cgroup_below_the_root)]
     cgroup: Option<String>,
 

@@ -11,7 +11,7 @@ use super::{AnswerFormat, PartArgs};
 /// Judges the anonymous memory and swap of each process and cgroup over time, the most urgent first. Where the live and
 /// free bytes of malloc are known, they decide: a leak is a live size that keeps rising, fragmentation is free memory
 /// that no peak of the live size explains. With the total alone, growth that levels off may be either, and the answer
-/// says so. With one process, or --service, the answer shows it in detail.
+/// says so. With one process, or --service, the answer has the details.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

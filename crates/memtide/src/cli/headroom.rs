@@ -10,10 +10,11 @@ use super::{AnswerFormat, GroupArgs, PartArgs};
 
 /// Say how much more fits into memory, and whether a demand does
 ///
-/// Available memory holds page cache that the workload reads again and buffers of writers, so it cannot all be added. For
-/// each sample this subtracts what must stay, and answers for the worst time and for nearly all of the time: which limit
-/// binds, who ran then, what the answer rests on. No counter says how much cache is needed: it has bounds, and where they
-/// decide, the answer is unknown. A positive answer needs a whole cycle of the workload: a week with nights and a weekend.
+/// MemAvailable includes page cache that the workload reads again and buffers of writers, so not all of it can be added.
+/// headroom subtracts both from each sample. The answer is for the worst sample and for nearly all of the time: the limit that
+/// is reached first, the processes of that moment, and the terms of the sum. No counter says how much cache is needed: the
+/// answer is a range, and unknown if the demand lies within it. A positive answer needs a whole cycle of the workload: a week
+/// with nights and a weekend.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -21,7 +22,7 @@ Examples:
   memtide headroom --add 500M               do 500 MiB of process memory fit?
   memtide headroom week/ --add 8G --as cache   do 8 GiB of cached files fit?
   memtide headroom sick.jsonl.zst --at p99  for all but one sample in a hundred
-  memtide headroom --unit db --add 2G       do 2 GiB fit below the limits around a unit?
+  memtide headroom --unit db --add 2G       do 2 GiB fit within the limits of a unit?
   memtide headroom week/ --format json | jq .room.least
 
 --as names the kind of memory: anon is process memory (heap, stack), cache is files that are read again and again, tmpfs is
@@ -58,11 +59,11 @@ pub(crate) struct HeadroomArgs {
 /// The demand, and the cycle of the workload.
 #[derive(Debug, Args)]
 pub(crate) struct DemandArgs {
-    /// How much memory is to be added: 500M, 2GiB
+    /// The demand: how much memory is to be added, as 500M or 2GiB
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
     pub(crate) add: Option<Bytes>,
 
-    /// The kind of that memory
+    /// The kind of memory to be added
     #[arg(long = "as", value_enum, value_name = "KIND", default_value_t = AddKind::Anon, requires = "add")]
     pub(crate) kind: AddKind,
 

@@ -17,7 +17,7 @@ Examples:
   memtide lab run swapdemo --arm swappiness-1 --out swapdemo
   memtide lab hog 1G --limit 512M --for 30s
 
-It needs qemu-system-x86 and a kernel image that it may read; no root, and nothing of the host is changed.")]
+It needs qemu-system-x86 and a readable kernel image. It needs no root and changes nothing on the host.")]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
     pub(crate) command: LabCommand,
@@ -25,7 +25,7 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// List scenarios, or what can be set in one
+    /// List scenarios, or the arms and settings of one
     List(LabListArgs),
     /// Play a scenario and compare with the article
     Run(LabRunArgs),
@@ -95,10 +95,10 @@ pub(crate) struct LabRunArgs {
     /// Kernel to boot: an image with its modules beside it or in /lib/modules, or the version of one that was fetched, as 6.12
     #[arg(long, value_name = "FILE|VERSION")]
     pub(crate) kernel: Option<PathBuf>,
-    /// The directory of the pages; lab-NAME if there is none
+    /// The directory of the pages; lab-NAME if not given
     #[arg(long = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Keep the captures there, too
+    /// Also keep the captures in that directory
     #[arg(long)]
     pub(crate) keep: bool,
     #[command(flatten)]
@@ -139,7 +139,7 @@ pub(crate) struct LabShellArgs {
 /// Which captures are made.
 #[derive(Debug, Args)]
 pub(crate) struct CorpusArgs {
-    /// A scenario; may be repeated; all if there is none
+    /// A scenario; may be repeated; all scenarios if not given
     #[arg(long = "scenario", value_name = "NAME")]
     pub(crate) scenarios: Vec<String>,
     /// Kernel to boot, as for lab run; may be repeated
@@ -148,7 +148,7 @@ pub(crate) struct CorpusArgs {
     /// Variants of each scenario: its own settings, then up to two others
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) variants: usize,
-    /// Machines that run at the same time, of two CPUs each: more than the host has spoil what is measured in time
+    /// Machines that run at the same time, each with two CPUs; more CPUs than the host has spoil measured times
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: u16,
     /// Seeds of the scenario neighbours
@@ -170,7 +170,7 @@ pub(crate) struct CorpusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabCorpusArgs {
-    /// The directory of captures; those that it has are kept
+    /// The directory of captures; existing captures are kept
     #[arg(long = "out", value_name = "DIR")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
@@ -179,7 +179,7 @@ pub(crate) struct LabCorpusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabScoreArgs {
-    /// Directories of labelled cases; none: captures are made now, as for lab corpus
+    /// Directories of labelled cases; without one, captures are made now, as by lab corpus
     #[arg(value_name = "DIR", conflicts_with_all = ["scenarios", "kernels", "variants", "seeds", "jobs", "cgroup_v1", "mglru", "accel", "timeout"])]
     pub(crate) directories: Vec<PathBuf>,
     #[command(flatten)]
@@ -197,13 +197,13 @@ pub(crate) struct LabScoreArgs {
     pub(crate) answer: AnswerFormat,
 }
 
-/// What every part of a workload takes.
+/// The options of every part of a workload.
 #[derive(Debug, Args)]
 pub(crate) struct PartOfLabArgs {
     /// Join this cgroup first: its directory
     #[arg(long, value_name = "DIR")]
     pub(crate) join: Option<PathBuf>,
-    /// Stay below this in a cgroup made for it, without swap; needs root
+    /// Run in a new cgroup with this limit, without swap; needs root
     #[arg(long, value_name = "SIZE", value_parser = some_size, conflicts_with = "join")]
     pub(crate) limit: Option<Bytes>,
     /// Part of a scenario: print numbers only, and do not ask what is available
@@ -211,10 +211,10 @@ pub(crate) struct PartOfLabArgs {
     pub(crate) in_scenario: bool,
 }
 
-/// What parts that hold memory take.
+/// The options of parts that hold memory.
 #[derive(Debug, Args)]
 pub(crate) struct HoldingPartArgs {
-    /// Take it even where the host has less available: it may swap, and the kernel may kill programs
+    /// Take more than the host has available: it may swap, and the kernel may kill programs
     #[arg(long)]
     pub(crate) beyond_available: bool,
     #[command(flatten)]
@@ -223,7 +223,7 @@ pub(crate) struct HoldingPartArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HogContent {
-    /// Zero but for a byte a page
+    /// Zero, except one byte a page
     Zero,
     /// Noise, which does not compress
     Random,
@@ -243,10 +243,10 @@ pub(crate) struct HogArgs {
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     pub(crate) time: Option<Span>,
-    /// What pages hold
+    /// Contents of the pages
     #[arg(long, value_enum, default_value_t = HogContent::Zero)]
     pub(crate) content: HogContent,
-    /// Have it counted as committed, as memory of malloc is
+    /// Count it in Committed_AS, as memory of malloc is
     #[arg(long)]
     pub(crate) committed: bool,
     /// Use only this much of every 2 MiB
@@ -260,7 +260,7 @@ pub(crate) struct HogArgs {
 pub(crate) enum WriteContent {
     /// Noise, which does not compress
     Random,
-    /// Lines of a log, of which gzip makes a tenth
+    /// Lines of a log, which gzip packs to a tenth
     Log,
 }
 
@@ -274,7 +274,7 @@ pub(crate) struct WriteArgs {
     /// How many files
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) files: u32,
-    /// What files hold
+    /// Contents of the files
     #[arg(long, value_enum, default_value_t = WriteContent::Random)]
     pub(crate) content: WriteContent,
     /// Wait for the disk after each MiB
@@ -317,7 +317,7 @@ pub(crate) struct MapArgs {
     /// Data beside it
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
     pub(crate) data: Bytes,
-    /// What the data holds
+    /// Contents of the data
     #[arg(long, value_enum, default_value_t = HogContent::Zero)]
     pub(crate) content: HogContent,
     /// Steps through the data

@@ -16,28 +16,28 @@ pub(crate) const EXPLAIN_EVERY: Span = Span::from_mins(10);
 
 /// Record this host's memory all the time: a flight recorder
 ///
-/// It samples the host every second, cgroups and processes every ten (the busiest cgroups every second), and stores
-/// the samples for days, in a directory that survives a crash at any moment. It is small (some 5 MiB, a fraction of a percent of a CPU) and made to go on where the host
-/// runs out of memory. What containers and pods are called is kept, so that they are found by name when they are gone. As an
-/// ordinary user it records what it may read. Ctrl-C or SIGTERM ends it in good order, SIGHUP
-/// makes what is recorded so far a file that other programs can open.
+/// Every second it samples the host and the 64 busiest cgroups; every 10 s processes, all cgroups and files that change slowly.
+/// The directory survives a crash at any byte, and every other command reads it. The recorder uses some 5 MiB of RAM and a
+/// fraction of a percent of a CPU, and goes on while the host runs out of memory. It keeps the names of containers and pods,
+/// so that they are found by name after their end. As an ordinary user it records the files that this user may read. Ctrl-C
+/// and SIGTERM end it in good order; SIGHUP seals the samples so far into Parquet files.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   memtide record                       until Ctrl-C, into this user's default directory
   sudo memtide record --install        as a service, now and at every start
   memtide record --install --dry-run   see its unit first
-  memtide record --status              is it running, what does it cost, what can it not read
+  memtide record --status              whether it runs, its cost, and the files that it cannot read
   memtide record --to DIR --every 5s --keep 30d --keep-size 500MiB
-  sudo memtide record --explain redis --explain web.service       and their malloc heaps, every ten minutes
-  sudo memtide record --unit web                 that service every second, among thousands of cgroups
+  sudo memtide record --explain redis  also its malloc heaps, every ten minutes
+  sudo memtide record --unit web       that service every second, also among thousands of cgroups
   memtide record --from sick.jsonl.zst --to DIR
 
 TIME is 500ms, 5s, 2m, 1h or 14d; a plain number is seconds, but --keep wants a unit.
 SIZE is 500MiB, 2GiB, 2GB (2 x 10^9 bytes), or a number of bytes.
 
-Without --to it is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others. Other users
-must not be able to write to it, nor own a symbolic link that leads to it.
+Without --to the directory is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others.
+Other users must not be able to write to it, nor own a symbolic link on its path.
 
 --explain reads the four largest processes of each name, as `memtide explain` does: in a child of the lowest priority, one
 at a time, and with at most 5 % of a CPU. It needs root, or the right to trace them. `memtide growth` and `check` then
@@ -53,7 +53,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]
     pub(crate) every: Span,
 
-    /// Interval between samples of processes, and of cgroups where it is 10s or more [default: 10s, or --every where that is
+    /// Interval between samples of processes, and of all cgroups if it is 10s or more [default: 10s, or --every if that is
     /// longer]
     #[arg(long, value_name = "TIME", value_parser = every)]
     pub(crate) processes: Option<Span>,
@@ -89,14 +89,14 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = keep_size)]
     pub(crate) keep_size: Bytes,
 
-    /// Sync interval: what a power failure may cost
+    /// Sync interval: a power failure may lose this much
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = sync)]
     pub(crate) sync: Span,
 
     #[command(flatten)]
     pub(crate) mode: RecordMode,
 
-    /// With --install or --uninstall: print what would be done
+    /// With --install or --uninstall: print the unit and the commands, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -109,11 +109,11 @@ pub(crate) struct RecordArgs {
 #[group(multiple = false)]
 #[allow(clippy::struct_excessive_bools)] // As they are typed.
 pub(crate) struct RecordMode {
-    /// Show the state of a directory's recorder: what it costs, what it cannot read, what it stores
+    /// Show the state of a directory's recorder: its cost, the files that it cannot read, the samples stored
     #[arg(long)]
     pub(crate) status: bool,
 
-    /// Make it a systemd service with these options and start it: of the system for root, else of the user
+    /// Install and start it as a systemd service with these options: of the system for root, else of the user
     #[arg(long)]
     pub(crate) install: bool,
 
@@ -121,7 +121,7 @@ pub(crate) struct RecordMode {
     #[arg(long)]
     pub(crate) uninstall: bool,
 
-    /// Make SOURCE a recording at --to: whatever `check` reads; one of the same host that is there already goes on
+    /// Import SOURCE (anything that `check` reads) into the recording at --to; appends if it is of the same host
     #[arg(long, value_name = "SOURCE", requires = "to")]
     pub(crate) from: Option<PathBuf>,
 

@@ -11,10 +11,9 @@ use super::{AroundArgs, DemandArgs, GroupArgs};
 
 /// Write the answer as a page with charts: one file, to open or mail
 ///
-/// The same answer as `memtide check`, drawn: the verdict, the findings with their evidence, and charts of where memory was,
-/// who wanted it and what waited for it, with one cursor and zoom over all. The page holds everything that it shows, opens
-/// offline and loads nothing from elsewhere; without a script it reads as text with tables. Names of processes and cgroups
-/// are in it; command lines are not.
+/// The same answer as of `memtide check`: the verdict, the findings with their evidence, and charts of all memory, its users
+/// and the stalls, with one cursor and zoom over all. The page is complete: it opens offline and loads nothing from elsewhere;
+/// without a script it reads as text with tables. It has the names of processes and cgroups, and no command lines.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -22,14 +21,14 @@ Examples:
   memtide report sick.jsonl.zst -o sick.html
   memtide report --since 'yesterday 22:00' --until 02:00 -o night.html
   memtide report --at 02:14 --title 'web3, the stall of Tuesday' -o web3.html
-  memtide report --add 500M -o fits.html        also whether 500 MB more fit, as memtide headroom says it
+  memtide report --add 500M -o fits.html        also the answer of memtide headroom: do 500 MB more fit?
   memtide report --explain mariadbd -o db.html  also one process, down to its malloc heap
   dmesg | memtide report - -o kill.html
 
 WHEN is as for `memtide check`.
 
-FILE appears when it is whole, or not at all; one that is there already is left alone without
---force. A FILE that ends in .gz or .zst is packed.
+FILE appears when it is whole, or not at all; an existing FILE is not replaced without --force.
+A FILE that ends in .gz or .zst is packed.
 
 Exit codes: 0 written, whatever the verdict in it   3 an error, nothing is written")]
 pub(crate) struct ReportArgs {
@@ -51,14 +50,15 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 
-    /// Also show where a process of this host has its memory now, with a picture of its malloc heap, as `memtide explain`. Without a recording the page shows the process alone
+    /// Also show the memory of a process of this host, now, with a picture of its malloc heap, as `memtide explain` does.
+    /// Without a recording the page shows the process alone
     #[arg(long, value_name = "PID|NAME", value_parser = target)]
     pub(crate) explain: Option<ExplainTarget>,
 
     #[command(flatten)]
     pub(crate) demand: DemandArgs,
 
-    /// Overwrite FILE where there is one
+    /// Overwrite an existing FILE
     #[arg(long)]
     pub(crate) force: bool,
 }

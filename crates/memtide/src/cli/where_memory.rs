@@ -12,33 +12,32 @@ use answers::time_expr::parse;
 
 /// Show where memory went: a tree that adds up to MemTotal
 ///
-/// Every level adds up; memory that no counter or owner explains is a line of its own. `≈` marks an estimate. The PSS of
-/// the largest processes is read for at most 0.2 s, and owners of shared memory (tmpfs, memfd, System V segments) are
-/// searched for at most 0.5 s; those of other users only as root, as slab caches and callers of vmalloc.
+/// Every level adds up; memory without a counter or owner is a line of its own. `≈` marks an estimate. PSS of the largest
+/// processes is read for at most 0.2 s; owners of shared memory (tmpfs, memfd, System V segments) are searched for at most
+/// 0.5 s. Root is needed for other users' processes, slab caches and vmalloc callers.
 ///
-/// --files names the largest files in the page cache, with who has them open and what of them is not yet written. Each file
-/// is opened and not read, and none on a file system that may never answer (NFS, FUSE). Walking a directory fills the kernel's
-/// caches of inodes and names, 1.6 KiB for each file that was not used before.
+/// --files names the largest files in the page cache, with the processes that have them open and the part that is not yet
+/// written. Each file is opened and not read; files on NFS and FUSE, which may never answer, are left alone. Walking a
+/// directory fills the kernel's caches of inodes and names, 1.6 KiB for each file that was not used before.
 ///
-/// --by shows a table instead, the largest first, which adds up to MemTotal too: memory, share of RAM, share of the limit
-/// where there is one, and growth since the first sample of a recording or capture. Containers and pods are called by their
-/// names where files of Docker, containerd, Podman, CRI-O or the kubelet have them, which mostly needs root; a recording and
-/// a capture keep them.
+/// --by shows a table instead, the largest first: memory, share of RAM, share of the limit, and growth since the first sample
+/// of a recording or capture. It adds up to MemTotal, too. The names of containers and pods come from files of Docker,
+/// containerd, Podman, CRI-O and the kubelet, most of which need root; a recording and a capture keep them.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   memtide where                        this host, now
-  memtide where --deep                 PSS of every process (those of others: as root)
+  memtide where --deep                 PSS of every process (as root: of other users, too)
   memtide where sick.jsonl.zst         the last sample of a capture
   memtide where --at 'yesterday 02:14'  in this host's recording; `memtide check --help` explains WHEN
   memtide where --format json | jq .accounting
-  memtide where --by container         which container has how much, of RAM and of its limit
+  memtide where --by container         memory of each container, its share of RAM and of its limit
   memtide where --by unit /var/lib/memtide
-                                       units of systemd, and what grew since the recording began
+                                       units of systemd, and their growth since the recording began
   memtide where --by process --deep    processes by PSS
-  memtide where --files                which open and mapped files fill the page cache (others': as root)
+  memtide where --files                open and mapped files in the page cache (as root: of all processes)
   memtide where --files-in /var/lib/mysql
-                                       these, and the files below it that nobody has open
+                                       also files below that directory that no process has open
   memtide where --files --top 40       the 40 largest files, processes and caches
 
 docs/where-by.schema.json describes the JSON of --by.")]
@@ -51,7 +50,7 @@ pub(crate) struct WhereArgs {
     #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true, conflicts_with = "deep")]
     pub(crate) at: Option<TimePoint>,
 
-    /// A table by owners of one kind instead of the tree
+    /// Instead of the tree, a table by owners of one kind
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) by: Option<ByKind>,
 
@@ -63,7 +62,7 @@ pub(crate) struct WhereArgs {
     #[arg(long, conflicts_with = "by")]
     pub(crate) files: bool,
 
-    /// The same, and those below a directory that nobody has open; takes up to 10 s more for each
+    /// As --files, and also files below DIR that no process has open; takes up to 10 s more for each DIR
     #[arg(long, value_name = "DIR", conflicts_with = "by")]
     pub(crate) files_in: Vec<PathBuf>,
 
