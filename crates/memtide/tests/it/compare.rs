@@ -189,7 +189,7 @@ fn the_page_holds_all_it_needs_and_runs_its_own_program_only() {
     }
     assert!(!markup.contains("http:") && !markup.contains("https:") && !markup.contains("url("));
     assert!(html.contains("default-src 'none'"));
-    assert!(page.contains("What was found before"), "{page}");
+    assert!(page.contains("Findings before"), "{page}");
     assert!(html.len() < 400 * 1024, "{}", html.len());
 }
 
@@ -215,12 +215,12 @@ fn the_page_has_the_curves_of_both_sides_and_text_has_none_of_them() {
 fn the_page_tells_how_to_mend_what_is_new_and_how_much_fits_on_either_side() {
     let (html, page) = paged(&corpus(IDLE), &corpus(THRASH));
     assert!(html.contains("id=\"finding-after-0\""));
-    for words in ["What is found after", "Fix", "Verify", "Headroom", "read cache"] {
+    for words in ["Findings after", "Fix", "Verify", "Headroom", "read cache"] {
         assert!(page.contains(words), "{words}");
     }
     let (_, back) = paged(&corpus(THRASH), &corpus(IDLE));
-    assert!(back.contains("What was found before"));
-    assert!(!back.contains("What is found after"));
+    assert!(back.contains("Findings before"));
+    assert!(!back.contains("Findings after"));
 }
 
 #[test]

@@ -57,7 +57,8 @@ fn quiet(html: &mut Html, scene: &Scene<'_>, charts: &[usize]) {
         let titles: Vec<&str> =
             charts.iter().map(|index| scene.picture.charts[*index].title.as_str()).collect();
         html.within(tag("summary"), |html| {
-            html.raw("Quiet signals, no news in the whole range: ").text(&titles.join(", "));
+            html.raw("Quiet signals, nothing happened in the whole range: ")
+                .text(&titles.join(", "));
         });
         for index in charts {
             figure(html, scene, *index, true);

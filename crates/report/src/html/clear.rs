@@ -32,7 +32,7 @@ fn next(html: &mut Html, scene: &Scene<'_>) {
     if scene.report.next.is_empty() {
         return;
     }
-    html.tagged(tag("h3"), "What would show more");
+    html.tagged(tag("h3"), "Next steps");
     html.within(Tag::of("ul", "next"), |html| {
         for step in &scene.report.next {
             html.within(tag("li"), |html| {

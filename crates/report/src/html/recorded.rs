@@ -35,7 +35,7 @@ fn rows(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     rows.push(("samples", Count::new(source.samples as u64).to_string()));
     let span = |seconds: f64| Span::from_secs_f64(seconds).to_string();
     rows.extend(
-        source.interval_s.map(|every| ("distance of samples", format!("{} (median)", span(every)))),
+        source.interval_s.map(|every| ("interval of samples", format!("{} (median)", span(every)))),
     );
     if let Some(every) = source.thinned_to_s {
         let what = format!(

@@ -50,7 +50,7 @@ fn fold(html: &mut Html, both: &Both<'_>, quiet: &[ChartPair]) {
     html.within(Tag::of("details", "quiet"), |html| {
         let titles: Vec<&str> = quiet.iter().map(|pair| pair.title.as_str()).collect();
         html.within(tag("summary"), |html| {
-            html.raw("Quiet signals, no news on either side: ").text(&titles.join(", "));
+            html.raw("Quiet signals, nothing happened on either side: ").text(&titles.join(", "));
         });
         quiet.iter().for_each(|pair| draw_pair(html, both, pair));
     });

@@ -14,7 +14,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
         table(html, &rows, |_, _| {});
         let now = both.after.report;
         if now.roots().next().is_some() {
-            html.raw("<h3>What is found after</h3>");
+            html.raw("<h3>Findings after</h3>");
         }
         for (index, root) in now.roots() {
             finding::draw(html, &both.after, index, root);
@@ -32,7 +32,7 @@ fn gone(html: &mut Html, both: &Both<'_>) {
     if turned.is_empty() {
         return;
     }
-    html.raw("<h3>What was found before</h3>");
+    html.raw("<h3>Findings before</h3>");
     html.within(Tag::of("div", "gone"), |html| {
         for (index, finding, word) in turned {
             finding::folded(html, &both.before, index, finding, word);

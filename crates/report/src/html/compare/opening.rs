@@ -36,8 +36,8 @@ impl CursorAlignment {
     /// The sentence on where the cursor is on the other side.
     pub(super) const fn says(self) -> &'static str {
         match self {
-            Self::Beginnings => "The cursor stands as long after the beginning of each.",
-            Self::Moments => "The cursor stands as far from the worst moment of each.",
+            Self::Beginnings => "Both cursors are at the same time after the beginning.",
+            Self::Moments => "Both cursors are equally far from the worst moment.",
         }
     }
 }

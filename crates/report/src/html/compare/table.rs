@@ -8,7 +8,7 @@ pub(super) fn tables(html: &mut Html, changed: &ComparisonTable, all: &Compariso
     table(html, changed, |_, _| {});
     if all.rows.len() > changed.rows.len() {
         html.within(Tag::of("details", "rest"), |html| {
-            html.raw("<summary>What did not change, too</summary>");
+            html.raw("<summary>Figures that did not change</summary>");
             table(html, all, |_, _| {});
         });
     }

@@ -28,7 +28,7 @@ pub(super) fn picture(html: &mut Html, report: &ExplainReport) {
     });
     let help = "The program can call malloc_trim(0) itself; so can a debugger, which stops the \
                 program meanwhile.";
-    let heading = "What could be given back";
+    let heading = "Memory that could be returned";
     panel(html, "explain-forecast", heading, help, |html| {
         forecast(html, heap);
     });
