@@ -18,6 +18,22 @@ fn console_blocks(page: &str) -> Vec<(std::ops::Range<usize>, String)> {
     blocks
 }
 
+/// What was typed prints this; `| head -20` is the only filter that a page may use.
+fn printed(typed: &str) -> String {
+    let (arguments, lines) = match typed.split_once(" | head -") {
+        Some((arguments, lines)) => (arguments, lines.parse().unwrap()),
+        None => (typed, usize::MAX),
+    };
+    let output = Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args(arguments.split(' '))
+        .current_dir(root())
+        .env("TZ", "UTC")
+        .output()
+        .unwrap();
+    let answer = String::from_utf8(output.stdout).unwrap();
+    answer.split_inclusive('\n').take(lines).collect()
+}
+
 /// `BLESS=1 cargo test -p memtide --test it pages` writes the pages anew.
 #[test]
 fn pages_show_what_memtide_prints() {
@@ -28,13 +44,7 @@ fn pages_show_what_memtide_prints() {
         assert!(!blocks.is_empty());
         let mut fresh = page.clone();
         for (range, typed) in blocks.into_iter().rev() {
-            let output = Command::new(env!("CARGO_BIN_EXE_memtide"))
-                .args(typed.split(' '))
-                .current_dir(root())
-                .env("TZ", "UTC")
-                .output()
-                .unwrap();
-            let answer = String::from_utf8(output.stdout).unwrap();
+            let answer = printed(&typed);
             fresh.replace_range(range, &format!("```console\n$ memtide {typed}\n{answer}"));
         }
         if std::env::var_os("BLESS").is_some() {
@@ -43,6 +53,28 @@ fn pages_show_what_memtide_prints() {
             assert!(fresh == page, "{name} is stale: make docs");
         }
     }
+}
+
+/// A visitor reads a screen or two, and the first commands must set up everything.
+#[test]
+fn the_readme_is_short_and_begins_with_the_set_up() {
+    let page = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(page.lines().count() <= 150, "{} lines", page.lines().count());
+    let wide = |line: &&str| line.chars().count() > 120 && !line.starts_with('|');
+    assert_eq!(page.lines().find(wide), None);
+    let first = page.split("```").nth(1).unwrap();
+    let commands = first.lines().skip(1).map(|line| line.split_whitespace().next());
+    let commands: Vec<_> = commands.collect();
+    assert_eq!(commands, [Some("scripts/run.sh"), Some("scripts/test.sh")]);
+}
+
+#[test]
+fn an_entry_of_the_changelog_has_three_lines_at_most() {
+    let page = std::fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    let entries = page.split("\n- ").skip(1);
+    let entries = entries.map(|entry| entry.split("\n\n").next().unwrap().trim_end());
+    let long: Vec<&str> = entries.filter(|entry| entry.lines().count() > 3).collect();
+    assert!(long.is_empty(), "{long:#?}");
 }
 
 #[test]
@@ -58,6 +90,7 @@ fn links_in_the_pages_lead_somewhere() {
         "docs/lab.md",
         "docs/recording.md",
         "docs/report.md",
+        "docs/security.md",
         "docs/sources.md",
     ] {
         let text = std::fs::read_to_string(root().join(page)).unwrap();
