@@ -31,8 +31,7 @@ pub struct Besides<'a> {
 ///
 /// # Errors
 /// Which directory cannot be searched for files in the page cache, and why, in a sentence.
-pub fn complete(root: &Root, source: Source, besides: Besides<'_>) -> Result<Source, String> {
-    let mut source = source;
+pub fn complete(root: &Root, mut source: Source, besides: Besides<'_>) -> Result<Source, String> {
     if source.origin.kind == SourceKind::Live {
         if besides.history {
             source = with_history(source, root);

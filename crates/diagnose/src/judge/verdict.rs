@@ -50,7 +50,7 @@ const LONG_RECORDING: Span = Span::from_mins(10);
 
 impl Verdict {
     /// Returns the verdict on these findings, which rest on `watched`: the time of `cx`, or more if a recording
-    /// precedes it. Marks the finding whose title is the headline.
+    /// precedes it. Marks the finding that gives the headline.
     pub(crate) fn from_findings(
         cx: &Evidence<'_>,
         watched: Span,

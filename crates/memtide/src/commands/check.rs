@@ -8,7 +8,7 @@ use crate::cli::{CheckArgs, Format};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
-use sources::{live, saved};
+use sources::{is_text_waiting, live, saved};
 
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
     let (range, mut paths) = (source::range(&args.around)?, args.files.clone());
@@ -39,14 +39,6 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
         }
     }
     print(&reports, args, output)
-}
-
-/// Whether a pipe on standard input has data that nothing has read.
-fn is_text_waiting() -> bool {
-    let input = std::io::stdin();
-    let is_pipe = rustix::fs::fstat(&input)
-        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo());
-    is_pipe && rustix::io::ioctl_fionread(&input).is_ok_and(|bytes| bytes > 0)
 }
 
 fn print(answers: &[Answer], args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {

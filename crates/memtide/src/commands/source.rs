@@ -69,8 +69,8 @@ fn read(
     open: impl FnOnce(&mut dyn FnMut(f64)) -> Result<Source, OpenError>,
 ) -> anyhow::Result<Source> {
     refuse_backwards(range)?;
-    let source = output.reading("reading", open);
-    let source = source.map_err(|error| match (&error, answers::coverage::understood(&range)) {
+    let read = output.reading("reading", open);
+    let source = read.map_err(|error| match (&error, answers::coverage::understood(&range)) {
         (OpenError::OutOfRange { .. }, Some(range)) => anyhow::Error::new(error).context(range),
         _ => error.into(),
     })?;

@@ -1,4 +1,4 @@
-//! The sources that `check` judges: files, recordings, and this host.
+//! The sources that `check` judges: files, recordings, this host; and text that waits to be read.
 
 use std::path::Path;
 
@@ -42,4 +42,12 @@ pub(super) fn live(args: &CheckArgs, output: &Output) -> anyhow::Result<Report> 
         Some(group) => answers::check_group_now(&source, args.recent, &group),
         None => answers::check_now(&source, args.recent),
     })
+}
+
+/// Whether a pipe on standard input has data that nothing has read.
+pub(super) fn is_text_waiting() -> bool {
+    let input = std::io::stdin();
+    let is_pipe = rustix::fs::fstat(&input)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo());
+    is_pipe && rustix::io::ioctl_fionread(&input).is_ok_and(|bytes| bytes > 0)
 }
