@@ -13,7 +13,9 @@ use units::{Quantity, Span};
 
 pub(crate) use evidence_line::{Computed, Says};
 pub use evidence_line::{EvidenceLine, Measured, Threshold, ThresholdSide};
-pub use fix::Fix;
+pub use fix::{
+    Fix, FixChange, Lasting, LimitChange, LimitFile, SettingChange, SettingValue, ShellCommand,
+};
 pub use graph::Graph;
 pub use occasion::{Bursts, Harm, Occasion, Scope};
 pub(crate) use sentence::capital;

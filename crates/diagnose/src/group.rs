@@ -19,8 +19,9 @@ use units::{Bytes, Count, Limit, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
+use crate::finding::LimitFile;
 use crate::measures::cgroups::{own_events, stalled, undroppable};
-use crate::remedy::Knob;
+use crate::remedy;
 
 pub use findings::GroupDiagnosis;
 
@@ -299,7 +300,7 @@ fn limits(
         let undroppable = undroppable().track_of(cx, level).ok();
         let undroppable = undroppable.and_then(|track| track.at(at));
         for (knob, events) in
-            [(Knob::High, CGROUP_EVENTS_HIGH), (Knob::kills_at(cx), CGROUP_EVENTS_MAX)]
+            [(LimitFile::High, CGROUP_EVENTS_HIGH), (remedy::kills_at(cx), CGROUP_EVENTS_MAX)]
         {
             let limit = cx.timeline.at_of(level, knob.signal(), at).and_then(Limit::limited);
             let Some(limit) = limit.filter(|limit| ram.is_none_or(|ram| *limit < ram)) else {
@@ -308,8 +309,8 @@ fn limits(
             limits.push(GroupLimitState {
                 path: key.to_owned(),
                 place: cx.facts.names.place(key).into_owned(),
-                file: knob.file_name(),
-                is_soft: knob == Knob::High,
+                file: knob.name(),
+                is_soft: knob == LimitFile::High,
                 limit,
                 used,
                 undroppable,

@@ -31,8 +31,9 @@ mod trigger;
 
 pub use evidence::{Evidence, Missing, Need};
 pub use finding::{
-    Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, Graph, Harm, Measured, Occasion,
-    Outcome, RuledOut, Scope, Severity, Sureness, Threshold, ThresholdSide, Title,
+    Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, FixChange, Graph, Harm, Lasting,
+    LimitChange, LimitFile, Measured, Occasion, Outcome, RuledOut, Scope, SettingChange,
+    SettingValue, Severity, ShellCommand, Sureness, Threshold, ThresholdSide, Title,
 };
 pub use group::GroupDiagnosis;
 pub use judge::next_steps::{NextStep, worth_full_detail};

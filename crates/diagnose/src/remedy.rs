@@ -1,6 +1,6 @@
-//! Fixes of findings: words, and commands that can be pasted into a shell unchanged.
+//! Fixes that several rules give: settings, limits of cgroups, swap.
 //!
-//! Commands have no placeholders: values that are unknown on that host are described in words.
+//! Nothing has placeholders: values that are unknown on that host are described in words.
 
 mod cgroup_limit;
 
@@ -15,10 +15,10 @@ use timeline::{EntitySeries, Fact};
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::Fix;
+use crate::finding::{Fix, LimitFile, SettingChange, SettingValue, ShellCommand};
 use crate::measures::cgroups;
 
-pub(crate) use cgroup_limit::{Knob, more, set_elsewhere, set_limit, set_limit_of};
+pub(crate) use cgroup_limit::{kills_at, more, set_elsewhere, set_limit, set_limit_of};
 
 impl Fix {
     /// Sets a tunable; undo restores its present value.
@@ -28,11 +28,17 @@ impl Fix {
         fact: Fact,
         value: impl Display,
     ) -> Self {
-        let old = cx.number(fact).map(|old| format!("sysctl -w {}={old}", fact.name));
-        Self::of_host(cx, what)
-            .now(format!("sysctl -w {}={value}", fact.name))
-            .keep(kept_tunable(fact.name, value))
-            .undo(old.unwrap_or_default())
+        let change = SettingChange::new(fact, value).instead_of(cx.number(fact).ok());
+        Self::setting(cx, what, change)
+    }
+
+    /// Changes a setting of the whole host.
+    pub(crate) fn setting(
+        cx: &Evidence<'_>,
+        what: impl Into<String>,
+        change: SettingChange,
+    ) -> Self {
+        Self::of_host(cx, what).set(change)
     }
 
     /// Describes what is set for the whole host, which a container may not.
@@ -45,11 +51,11 @@ impl Fix {
         Self::say(what.into() + where_)
     }
 
-    /// Writes a word to a file of the kernel; undo restores its present content. That content is untrusted text: only a
+    /// Sets a setting that is a file below /sys; undo restores its present content. That content is untrusted text: only a
     /// plain word gets into a command.
     pub(crate) fn file(
         what: impl Into<String>,
-        path: &str,
+        fact: Fact,
         value: impl Display,
         old: Option<impl Display>,
     ) -> Self {
@@ -58,11 +64,7 @@ impl Fix {
                 && old.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'+')
         };
         let old = old.map(|old| old.to_string()).filter(is_plain);
-        let undo = old.map(|old| format!("echo {old} > {path}"));
-        Self::say(what)
-            .now(format!("echo {value} > {path}"))
-            .keep(format!("echo 'w {path} - - - - {value}' >> /etc/tmpfiles.d/memtide.conf"))
-            .undo(undo.unwrap_or_default())
+        Self::say(what).set(SettingChange::new(fact, value).instead_of(old))
     }
 
     /// Sets limits of dirty data in bytes; undo restores the present ones, in bytes or as a ratio, whichever is in
@@ -75,33 +77,29 @@ impl Fix {
     ) -> Self {
         let background = (DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, background.get());
         let most = most.map(|most| (DIRTY_BYTES, DIRTY_RATIO, most.get()));
-        let limits: Vec<_> = std::iter::once(background).chain(most).collect();
-        let held = |(bytes, ratio, _): &(Fact, Fact, u64)| {
-            [*bytes, *ratio].into_iter().find_map(|fact| {
-                let value = cx.number(fact).ok().filter(|value| *value > 0)?;
-                Some(format!("sysctl -w {}={value}", fact.name))
+        let held = |facts: [Fact; 2]| {
+            facts.into_iter().find_map(|fact| {
+                let value = cx.number(fact).ok().filter(|value| *value > 0)?.to_string();
+                Some(SettingValue { fact, value })
             })
         };
-        let undo: Option<Vec<String>> = limits.iter().map(held).collect();
-        let each = |line: fn(&str, u64) -> String| {
-            let lines = limits.iter().map(|(bytes, _, value)| line(bytes.name, *value));
-            lines.collect::<Vec<_>>().join("\n")
-        };
-        Self::of_host(cx, what)
-            .now(each(|name, value| format!("sysctl -w {name}={value}")))
-            .keep(each(kept_tunable))
-            .undo(undo.map_or_else(String::new, |lines| lines.join("\n")))
+        let limits = std::iter::once(background).chain(most);
+        limits.fold(Self::of_host(cx, what), |fix, (bytes, ratio, value)| {
+            let from = held([bytes, ratio]);
+            fix.set(SettingChange { from, ..SettingChange::new(bytes, value) })
+        })
     }
 
     /// Adds a swap file of a size. Undo also removes its line from fstab, which would delay a boot.
     pub(crate) fn swap_file(what: impl Into<String>, path: &str, size: Bytes) -> Self {
         let mib = whole_mib(size);
-        Self::say(what)
-            .now(format!(
+        Self::say(what).command(ShellCommand {
+            now: format!(
                 "fallocate -l {mib}M {path} && chmod 600 {path} && mkswap {path} && swapon {path}"
-            ))
-            .keep(format!("echo '{path} none swap sw 0 0' >> /etc/fstab"))
-            .undo(format!("swapoff {path} && rm {path} && sed -i '\\|^{path} |d' /etc/fstab"))
+            ),
+            keep: format!("echo '{path} none swap sw 0 0' >> /etc/fstab"),
+            undo: format!("swapoff {path} && rm {path} && sed -i '\\|^{path} |d' /etc/fstab"),
+        })
     }
 
     /// Slows down the largest unit at a sample, if there is one that can be named; otherwise in words.
@@ -116,7 +114,7 @@ impl Fix {
             return Self::say(format!("{what} {how}"));
         };
         let limit = held.share(CAPPED);
-        set_limit(cx, group, Knob::High, limit).described(format!(
+        set_limit(cx, group, LimitFile::High, limit).described(format!(
             "{what} The largest unit is {unit} with up to {held}; this slows it down above {}.",
             Bytes::from_mib(whole_mib(limit))
         ))
@@ -130,9 +128,25 @@ fn has_memory_high(cx: &Evidence<'_>) -> bool {
     cx.facts.cgroup_mode != Some(CgroupMode::V1) && !is_old
 }
 
-/// Returns the command that makes a tunable permanent.
-pub(crate) fn kept_tunable(name: &str, value: impl Display) -> String {
-    format!("echo '{name} = {value}' >> /etc/sysctl.d/99-zz-memtide.conf")
+/// The size that zram-generator's manual proposes: half of RAM, at most 4 GiB.
+const ZRAM_SIZE_SHARE: Ratio = Ratio::from_percent(50.0);
+const ZRAM_SIZE_MAX: Bytes = Bytes::from_gib(4);
+
+/// Adds compressed swap in RAM that is filled before other areas. `more`: further lines of its settings, as printf takes
+/// them.
+pub(crate) fn zram_swap(ram: Bytes, more: &str) -> ShellCommand {
+    let mib = whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX));
+    ShellCommand {
+        now: format!(
+            "zramctl --find --size {mib}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 \
+             /dev/zram0"
+        ),
+        keep: format!(
+            "printf '[zram0]\\nzram-size = min(ram / 2, 4096)\\n{more}' >> \
+             /etc/systemd/zram-generator.conf"
+        ),
+        undo: "swapoff /dev/zram0 && zramctl --reset /dev/zram0".to_owned(),
+    }
 }
 
 /// Returns a size in MiB, rounded up, as systemd and the kernel take it.
@@ -163,9 +177,10 @@ fn largest_unit<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a EntitySeries
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::Case;
+    use crate::finding::{FixChange, LimitChange};
+    use crate::rules::testing::{Case, setting};
     use timeline::Entity;
-    use timeline::facts::KERNEL_VERSION;
+    use timeline::facts::{KERNEL_VERSION, THP_DEFRAG};
     use timeline::signals::{CGROUP_HIGH, MEM_TOTAL};
     use units::Limit;
 
@@ -183,55 +198,55 @@ mod tests {
     #[test]
     fn the_largest_unit_is_capped_by_its_name_and_at_a_size() {
         let fix = cap("/system.slice/web.service", 400);
-        assert_eq!(fix.now, "systemctl set-property --runtime web.service MemoryHigh=300M");
-        // Its memory.high was not read.
-        assert_eq!(fix.undo, "");
+        let expected = LimitChange {
+            cgroup: "/system.slice/web.service".to_owned(),
+            unit: Some("web.service".to_owned()),
+            file: LimitFile::High,
+            // Its memory.high was not read.
+            from: None,
+            to: Bytes::from_mib(300),
+        };
+        assert_eq!(fix.changes, [FixChange::Limit(expected)]);
         assert!(fix.what.contains("web.service with up to 400 MiB"), "{}", fix.what);
     }
 
     #[test]
     fn dirty_limits_come_back_as_the_bytes_or_the_ratio_that_held() {
-        let undo = |facts: &[(Fact, &str)]| {
+        let old = |facts: &[(Fact, &str)]| {
             let mut case = Case::over(20);
             for (fact, value) in facts {
                 case = case.fact(*fact, value);
             }
             let fix = |cx: &Evidence<'_>| Fix::dirty_limits(cx, "", Bytes::from_mib(64), None);
-            case.with(fix).undo
+            setting(&case.with(fix)).from.map(|old| (old.fact, old.value))
         };
         let (bytes, ratio) = (DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO);
-        assert_eq!(undo(&[(bytes, "0"), (ratio, "10")]), "sysctl -w vm.dirty_background_ratio=10");
-        assert_eq!(
-            undo(&[(bytes, "4096"), (ratio, "0")]),
-            "sysctl -w vm.dirty_background_bytes=4096"
-        );
-        assert_eq!(undo(&[(ratio, "0")]), "");
-        assert_eq!(undo(&[]), "");
+        assert_eq!(old(&[(bytes, "0"), (ratio, "10")]), Some((ratio, "10".to_owned())));
+        assert_eq!(old(&[(bytes, "4096"), (ratio, "0")]), Some((bytes, "4096".to_owned())));
+        assert_eq!(old(&[(ratio, "0")]), None);
+        assert_eq!(old(&[]), None);
     }
 
     #[test]
     fn what_a_file_is_said_to_hold_is_taken_back_only_as_a_plain_word() {
-        let undo = |old| Fix::file("", "/sys/x", "never", old).undo;
-        assert_eq!(undo(Some("defer+madvise")), "echo defer+madvise > /sys/x");
-        for old in [Some("$(reboot)"), Some("a; reboot"), Some("a\nb"), Some(""), None] {
-            assert_eq!(undo(old), "", "{old:?}");
+        let old = |old| setting(&Fix::file("", THP_DEFRAG, "never", old)).from;
+        assert_eq!(old(Some("defer+madvise")).unwrap().value, "defer+madvise");
+        for text in [Some("$(reboot)"), Some("a; reboot"), Some("a\nb"), Some(""), None] {
+            assert_eq!(old(text), None, "{text:?}");
         }
     }
 
     #[test]
     fn what_the_largest_unit_had_is_what_comes_back() {
         let group = "/system.slice/web.service";
-        for (had, high) in
-            [(Limit::Bytes(Bytes::from_mib(900)), "943718400"), (Limit::Unlimited, "infinity")]
-        {
+        for had in [Limit::Bytes(Bytes::from_mib(900)), Limit::Unlimited] {
             let case = Case::over(20)
                 .gauge(MEM_TOTAL, Bytes::from_mib(1000))
                 .gauge_of(Entity::Cgroup, group, CGROUP_HIGH, had)
                 .gauge_of(Entity::Cgroup, group, CGROUP_CURRENT, Bytes::from_mib(400));
-            assert_eq!(
-                case.with(|cx| Fix::cap(cx, 10, "Cap it.")).undo,
-                format!("systemctl set-property --runtime web.service MemoryHigh={high}")
-            );
+            let fix = case.with(|cx| Fix::cap(cx, 10, "Cap it."));
+            let [FixChange::Limit(limit)] = &fix.changes[..] else { panic!("{fix:?}") };
+            assert_eq!(limit.from, Some(had));
         }
     }
 
@@ -257,7 +272,7 @@ mod tests {
             ("/system.slice/a; reboot.service", 400),
         ] {
             let fix = cap(group, mib);
-            assert_eq!((fix.now.as_str(), fix.persistent.as_str()), ("", ""), "{group}");
+            assert_eq!(fix.changes, [], "{group}");
             assert!(fix.what.starts_with("Cap it."));
         }
     }

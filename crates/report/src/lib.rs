@@ -16,6 +16,7 @@
 
 mod clock;
 pub mod docs;
+mod fix_commands;
 pub mod heap_picture;
 pub mod html;
 pub mod model;
@@ -25,6 +26,7 @@ mod plain;
 mod screen;
 pub mod text;
 
+pub use fix_commands::FixCommands;
 pub use model::{
     Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema, prometheus,
 };

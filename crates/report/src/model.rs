@@ -11,6 +11,7 @@ mod check;
 mod compare;
 mod events;
 pub mod explain;
+mod fix;
 mod group;
 pub mod growth;
 pub mod headroom;
@@ -39,6 +40,7 @@ pub use compare::{
     FactEntry, FindingEntry, FoundEntry, RateEntry, Side, Significance, SpreadEntry, Turn,
 };
 pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
+pub use fix::{Fix, FixChange, SettingValue};
 pub use group::{Around, Felt, GroupSection, HostFinding, LimitEntry, Part};
 pub use json::{json, json_schema, schema_of};
 pub use where_by::{OwnerEntry, RestEntry, WHERE_BY_SCHEMA, WhereByReport};
@@ -647,21 +649,6 @@ pub struct RuledOut {
     pub id: String,
     /// Why it is not that.
     pub because: String,
-}
-
-/// Something to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Fix {
-    /// In words.
-    pub what: String,
-    /// Commands for now, one a line, which run as they stand; empty where there is none.
-    pub now: String,
-    /// Whether `now` only reads, and changes nothing.
-    pub is_read_only: bool,
-    /// Commands for the form that survives a reboot, one a line; empty where there is none.
-    pub persistent: String,
-    /// Commands that take back what `now` does, one a line; empty where it changes nothing or the state before is not known.
-    pub undo: String,
 }
 
 /// A service, process, cgroup, node or device that a finding is about.

@@ -135,6 +135,13 @@ facts! {
     KERNEL_VERSION = "kernel.version", "/proc/version", "The kernel's version and build.";
 }
 
+/// What the keyboard may make the kernel do: a setting that no source reads.
+pub const SYSRQ: Fact = Fact {
+    name: "kernel.sysrq",
+    file: "/proc/sys/kernel/sysrq",
+    meaning: "Which requests by SysRq the kernel obeys; a bit mask, 1 means all.",
+};
+
 /// The text before the release in `/proc/version`.
 const VERSION_PREFIX: &str = "Linux version ";
 

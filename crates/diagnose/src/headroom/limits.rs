@@ -15,7 +15,7 @@ use super::terms::whole;
 use super::{Bounds, DemandKind, ReadCache, signed, tmpfs};
 use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
-use crate::remedy::Knob;
+use crate::remedy;
 
 /// At most this many cgroups are shown, the tightest.
 const GROUPS_MAX: usize = 3;
@@ -190,7 +190,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<H
             format!(
                 "whether {} has a limit is unknown: {} was not read",
                 group.key,
-                Knob::kills_at(cx).file_name()
+                remedy::kills_at(cx).name()
             ),
         ),
         None => return None,

@@ -1,124 +1,52 @@
-//! Commands that change a cgroup's limit, through systemd where it owns the cgroup.
+//! Changes of a cgroup's limit, through systemd where it owns the cgroup.
 
 use timeline::cgroup::{ContainerRuntime, GroupName, ROOT};
-use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
-use timeline::{EntitySeries, Gauge, Signal, facts::CgroupMode};
+use timeline::{EntitySeries, facts::CgroupMode};
 use units::{Bytes, Limit};
 
 use super::whole_mib;
 use crate::evidence::Evidence;
-use crate::finding::Fix;
+use crate::finding::{Fix, LimitChange, LimitFile};
 use crate::measures::cgroups::{is_plain, unit_of};
 
-/// A limit that an administrator can change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Knob {
-    /// The kernel slows the cgroup down above it.
-    High,
-    /// The kernel kills in the cgroup above it.
-    Max,
-    /// The same on cgroup v1.
-    MaxV1,
-}
-
-impl Knob {
-    /// Returns the limit at which the kernel kills, on this host.
-    pub(crate) fn kills_at(cx: &Evidence<'_>) -> Self {
-        match cx.facts.cgroup_mode {
-            Some(CgroupMode::V1) => Self::MaxV1,
-            _ => Self::Max,
-        }
-    }
-
-    pub(crate) const fn signal(self) -> Signal<Gauge<Limit>> {
-        match self {
-            Self::High => CGROUP_HIGH,
-            Self::Max | Self::MaxV1 => CGROUP_MAX,
-        }
-    }
-
-    /// Returns systemd's name for it. Cgroups of v1 are written to by hand.
-    const fn property(self) -> Option<&'static str> {
-        match self {
-            Self::High => Some("MemoryHigh"),
-            Self::Max => Some("MemoryMax"),
-            Self::MaxV1 => None,
-        }
-    }
-
-    /// Returns the name of the kernel's file.
-    pub(crate) const fn file_name(self) -> &'static str {
-        match self {
-            Self::High => "memory.high",
-            Self::Max => "memory.max",
-            Self::MaxV1 => "memory.limit_in_bytes",
-        }
-    }
-
-    fn file(self, path: &str) -> String {
-        let controller = match self {
-            Self::High | Self::Max => "",
-            Self::MaxV1 => "memory/",
-        };
-        format!("/sys/fs/cgroup/{controller}{path}/{}", self.file_name())
-    }
-
-    /// Formats a limit for the kernel's file.
-    fn written(self, limit: Limit) -> String {
-        match (limit, self) {
-            (Limit::Bytes(size), _) => size.get().to_string(),
-            (Limit::Unlimited, Self::MaxV1) => "-1".to_owned(),
-            (Limit::Unlimited, _) => "max".to_owned(),
-        }
+/// Returns the limit at which the kernel kills, on this host.
+pub(crate) fn kills_at(cx: &Evidence<'_>) -> LimitFile {
+    match cx.facts.cgroup_mode {
+        Some(CgroupMode::V1) => LimitFile::MaxV1,
+        _ => LimitFile::Max,
     }
 }
 
-/// Returns commands that set a cgroup's limit, and undo it to what the source last showed.
-pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob, to: Bytes) -> Fix {
-    let from = cx.timeline.last_of(group, knob.signal());
-    set_limit_of(&group.key, knob, to, from)
+/// Sets a cgroup's limit; undo restores what the source last showed.
+pub(crate) fn set_limit(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    file: LimitFile,
+    to: Bytes,
+) -> Fix {
+    let from = cx.timeline.last_of(group, file.signal());
+    set_limit_of(&group.key, file, to, from)
 }
 
 /// The same for a cgroup known by its path; there is no undo if `from` is unknown. A cgroup's name is untrusted text:
-/// one that a shell or systemctl could take for something else gets into no command.
-pub(crate) fn set_limit_of(path: &str, knob: Knob, to: Bytes, from: Option<Limit>) -> Fix {
+/// one that a shell or systemctl could take for something else gets into no command. Limits are whole MiB, as people set
+/// them.
+pub(crate) fn set_limit_of(path: &str, file: LimitFile, to: Bytes, from: Option<Limit>) -> Fix {
     // What is written to the files of a container is undone when it is started again, and its runtime does not know it.
-    if let Some(elsewhere) = set_elsewhere(path).filter(|_| knob != Knob::High) {
+    if let Some(elsewhere) = set_elsewhere(path).filter(|_| file != LimitFile::High) {
         return elsewhere;
     }
-    if let Some((unit, property)) = unit_of(path).zip(knob.property()) {
-        return set_property(unit, property, to, from);
-    }
-    let Some(path) = plain_path(path).filter(|path| !path.is_empty()) else {
+    let unit = unit_of(path).filter(|_| file.property().is_some());
+    let Some(plain) = plain_path(path, unit).filter(|path| !path.is_empty()) else {
         return Fix::default();
     };
-    let file = knob.file(path);
-    let undo = from.map(|from| format!("echo {} > {file}", knob.written(from)));
-    Fix::default().now(format!("echo {}M > {file}", whole_mib(to))).undo(undo.unwrap_or_default())
-}
-
-/// Returns commands that set a unit's limit. A scope does not outlive the processes in it, so its limit is not made
-/// permanent.
-fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> Fix {
-    let is_scope = unit.ends_with(".scope");
-    // A name that systemd escaped has backslashes; it never has a quote.
-    let unit = if unit.contains('\\') { format!("'{unit}'") } else { unit.to_owned() };
-    let mib = whole_mib(to);
-    let keep = if is_scope {
-        String::new()
-    } else {
-        format!("systemctl set-property {unit} {property}={mib}M")
-    };
-    let from = from.map(|from| match from {
-        Limit::Bytes(size) => size.get().to_string(),
-        Limit::Unlimited => "infinity".to_owned(),
-    });
-    let undo =
-        from.map(|from| format!("systemctl set-property --runtime {unit} {property}={from}"));
-    Fix::default()
-        .now(format!("systemctl set-property --runtime {unit} {property}={mib}M"))
-        .keep(keep)
-        .undo(undo.unwrap_or_default())
+    Fix::default().limit(LimitChange {
+        cgroup: format!("/{plain}"),
+        unit: unit.map(str::to_owned),
+        file,
+        from,
+        to: Bytes::from_mib(whole_mib(to)),
+    })
 }
 
 /// Says where the memory limit of a container is set, which its runtime or Kubernetes does.
@@ -154,37 +82,49 @@ pub(crate) fn more(size: Bytes) -> Bytes {
     Bytes::new(size.get().saturating_add(size.get() / 4))
 }
 
-/// Returns a path below the root of the hierarchy that a shell takes unchanged and that does not lead out of the
-/// hierarchy.
-fn plain_path(path: &str) -> Option<&str> {
+/// Returns a path below the root of the hierarchy that does not lead out of it, and that a shell takes unchanged: only a
+/// unit, which is named within quotes, may have backslashes.
+fn plain_path<'a>(path: &'a str, unit: Option<&str>) -> Option<&'a str> {
     let path = path.trim_matches('/');
-    path.split('/').all(|part| is_plain(part) && !part.contains('\\')).then_some(path)
+    let is_safe = |part: &str| is_plain(part) && (unit.is_some() || !part.contains('\\'));
+    path.split('/').all(is_safe).then_some(path)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::FixChange;
 
     fn set(path: &str) -> Fix {
         let from = Some(Limit::Bytes(Bytes::from_mib(80)));
-        set_limit_of(path, Knob::Max, Bytes::from_mib(100), from)
+        set_limit_of(path, LimitFile::Max, Bytes::new(100_000_001), from)
+    }
+
+    fn limit(path: &str) -> LimitChange {
+        let fix = set(path);
+        let [FixChange::Limit(limit)] = &fix.changes[..] else { panic!("{fix:?}") };
+        limit.clone()
     }
 
     #[test]
-    fn a_unit_of_the_host_is_changed_through_systemd_and_a_scope_is_not_kept() {
-        let unit = set("/system.slice/web.service");
+    fn a_unit_of_the_host_is_changed_by_its_name_in_whole_mib() {
+        let expected = LimitChange {
+            cgroup: "/system.slice/web.service".to_owned(),
+            unit: Some("web.service".to_owned()),
+            file: LimitFile::Max,
+            from: Some(Limit::Bytes(Bytes::from_mib(80))),
+            to: Bytes::from_mib(96),
+        };
+        assert_eq!(limit("/system.slice/web.service"), expected);
+        let machine = "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope";
+        assert_eq!(limit(machine).unit.as_deref(), Some("machine-qemu\\x2d1\\x2dvm.scope"));
+        // Systemd sets no limit of v1.
+        let fix = set_limit_of("/system.slice/a.service", LimitFile::MaxV1, Bytes::ZERO, None);
+        let [FixChange::Limit(limit)] = &fix.changes[..] else { panic!("{fix:?}") };
+        assert_eq!(limit.unit, None);
         assert_eq!(
-            [unit.now, unit.persistent, unit.undo],
-            [
-                "systemctl set-property --runtime web.service MemoryMax=100M",
-                "systemctl set-property web.service MemoryMax=100M",
-                "systemctl set-property --runtime web.service MemoryMax=83886080",
-            ]
-        );
-        assert_eq!(set("/system.slice/run-7.scope").persistent, "");
-        assert_eq!(
-            set("/machine.slice/machine-qemu\\x2d1\\x2dvm.scope").now,
-            "systemctl set-property --runtime 'machine-qemu\\x2d1\\x2dvm.scope' MemoryMax=100M"
+            limit.path(),
+            "/sys/fs/cgroup/memory/system.slice/a.service/memory.limit_in_bytes"
         );
     }
 
@@ -203,16 +143,9 @@ mod tests {
             "/nginx.service",
             "/system.slice",
         ] {
-            let fix = set(path);
             assert_eq!(unit_of(path), None, "{path}");
-            assert_eq!(
-                [fix.now, fix.persistent, fix.undo],
-                [
-                    format!("echo 100M > /sys/fs/cgroup{path}/memory.max"),
-                    String::new(),
-                    format!("echo 83886080 > /sys/fs/cgroup{path}/memory.max"),
-                ]
-            );
+            assert_eq!((limit(path).unit, limit(path).cgroup.as_str()), (None, path));
+            assert_eq!(limit(path).path(), format!("/sys/fs/cgroup{path}/memory.max"));
         }
     }
 
@@ -251,27 +184,9 @@ mod tests {
         assert_eq!(set("/../../../home/x"), Fix::default());
         // The root is that of a container, which may not write its own limit.
         let root = set("/");
-        assert_eq!((root.now.as_str(), root.undo.as_str()), ("", ""));
+        assert_eq!(root.changes, []);
         assert!(root.what.contains("docker run --memory"), "{}", root.what);
         assert_eq!(set(""), Fix::default());
-    }
-
-    #[test]
-    fn what_was_is_restored_and_what_is_not_known_is_not() {
-        let undo = |path, knob, from| set_limit_of(path, knob, Bytes::from_mib(100), from).undo;
-        let unlimited = Some(Limit::Unlimited);
-        assert_eq!(
-            undo("/system.slice/a.service", Knob::High, unlimited),
-            "systemctl set-property --runtime a.service MemoryHigh=infinity"
-        );
-        assert_eq!(undo("/a", Knob::High, unlimited), "echo max > /sys/fs/cgroup/a/memory.high");
-        assert_eq!(
-            undo("/system.slice/a.service", Knob::MaxV1, unlimited),
-            "echo -1 > /sys/fs/cgroup/memory/system.slice/a.service/memory.limit_in_bytes"
-        );
-        for path in ["/system.slice/a.service", "/a"] {
-            assert_eq!(undo(path, Knob::High, None), "", "{path}");
-        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, refaults_file};
 use crate::measures::refaults::has_free;
 use crate::prelude::*;
-use crate::remedy::{self, Knob};
+use crate::remedy;
 
 declare_rule! {
     /// A cgroup at its memory limit has too little page cache for the files it uses, and reads them again and again.
@@ -93,7 +93,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
-    let raised = remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit));
+    let raised = remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit));
     Ok(RULE
         .found(
             waits.severity(),

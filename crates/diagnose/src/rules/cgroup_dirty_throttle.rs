@@ -6,6 +6,7 @@ use timeline::signals::{
     DIRTY_AND_WRITEBACK, MEM_AVAILABLE, NR_DIRTY_THRESHOLD, PSWPOUT,
 };
 
+use crate::finding::LimitFile;
 use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, SWAP_OUT_NOTABLE};
 use crate::measures::writeback::{
@@ -13,7 +14,7 @@ use crate::measures::writeback::{
     own_unwritten, unwritten,
 };
 use crate::prelude::*;
-use crate::remedy::{self, Knob};
+use crate::remedy;
 use crate::rule::DIRTY_LIMITS;
 use crate::trigger::computed_of;
 
@@ -141,8 +142,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn binding(
     cx: &Evidence<'_>,
     group: &EntitySeries,
-) -> Result<(Knob, Signal<timeline::Gauge<units::Limit>>, Bytes), Missing> {
-    let limits = [(Knob::kills_at(cx), CGROUP_MAX), (Knob::High, CGROUP_HIGH)];
+) -> Result<(LimitFile, Signal<timeline::Gauge<units::Limit>>, Bytes), Missing> {
+    let limits = [(remedy::kills_at(cx), CGROUP_MAX), (LimitFile::High, CGROUP_HIGH)];
     let set = limits
         .into_iter()
         .filter_map(|(knob, signal)| Some((knob, signal, cgroups::limit(cx, group, signal)?)));
@@ -152,7 +153,7 @@ fn binding(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
     use timeline::Entity::Cgroup;
     use timeline::signals::{
         CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_FILE_WRITEBACK, CGROUP_INACTIVE_FILE,
@@ -198,10 +199,8 @@ mod tests {
         assert_eq!(finding.confidence.word(), "confirmed");
         // 15 % of 216 MiB.
         assert!(finding.title.contains("256 MiB leave room for only 32 MiB"), "{}", finding.title);
-        assert_eq!(
-            finding.fixes[1].now,
-            "systemctl set-property --runtime job.service MemoryMax=320M"
-        );
+        let raised = changed(&finding.fixes[1]);
+        assert!(raised[0].ends_with("/job.service/memory.max=335544320"), "{raised:?}");
     }
 
     #[test]

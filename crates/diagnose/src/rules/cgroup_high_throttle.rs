@@ -6,11 +6,12 @@ use timeline::signals::{
     CGROUP_PSI_MEMORY_SOME, MEM_AVAILABLE,
 };
 
+use crate::finding::LimitFile;
 use crate::measures::cgroups;
 use crate::measures::psi_average::PressureAverage;
 use crate::measures::readings::NOTICED;
 use crate::prelude::*;
-use crate::remedy::{self, Knob};
+use crate::remedy;
 use crate::trigger::computed_of;
 
 declare_rule! {
@@ -96,7 +97,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some(_) => "",
         None => "the cgroup's memory.pressure would settle it",
     };
-    let raised = remedy::set_limit(cx, group, Knob::High, remedy::more(high.max(used)));
+    let raised = remedy::set_limit(cx, group, LimitFile::High, remedy::more(high.max(used)));
     let name = cgroups::called(cx, group);
     let title = Title::from(format!(
         "{} is throttled: it needs more than its memory.high of {high}{waits}.",
@@ -189,7 +190,8 @@ impl Throttled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::finding::FixChange;
+    use crate::rules::testing::{Case, changed, clear, found, not_evaluated};
     use timeline::Entity::Cgroup;
     use timeline::signals::{CGROUP_PSI_MEMORY_SOME_AVG60, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
     use units::{Limit, Micros};
@@ -219,7 +221,7 @@ mod tests {
         assert_eq!(finding.confidence.word(), "confirmed");
         assert!(finding.title.contains("/app"));
         assert!(finding.title.contains("486 MiB available"));
-        assert!(finding.fixes[0].now.contains("/sys/fs/cgroup/app/memory.high"));
+        assert!(changed(&finding.fixes[0])[0].starts_with("/app/memory.high="));
     }
 
     #[test]
@@ -229,20 +231,19 @@ mod tests {
     }
 
     #[test]
-    fn a_systemd_unit_gets_a_systemctl_command() {
+    fn a_systemd_unit_is_changed_by_its_name() {
         let key = "/system.slice/web.service";
         let finding = found(RULE, &stalled(group(key, 90, 17), key, 95));
-        assert_eq!(
-            finding.fixes[0].now,
-            "systemctl set-property --runtime web.service MemoryHigh=113M"
-        );
+        let [FixChange::Limit(raised)] = &finding.fixes[0].changes[..] else { panic!() };
+        assert_eq!(raised.unit.as_deref(), Some("web.service"));
+        assert_eq!((raised.file, raised.to), (LimitFile::High, Bytes::from_mib(113)));
     }
 
     #[test]
     fn a_name_with_shell_syntax_gets_no_command() {
         let key = "/a; rm -rf x.service";
         let finding = found(RULE, &stalled(group(key, 90, 17), key, 95));
-        assert_eq!(finding.fixes[0].now, "");
+        assert_eq!(finding.fixes[0].changes, []);
     }
 
     #[test]

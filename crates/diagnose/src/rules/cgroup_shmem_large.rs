@@ -6,7 +6,7 @@ use timeline::signals::{
 
 use crate::measures::cgroups::{self, LimitHarm};
 use crate::prelude::*;
-use crate::remedy::{self, Knob};
+use crate::remedy;
 
 declare_rule! {
     /// A cgroup is nearly full, much of it with tmpfs files or shared memory, which cannot be dropped.
@@ -80,7 +80,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
     let title = Title::from(format!("{} is nearly full, and {most} ({share} of its limit of {limit}) is tmpfs files or shared memory: {only}.", capital(&name))).then(host);
-    let raised = remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit));
+    let raised = remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit));
     Ok(RULE
         .found(Severity::warning_if(harm.is_felt()), title)
         .graph("shared memory of the cgroup", &shmem)

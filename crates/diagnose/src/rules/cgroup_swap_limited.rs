@@ -4,9 +4,10 @@ use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_SWAP_CURRENT, CGROUP_SWAP_MAX, SWAP_FREE, SWAP_TOTAL,
 };
 
+use crate::finding::LimitFile;
 use crate::measures::cgroups::{self, LimitHarm};
 use crate::prelude::*;
-use crate::remedy::{self, Knob};
+use crate::remedy;
 
 declare_rule! {
     /// A cgroup is nearly full and has used up the swap that it may use, although the host has free swap.
@@ -86,7 +87,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     ))
     .then(left);
     let at = |signal| cx.timeline.at_of(group, signal, index);
-    let raised = limit.map(|limit| remedy::set_limit(cx, group, Knob::Max, remedy::more(limit)));
+    let raised =
+        limit.map(|limit| remedy::set_limit(cx, group, LimitFile::Max, remedy::more(limit)));
     Ok(RULE
         .found(Severity::warning_if(harm.is_felt()), title)
         .graph("swap of the cgroup", &swap)

@@ -124,7 +124,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
         }
         now => finding.fix(Fix::file(
             "Let page faults take small pages at once instead of waiting for compaction.",
-            "/sys/kernel/mm/transparent_hugepage/defrag",
+            THP_DEFRAG,
             "defer+madvise",
             now.ok(),
         )),
@@ -146,7 +146,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, changed, clear, found, not_evaluated, times};
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME};
 
     fn compacting(stalls: u64, failures: u64) -> Case {
@@ -161,7 +161,8 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.contains("480 of 600 attempts failed"));
-        assert!(finding.fixes[0].undo.starts_with("echo always >"));
+        let defrag = ["thp.defrag=always -> thp.defrag=defer+madvise"];
+        assert_eq!(changed(&finding.fixes[0]), defrag);
     }
 
     #[test]

@@ -209,7 +209,9 @@ fn widen_the_gap(cx: &Evidence<'_>, finding: Finding) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, three_times, times};
+    use crate::rules::testing::{
+        Case, amid_calm, changed, clear, found, not_evaluated, three_times, times,
+    };
     use timeline::signals::MEM_TOTAL;
 
     #[test]
@@ -219,7 +221,7 @@ mod tests {
                 .counter(NR_VMSCAN_IMMEDIATE, 100_000)
                 .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(begins_mib * 256));
             let fixes = found(RULE, &case).fixes;
-            fixes.iter().any(|fix| fix.now.contains("dirty_background"))
+            fixes.iter().flat_map(changed).any(|change| change.contains("dirty_background"))
         };
         assert!(offers(300));
         assert!(!offers(27));
@@ -323,7 +325,8 @@ mod tests {
                 .fact(WATERMARK_SCALE, "10")
         };
         let widened = |case: &Case| {
-            found(RULE, case).fixes.iter().any(|fix| fix.now.contains("watermark_scale_factor=100"))
+            let fixes = found(RULE, case).fixes;
+            fixes.iter().flat_map(changed).any(|it| it.ends_with("watermark_scale_factor=100"))
         };
         assert!(widened(&case(400)));
         assert!(!widened(&case(20)));

@@ -347,7 +347,7 @@ fn remedy(
 mod tests {
     use super::*;
     use crate::evidence::Need;
-    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
+    use crate::rules::testing::{Case, changed, clear, found, not_evaluated, three_times, times};
     use timeline::facts::DIRTY_BACKGROUND_RATIO;
     use timeline::signals::{MEM_AVAILABLE, MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK};
 
@@ -410,12 +410,11 @@ mod tests {
         assert!(
             finding.evidence.iter().any(|line| line.text.contains("156 MiB/s before the limit"))
         );
-        let fix = &finding.fixes[1];
-        assert_eq!(
-            fix.now,
-            "sysctl -w vm.dirty_background_bytes=20971520\nsysctl -w vm.dirty_bytes=83886080"
-        );
-        assert_eq!(fix.undo, "sysctl -w vm.dirty_background_ratio=10\nsysctl -w vm.dirty_ratio=20");
+        let limits = [
+            "vm.dirty_background_ratio=10 -> vm.dirty_background_bytes=20971520",
+            "vm.dirty_ratio=20 -> vm.dirty_bytes=83886080",
+        ];
+        assert_eq!(changed(&finding.fixes[1]), limits);
     }
 
     #[test]

@@ -101,7 +101,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 "To free them at once, write what is dirty and drop the caches; files are then \
                  read again, so do it at a quiet time.",
             )
-            .now("sync && echo 3 > /proc/sys/vm/drop_caches"),
+            .run("sync && echo 3 > /proc/sys/vm/drop_caches"),
         )
         .sure_by_kinds(cx, "a recording over hours would show whether they pile up")
         .into())

@@ -8,6 +8,7 @@ use timeline::signals::{
     SWAP_FREE, SWAP_TOTAL,
 };
 
+use crate::finding::{LimitChange, LimitFile};
 use crate::measures::readings::{LOW_SWAPPINESS, page_cache};
 use crate::measures::refaults::{evicted_by_another, host_evicts, rereading};
 use crate::prelude::*;
@@ -221,8 +222,13 @@ fn with_fixes(cx: &Evidence<'_>, finding: Finding, index: usize) -> Finding {
             "Protect logins: keep sshd's memory from reclaim (the unit is sshd.service on Fedora, \
              RHEL and Arch).",
         )
-        .now("systemctl set-property --runtime ssh.service MemoryMin=32M")
-        .keep("systemctl set-property ssh.service MemoryMin=32M"),
+        .limit(LimitChange {
+            cgroup: "/system.slice/ssh.service".to_owned(),
+            unit: Some("ssh.service".to_owned()),
+            file: LimitFile::Min,
+            from: None,
+            to: Bytes::from_mib(32),
+        }),
     )
 }
 

@@ -424,7 +424,7 @@ fn remedy_beside_cma(finding: Finding) -> Finding {
 fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
     let finding = finding.fix(
         Fix::say("Compact memory once; this costs system CPU for some seconds.")
-            .now("echo 1 > /proc/sys/vm/compact_memory"),
+            .run("echo 1 > /proc/sys/vm/compact_memory"),
     );
     match cx.number(COMPACTION_PROACTIVENESS) {
         Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(

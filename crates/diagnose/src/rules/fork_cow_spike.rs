@@ -213,7 +213,7 @@ fn advised(finding: Finding, cx: &Evidence<'_>, size: Bytes) -> Finding {
         .fix(Fix::file(
             "Limit huge pages to programs that request them (madvise). If the kernel command line \
              sets the mode: transparent_hugepage=madvise.",
-            "/sys/kernel/mm/transparent_hugepage/enabled",
+            THP_ENABLED,
             "madvise",
             choice,
         ))

@@ -6,6 +6,7 @@ use timeline::signals::{
     PROC_HUGETLB,
 };
 
+use crate::finding::SettingChange;
 use crate::prelude::*;
 
 declare_rule! {
@@ -107,16 +108,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .counts_if(cx.gauge(HUGEPAGES_RSVD).is_ok(), "no reservation on them")
         .not("unaccounted-memory", "the huge page pool explains the memory that no process uses")
-        .fix(
-            Fix::tunable(
-                cx,
-                "Reserve only what is used; do the same with hugepages= on the kernel command \
-                 line.",
-                NR_HUGEPAGES,
-                kept,
-            )
-            .undo(format!("sysctl -w vm.nr_hugepages={old}")),
-        )
+        .fix(Fix::setting(
+            cx,
+            "Reserve only what is used; do the same with hugepages= on the kernel command line.",
+            SettingChange::new(NR_HUGEPAGES, kept).instead_of(Some(old)),
+        ))
         .fix(Fix::say(
             "Or make the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL \
              large-pages, JVM -XX:+UseLargePages.",
@@ -147,7 +143,7 @@ fn were_taken(cx: &Evidence<'_>, last: usize, pages: Count) -> Result<bool, Miss
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, changed, clear, found, not_evaluated};
     use timeline::signals::MEM_TOTAL;
 
     fn reserved(case: Case, total: u64, free: u64, promised: u64) -> Case {
@@ -163,7 +159,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.starts_with("192 MiB, 32 % of RAM, is wasted"));
-        assert_eq!(finding.fixes[0].now, "sysctl -w vm.nr_hugepages=0");
+        assert_eq!(changed(&finding.fixes[0]), ["vm.nr_hugepages=96 -> vm.nr_hugepages=0"]);
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::file(
             "Stop it. What is merged stays merged; 2 instead of 0 takes merged pages apart, which \
              needs RAM.",
-            "/sys/kernel/mm/ksm/run",
+            KSM_RUN,
             0,
             old,
         ))
@@ -123,7 +123,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 mod tests {
     use super::*;
     use crate::measures::kernel_threads::KTHREADD;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
     use timeline::signals::{MEM_TOTAL, PROC_PARENT};
 
     const KSMD: &str = "61@9";
@@ -146,7 +146,7 @@ mod tests {
         let finding = found(RULE, &host(40, 20));
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert_eq!(finding.fixes[1].undo, "echo 1 > /sys/kernel/mm/ksm/run");
+        assert_eq!(changed(&finding.fixes[1]), ["ksm.run=1 -> ksm.run=0"]);
     }
 
     #[test]

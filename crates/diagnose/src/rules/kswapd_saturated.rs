@@ -141,7 +141,7 @@ fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) ->
     match cx.number(MGLRU) {
         Ok(0) => finding.fix(Fix::file(
             "Switch on the multi-generational LRU, which finds unused pages better (now 0).",
-            "/sys/kernel/mm/lru_gen/enabled",
+            MGLRU,
             "y",
             Some("n"),
         )),

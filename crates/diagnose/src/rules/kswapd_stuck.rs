@@ -103,7 +103,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::say("See where it runs: in reclaim of pages, of kernel caches, or between the \
                        zones.").inspect("for i in 1 2 3 4 5; do cat /proc/$(pgrep -o kswapd)/stack; echo; sleep 1; done\ngrep -E 'Node|free |high |boost|managed' /proc/zoneinfo"))
         .fix(Fix::say("Dropping clean page cache once often ends it; nothing is lost but the time \
-                       to read it again. Then look for a newer kernel.").now("echo 1 > /proc/sys/vm/drop_caches"))
+                       to read it again. Then look for a newer kernel.").run("echo 1 > /proc/sys/vm/drop_caches"))
         .affects([Affected::new("process", name, format!("{used} of a CPU"))])
         .sure_by_kinds(cx, "the stack of the thread would show where it runs")
         .into())

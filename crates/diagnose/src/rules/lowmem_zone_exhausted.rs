@@ -1,7 +1,9 @@
 //! The zones that an allocation can use are exhausted, while other zones have free memory.
 
+use timeline::facts::LOWMEM_RESERVE;
 use timeline::signals::{MEM_HIGH_FREE, MEM_LOW_FREE, MEM_LOW_TOTAL};
 
+use crate::finding::{Lasting, SettingChange};
 use crate::oom::{self, Asked, Explained, Hurdle, OomCause, ZoneType};
 use crate::prelude::*;
 use crate::trigger::{self, While};
@@ -188,7 +190,7 @@ fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
                  first).",
             )
             .inspect(format!("{look}\nsysctl vm.lowmem_reserve_ratio"))
-            .keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"),
+            .set(SettingChange::new(LOWMEM_RESERVE, "64 64 32").lasting(Lasting::FromBoot)),
         )
         .fix(
             Fix::say(

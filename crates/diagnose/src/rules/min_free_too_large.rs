@@ -1,13 +1,14 @@
 //! Watermarks set too high: the kernel keeps much memory free that no program can use.
 
+use timeline::Condition;
 use timeline::facts::{MIN_FREE, THP_ENABLED, WATERMARK_SCALE};
 use timeline::signals::{
     MEM_FLOOR_HIGH, MEM_FREE, PSI_MEMORY_SOME, PSWPOUT, REFAULT_FILE, ZONE_BOOST, ZONE_HIGH,
     ZONE_MANAGED, ZONE_MIN, ZONE_PROTECTION,
 };
-use timeline::{Condition, Fact};
 use units::PageSize;
 
+use crate::finding::{Lasting, SettingChange};
 use crate::measures::floor::Floor;
 use crate::measures::quiet::Quiet;
 use crate::measures::readings::RECLAIM_COSTS;
@@ -284,12 +285,12 @@ fn longest_mean<Q: Quantity>(
 }
 
 /// Restores a default, which needs no line in a file: the line that sets another value must go.
-fn unset(cx: &Evidence<'_>, what: &str, fact: Fact, value: u64) -> Fix {
+fn unset(cx: &Evidence<'_>, what: &str, default: SettingChange, now: Option<u64>) -> Fix {
     let what = format!(
         "{what} To keep it, remove {} from /etc/sysctl.conf, /etc/sysctl.d/ and the tuned profile.",
-        fact.name
+        default.to.fact.name
     );
-    Fix::tunable(cx, what, fact, value).keep("")
+    Fix::setting(cx, what, default.instead_of(now).lasting(Lasting::UntilBoot))
 }
 
 fn remedy(
@@ -306,15 +307,15 @@ fn remedy(
              default.",
         );
         let what = format!("Go back to the kernel's default, about {default} kB.");
-        let fix = unset(cx, &what, MIN_FREE, default);
-        return finding.fix(fix.undo(format!("sysctl -w {}={now}", MIN_FREE.name)));
+        return finding.fix(unset(cx, &what, SettingChange::new(MIN_FREE, default), Some(now)));
     }
     let finding = finding.cause(
         "vm.watermark_scale_factor was set by hand; each gap between the watermarks is that many \
          1/10,000 of a zone.",
     );
     let what = "Narrow the gaps between the watermarks again.";
-    finding.fix(unset(cx, what, WATERMARK_SCALE, 10))
+    let now = cx.number(WATERMARK_SCALE).ok();
+    finding.fix(unset(cx, what, SettingChange::new(WATERMARK_SCALE, 10), now))
 }
 
 /// With large base pages, huge pages are large too, and khugepaged keeps eleven of them free in each zone: a costly
@@ -347,7 +348,7 @@ fn huge_page_default(
         .fix(Fix::file(
             "If you do not need huge pages of this size, switch them off (for good: \
              transparent_hugepage=never on the kernel command line).",
-            "/sys/kernel/mm/transparent_hugepage/enabled",
+            THP_ENABLED,
             "never",
             cx.choice(THP_ENABLED).ok(),
         ))
@@ -389,10 +390,12 @@ fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "vm.min_free_kbytes was set by hand, or RAM was removed after the kernel computed the \
              default.",
         )
-        .fix(
-            unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, hundredth)
-                .undo(format!("sysctl -w {}={setting}", MIN_FREE.name)),
-        )
+        .fix(unset(
+            cx,
+            "Go back to 1 % of RAM or less.",
+            SettingChange::new(MIN_FREE, hundredth),
+            Some(setting),
+        ))
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor")
         .sure_by_kinds(cx, "the zones' watermarks (/proc/zoneinfo) would settle it")
         .into())
@@ -427,7 +430,7 @@ impl MinFreeSetting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, changed, clear, found, not_evaluated};
     use timeline::signals::MEM_TOTAL;
 
     const PAGES_PER_MIB: u64 = 256;
@@ -454,8 +457,8 @@ mod tests {
         assert_eq!(idle.confidence.word(), "probable");
         let paid = found(RULE, &watermarks(470, 94, 141, 130).counter(REFAULT_FILE, 7000));
         assert_eq!(paid.confidence.word(), "confirmed");
-        assert!(paid.fixes[0].now.starts_with("sysctl -w vm.min_free_kbytes="));
-        assert!(paid.fixes[0].undo.contains("sysctl -w vm.min_free_kbytes=96256"));
+        let change = &changed(&paid.fixes[0])[0];
+        assert!(change.starts_with("vm.min_free_kbytes=96256 -> vm.min_free_kbytes="), "{change}");
     }
 
     #[test]
@@ -486,7 +489,8 @@ mod tests {
         let case = watermarks(1000, 22, 160, 500).fact(WATERMARK_SCALE, "690");
         let finding = found(RULE, &case);
         assert!(finding.title.contains("watermark_scale_factor"));
-        assert!(finding.fixes[0].undo.ends_with("=690"));
+        let gaps = ["vm.watermark_scale_factor=690 -> vm.watermark_scale_factor=10"];
+        assert_eq!(changed(&finding.fixes[0]), gaps);
     }
 
     #[test]

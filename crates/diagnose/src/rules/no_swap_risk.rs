@@ -5,7 +5,7 @@ use timeline::signals::{MEM_ANON, MEM_AVAILABLE, SWAP_TOTAL};
 use crate::measures::readings::swappable;
 use crate::oom;
 use crate::prelude::*;
-use crate::remedy::whole_mib;
+use crate::remedy::zram_swap;
 
 declare_rule! {
     /// There is no swap, and programs use most of RAM: a peak ends in an OOM kill instead of a slow minute.
@@ -63,10 +63,6 @@ fn trigger() -> Trigger {
     )
 }
 
-/// The size that zram-generator's manual proposes: half of RAM, at most 4 GiB.
-const ZRAM_SIZE_SHARE: Ratio = Ratio::from_percent(50.0);
-const ZRAM_SIZE_MAX: Bytes = Bytes::from_gib(4);
-
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     if oom::only_others(cx) {
         return clear!("the kernel report is not about a shortage of the host");
@@ -93,15 +89,22 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .found(Severity::Info, title)
         .graph(name, &track)
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
-        .shows_from(signal, most, ram.share(share), cx.time(index), format!("{at_most}{most} of {name}"))
+        .shows_from(
+            signal,
+            most,
+            ram.share(share),
+            cx.time(index),
+            format!("{at_most}{most} of {name}"),
+        )
         .counts_as("the setting")
-        .fix(Fix::say("Add compressed swap in RAM (zram) or a swap file, unless swap is off on \
+        .fix(
+            Fix::say(
+                "Add compressed swap in RAM (zram) or a swap file, unless swap is off on \
                        purpose and every service has a limit. It survives a reboot where systemd's \
-                       zram-generator is installed.")
-            .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && \
-                          swapon -p 100 /dev/zram0", whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX))))
-            .keep("printf '[zram0]\\nzram-size = min(ram / 2, 4096)\\n' >> /etc/systemd/zram-generator.conf")
-            .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
+                       zram-generator is installed.",
+            )
+            .command(zram_swap(ram, "")),
+        )
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, "whether swap is off on purpose is unknown")
         .into())
@@ -111,7 +114,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
     use timeline::signals::{MEM_SHMEM, MEM_TOTAL, OOM_KILLS};
 
     fn host(anon: u64) -> Case {
@@ -194,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_advised_zram_is_half_of_ram_and_at_most_4_gib() {
-        let now = |case: Case| found(RULE, &case).fixes[0].now.clone();
+        let now = |case: Case| changed(&found(RULE, &case).fixes[0])[0].clone();
         assert!(now(host(700)).contains("--size 500M"));
         let large =
             host(700).gauge(MEM_TOTAL, Bytes::from_gib(256)).gauge(MEM_ANON, Bytes::from_gib(200));

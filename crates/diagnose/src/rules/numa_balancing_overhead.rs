@@ -137,7 +137,7 @@ fn in_kernel(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
 
     fn balancing(faults: u64, local: u64, moved: u64) -> Case {
         Case::over(30)
@@ -157,7 +157,10 @@ mod tests {
         assert!(finding.title.contains("98 % of them"), "{}", finding.title);
         let has_line = |text: &str| finding.evidence.iter().any(|line| line.text.contains(text));
         assert!(has_line("30 % of CPU time"));
-        assert_eq!(finding.fixes[0].undo, "sysctl -w kernel.numa_balancing=1");
+        assert_eq!(
+            changed(&finding.fixes[0]),
+            ["kernel.numa_balancing=1 -> kernel.numa_balancing=0"]
+        );
     }
 
     #[test]

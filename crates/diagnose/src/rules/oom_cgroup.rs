@@ -12,11 +12,12 @@ use timeline::signals::{
     CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
 };
 
+use crate::finding::LimitFile;
 use crate::measures::cgroups;
 use crate::oom::kills::{self, GroupKills};
 use crate::oom::{self, LimitHit};
 use crate::prelude::*;
-use crate::remedy::{self, Knob};
+use crate::remedy;
 
 declare_rule! {
     /// A cgroup hit its memory limit and the kernel killed a process in it; the host itself may have plenty of memory.
@@ -305,7 +306,7 @@ impl<'a> LimitKills<'a> {
 /// Raises the limit by a quarter, if it is known.
 fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &str) -> Fix {
     let commands = limit.map_or_else(Fix::default, |limit| {
-        remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit))
+        remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit))
     });
     commands.described(what)
 }
@@ -330,7 +331,7 @@ fn throttle_first(
     if current.zip(high).is_some_and(|(current, high)| current <= high) {
         return finding;
     }
-    let set = high.map(|high| remedy::set_limit(cx, group, Knob::High, high));
+    let set = high.map(|high| remedy::set_limit(cx, group, LimitFile::High, high));
     finding.fix(set.unwrap_or_default().described(THROTTLE_FIRST))
 }
 
@@ -444,7 +445,7 @@ fn show_growth(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> 
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
-    use crate::rules::testing::{Case, clear, found, incidents, not_evaluated, times};
+    use crate::rules::testing::{Case, changed, clear, found, incidents, not_evaluated, times};
     use timeline::signals::CGROUP_EVENTS_MAX;
     use units::Limit;
 
@@ -488,19 +489,18 @@ mod tests {
     fn memory_high_is_set_below_the_raised_limit_and_never_raised() {
         let slowed = |high: Limit| {
             let case = group(host(), "/app", 2).gauge_of(Cgroup, "/app", CGROUP_HIGH, high);
-            let fixes = found(RULE, &case).fixes;
-            let of_high = |fix: &Fix| fix.now.contains("memory.high");
-            fixes.into_iter().find(of_high).map(|fix| [fix.now, fix.undo])
+            let mut changes = found(RULE, &case).fixes.iter().flat_map(changed).collect::<Vec<_>>();
+            changes.retain(|change| change.contains("memory.high"));
+            changes
         };
         // 120 MiB is what the first fix raises the limit to.
-        let now = "echo 108M > /sys/fs/cgroup/app/memory.high";
-        for (high, undo) in
+        let to = "/app/memory.high=113246208";
+        for (high, from) in
             [(Limit::Unlimited, "max"), (Limit::Bytes(Bytes::from_mib(112)), "117440512")]
         {
-            let undo = format!("echo {undo} > /sys/fs/cgroup/app/memory.high");
-            assert_eq!(slowed(high), Some([now.to_owned(), undo]));
+            assert_eq!(slowed(high), [format!("/app/memory.high={from} -> {to}")]);
         }
-        assert_eq!(slowed(Limit::Bytes(Bytes::from_mib(48))), None);
+        assert!(slowed(Limit::Bytes(Bytes::from_mib(48))).is_empty());
     }
 
     #[test]
@@ -575,8 +575,7 @@ mod tests {
             finding.title
         );
         assert_eq!(finding.scope.key, "/");
-        let is_raised = |fix: &Fix| fix.now.contains("echo");
-        assert!(!finding.fixes.iter().any(is_raised));
+        assert!(finding.fixes.iter().all(|fix| fix.changes.is_empty()));
         let own = found(RULE, &within_a_container(1));
         assert!(own.title.contains("This container hit its limit of 112 MiB"), "{}", own.title);
         // On a host the root has no limit: the host was out of memory.

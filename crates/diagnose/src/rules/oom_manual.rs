@@ -1,10 +1,11 @@
 //! An OOM kill requested by hand (SysRq f).
 
+use timeline::facts::SYSRQ;
 use timeline::signals::{MEM_FREE, MEM_TOTAL};
 
+use crate::finding::SettingChange;
 use crate::oom::{self, Explained, OomCause};
 use crate::prelude::*;
-use crate::remedy::kept_tunable;
 
 declare_rule! {
     /// A process was killed because someone requested an OOM kill (SysRq f), not because memory ran out.
@@ -63,7 +64,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::say("Find out who requested it: a person at the console, a script, a watchdog.").inspect("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
         .fix(Fix::say("Restrict SysRq: without bit 64 it cannot kill from the keyboard (root can \
                        still write to sysrq-trigger). Note the old value first: sysctl \
-                       kernel.sysrq.").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
+                       kernel.sysrq.").set(SettingChange::new(SYSRQ, 176)))
         .affects(oom::victim(one))
         .sure(oom::sure(one, 0.97, ""))
         .into())

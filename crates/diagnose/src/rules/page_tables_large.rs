@@ -233,7 +233,7 @@ fn programs<'a>(cx: &Evidence<'a>, index: usize) -> Vec<PageTableUser<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, changed, clear, found, not_evaluated};
     use timeline::signals::MEM_TOTAL;
 
     fn tables(ram_mib: u64, tables_mib: u64) -> Case {
@@ -255,7 +255,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert!(finding.title.contains("100 postgres processes map 192 MiB each"));
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert_eq!(finding.fixes[0].now, "sysctl -w vm.nr_hugepages=96");
+        assert_eq!(changed(&finding.fixes[0]), ["? -> vm.nr_hugepages=96"]);
         assert_eq!(finding.affected[0].name, "postgres");
     }
 
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(finding.confidence.word(), "probable");
         let shared = found(RULE, &tables(720, 140).gauge(MEM_SHMEM, Bytes::from_mib(200)));
         assert!(shared.evidence.iter().any(|line| line.text.contains("about 358 times")));
-        assert_eq!(shared.fixes[0].now, "sysctl -w vm.nr_hugepages=100");
+        assert_eq!(changed(&shared.fixes[0]), ["? -> vm.nr_hugepages=100"]);
     }
 
     #[test]

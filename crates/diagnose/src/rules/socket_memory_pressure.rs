@@ -4,9 +4,9 @@ use timeline::facts::TCP_MEM_LIMITS;
 use timeline::signals::{TCP_MEM, TCP_MEMORY_ABORTS, TCP_MEMORY_PRESSURES};
 use timeline::{KillNotice, NoticeKind};
 
+use crate::finding::SettingChange;
 use crate::oom::notices;
 use crate::prelude::*;
-use crate::remedy::kept_tunable;
 
 declare_rule! {
     /// The buffers of all TCP sockets together reached their limit, net.ipv4.tcp_mem, and connections slow down.
@@ -166,9 +166,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         )
         .fix(
             Fix::say("If the load is right and RAM is free, raise the limits; this doubles them.")
-                .now(format!("sysctl -w {name}='{raised}'"))
-                .keep(kept_tunable(name, &raised))
-                .undo(format!("sysctl -w {name}='{old}'")),
+                .set(SettingChange::new(TCP_MEM_LIMITS, raised).instead_of(Some(old))),
         )
         .sure_by_kinds(cx, "")
         .into())
@@ -177,7 +175,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
     use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, UDP_MEM};
 
     /// A host with limits of 60, 80 and 120 thousand pages, which uses `used` thousand.
@@ -203,9 +201,9 @@ mod tests {
         let finding = found(RULE, &host(85).counter(TCP_MEMORY_PRESSURES, 1));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        let fix = &finding.fixes[1];
-        assert_eq!(fix.now, "sysctl -w net.ipv4.tcp_mem='120000 160000 240000'");
-        assert_eq!(fix.undo, "sysctl -w net.ipv4.tcp_mem='60000 80000 120000'");
+        let limits =
+            ["net.ipv4.tcp_mem=60000 80000 120000 -> net.ipv4.tcp_mem=120000 160000 240000"];
+        assert_eq!(changed(&finding.fixes[1]), limits);
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
 
     fn reading(ahead: u64, used: u64) -> Case {
         Case::over(30)
@@ -123,11 +123,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
         assert!(finding.title.contains("14 % of it is used"), "{}", finding.title);
-        let fix = &finding.fixes[0];
-        assert_eq!(
-            [fix.now.as_str(), fix.undo.as_str()],
-            ["sysctl -w vm.page-cluster=0", "sysctl -w vm.page-cluster=3"]
-        );
+        assert_eq!(changed(&finding.fixes[0]), ["vm.page-cluster=3 -> vm.page-cluster=0"]);
     }
 
     #[test]

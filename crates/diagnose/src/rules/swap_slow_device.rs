@@ -9,7 +9,7 @@ use units::Millis;
 use crate::measures::disks::{self, DiskLoad};
 use crate::measures::readings::{NOTICED, SWAPPED_AGAIN};
 use crate::prelude::*;
-use crate::remedy::whole_mib;
+use crate::remedy::zram_swap;
 use crate::trigger::computed_of;
 
 declare_rule! {
@@ -53,9 +53,6 @@ const READ_TAKES: Millis = Millis::new(20);
 const OTHER_READS_MAX: f64 = 2.0;
 /// From here on swap thrashes: the threshold of swap-thrash.
 const THRASHES: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// The size that zram-generator's manual proposes: half of RAM, at most 4 GiB.
-const ZRAM_SIZE_SHARE: Ratio = Ratio::from_percent(50.0);
-const ZRAM_SIZE_MAX: Bytes = Bytes::from_gib(4);
 
 fn trigger() -> Trigger {
     let takes: Reading<Millis> = computed_of("mean time of a read", |cx, disk| {
@@ -158,7 +155,6 @@ fn zram(cx: &Evidence<'_>) -> Fix {
     let Ok(ram) = cx.ram() else {
         return Fix::say(what);
     };
-    let mib = whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX));
     let has_zram = cx.timeline.entities(Entity::Zram).next().is_some();
     if has_zram {
         return Fix::say(
@@ -167,17 +163,13 @@ fn zram(cx: &Evidence<'_>) -> Fix {
         )
         .inspect("swapon --show; zramctl");
     }
-    Fix::say(what)
-        .now(format!("zramctl --find --size {mib}M --algorithm zstd && mkswap /dev/zram0 && swapon \
-                      -p 100 /dev/zram0"))
-        .keep("printf '[zram0]\\nzram-size = min(ram / 2, 4096)\\nswap-priority = 100\\n' >> /etc/systemd/zram-generator.conf")
-        .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0")
+    Fix::say(what).command(zram_swap(ram, "swap-priority = 100\\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
     use timeline::signals::{DISK_WRITE_BYTES, DISK_WRITE_TIME, DISK_WRITES, MEM_TOTAL};
 
     /// `pages` a second come from swap on `/dev/sda2`; each read takes `ms`.
@@ -206,7 +198,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
         assert!(finding.title.contains("a read takes 35 ms"), "{}", finding.title);
-        assert!(finding.fixes[0].now.contains("--size 2048M"));
+        assert!(changed(&finding.fixes[0])[0].contains("--size 2048M"));
     }
 
     #[test]

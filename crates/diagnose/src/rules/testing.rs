@@ -3,10 +3,10 @@
 
 use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS_ANON};
 use timeline::{Counter, Entity, Fact, Facts, Gauge, KernelReport, Sample, Signal, Timeline};
-use units::{Bytes, PageSize, Quantity as _, Span, Unit};
+use units::{Bytes, Limit, PageSize, Quantity as _, Span, Unit};
 
 use crate::evidence::{Evidence, Missing};
-use crate::finding::{Finding, Outcome};
+use crate::finding::{Finding, Fix, FixChange, Outcome, SettingChange, SettingValue};
 use crate::judge::causes;
 use crate::judge::incidents;
 use crate::judge::weight::WaitTracks;
@@ -342,6 +342,33 @@ pub(crate) fn amid_calm<T: Copy>(disease: T, calm: T) -> Vec<T> {
 pub(crate) fn times(finding: &Finding) -> Vec<(usize, usize)> {
     let stretches = finding.stretches();
     stretches.iter().map(|it| (it.first, it.last)).collect()
+}
+
+/// The only change of a fix, which is that of a setting.
+#[track_caller]
+pub(crate) fn setting(fix: &Fix) -> SettingChange {
+    let [FixChange::Setting(change)] = &fix.changes[..] else { panic!("{fix:?}") };
+    change.clone()
+}
+
+/// What a fix changes, one by one: `vm.swappiness=1 -> vm.swappiness=60`, `? -> /app/memory.high=1048576`.
+pub(crate) fn changed(fix: &Fix) -> Vec<String> {
+    let text = |change: &FixChange| {
+        let (from, to) = match change {
+            FixChange::Setting(change) => {
+                let text = |it: &SettingValue| format!("{}={}", it.fact.name, it.value);
+                (change.from.as_ref().map(text), text(&change.to))
+            }
+            FixChange::Limit(change) => {
+                let (group, file) = (&change.cgroup, change.file);
+                let text = |it| format!("{group}/{}={}", file.name(), file.written(it));
+                (change.from.map(text), text(Limit::Bytes(change.to)))
+            }
+            FixChange::Command(command) => (None, command.now.clone()),
+        };
+        format!("{} -> {to}", from.as_deref().unwrap_or("?"))
+    };
+    fix.changes.iter().map(text).collect()
 }
 
 /// Asserts that the rule fires, and that its finding is complete enough to print.

@@ -111,14 +111,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::file(
             "Give huge pages only to programs that request them. If the kernel command line sets \
              the mode: transparent_hugepage=madvise.",
-            "/sys/kernel/mm/transparent_hugepage/enabled",
+            THP_ENABLED,
             "madvise",
             mode,
         ))
         .fix(Fix::file(
             "Or keep them, but stop khugepaged from adding untouched pages (the kernel's default \
              is 511).",
-            "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
+            THP_MAX_PTES_NONE,
             64,
             filled,
         ))

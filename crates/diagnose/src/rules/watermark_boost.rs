@@ -128,7 +128,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME};
 
     const ZONE: &str = "0/Normal";
@@ -165,9 +165,8 @@ mod tests {
             .fact(WATERMARK_BOOST, "15000");
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
-        let fix = &finding.fixes[0];
-        assert_eq!(fix.now, "sysctl -w vm.watermark_boost_factor=0");
-        assert_eq!(fix.undo, "sysctl -w vm.watermark_boost_factor=15000");
+        let boost = ["vm.watermark_boost_factor=15000 -> vm.watermark_boost_factor=0"];
+        assert_eq!(changed(&finding.fixes[0]), boost);
     }
 
     #[test]

@@ -236,7 +236,7 @@ fn swap_order(name: &str) -> Fix {
          contents."
     );
     if is_device {
-        Fix::say(what).now(format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}"))
+        Fix::say(what).run(format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}"))
     } else {
         Fix::say(what)
     }

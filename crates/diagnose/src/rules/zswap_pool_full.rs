@@ -129,12 +129,11 @@ fn traffic_of_pool(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Fi
 fn remedy(percent: u64, finding: Finding) -> Finding {
     let more = percent.saturating_mul(2).min(POOL_PERCENT_MAX);
     let finding = if more > percent {
-        let path = "/sys/module/zswap/parameters/max_pool_percent";
         let what = format!(
             "Give the pool more of RAM ({more} % instead of {percent} %), if its data compresses \
              well."
         );
-        finding.fix(Fix::file(what, path, more, Some(percent)))
+        finding.fix(Fix::file(what, ZSWAP_MAX_POOL, more, Some(percent)))
     } else {
         finding.fix(Fix::say("The pool is large already: use less anonymous memory, or add RAM."))
     };
@@ -150,7 +149,7 @@ fn remedy(percent: u64, finding: Finding) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use crate::rules::testing::{Case, amid_calm, changed, clear, found, not_evaluated, times};
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
 
     /// A host of 1,000 MiB with a limit of 200 MiB and this much in the pool.
@@ -176,9 +175,8 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
         assert!(finding.title.contains("195 MiB of 200 MiB, 20 % of RAM"), "{}", finding.title);
-        let fix = &finding.fixes[0];
-        assert!(fix.now.starts_with("echo 40 > "), "{}", fix.now);
-        assert!(fix.undo.starts_with("echo 20 > "), "{}", fix.undo);
+        let pool = ["zswap.max_pool_percent=20 -> zswap.max_pool_percent=40"];
+        assert_eq!(changed(&finding.fixes[0]), pool);
     }
 
     #[test]

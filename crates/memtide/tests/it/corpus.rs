@@ -7,8 +7,9 @@ mod variants;
 
 use std::collections::BTreeSet;
 
-use diagnose::{Finding, Rule, Severity};
+use diagnose::{Finding, FixChange, Lasting, Rule, Severity};
 use lab::{CaseVerdict, ReportedFinding};
+use report::FixCommands;
 
 use crate::cases::{self, Case, on_each};
 
@@ -122,9 +123,10 @@ fn documented(rule: &Rule) -> Vec<&str> {
 
 #[test]
 fn every_command_runs_as_it_stands() {
-    let fixes = findings().flat_map(|finding| &finding.fixes);
-    let blocks = fixes.flat_map(|fix| [&fix.now, &fix.persistent, &fix.undo]);
-    let commands: BTreeSet<&str> = blocks.flat_map(|block| block.lines()).collect();
+    let fixes = findings().flat_map(|finding| &finding.fixes).map(FixCommands::new);
+    let blocks = fixes.flat_map(|fix| [fix.now, fix.persistent, fix.undo]);
+    let blocks: BTreeSet<String> = blocks.collect();
+    let commands: BTreeSet<&str> = blocks.iter().flat_map(|block| block.lines()).collect();
     assert!(commands.len() > 40, "{} commands", commands.len());
     for command in commands {
         let parsed = std::process::Command::new("sh").args(["-n", "-c", command]).output().unwrap();
@@ -141,40 +143,25 @@ fn every_command_runs_as_it_stands() {
 
 /// Changes that nothing takes back, and why.
 const NOT_TAKEN_BACK: [(&str, &str); 2] = [
-    ("systemctl set-property --runtime ssh.service MemoryMin=", "memory.min is not read"),
-    (
-        "echo 64 > /sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
-        "older captures do not have it",
-    ),
+    ("memory.min", "it is not read of the unit that is guessed"),
+    ("thp.max_ptes_none", "older captures do not have it"),
 ];
-
-/// What a command sets; a limit of dirty data is one setting, in bytes or as a ratio.
-fn setting(command: &str) -> Option<&str> {
-    if let Some((_, file)) = command.split_once(" > ") {
-        return Some(file);
-    }
-    let (words, _) = command.rsplit_once('=')?;
-    Some(words.trim_end_matches("_bytes").trim_end_matches("_ratio"))
-}
 
 #[test]
 fn a_change_is_taken_back_where_a_capture_tells_what_was_before() {
     let findings = cases::captures().flat_map(|case| case.judged().reported());
-    let fixes = findings
-        .flat_map(|finding| &finding.fixes)
-        .filter(|fix| !fix.now.is_empty() && !fix.is_read_only);
-    let changes: BTreeSet<(&str, &str)> =
-        fixes.map(|fix| (fix.now.as_str(), fix.undo.as_str())).collect();
-    assert!(changes.len() > 10, "{} changes", changes.len());
-    for (now, undo) in changes {
-        let is_known = NOT_TAKEN_BACK.iter().any(|(known, _why)| now.starts_with(known));
-        assert!(!undo.is_empty() || is_known, "no way back: {now}");
-        if !undo.is_empty() {
-            let settings = |lines: &str| -> Vec<Option<String>> {
-                let each = lines.lines().map(|line| setting(line).map(str::to_owned));
-                each.collect()
-            };
-            assert_eq!(settings(now), settings(undo), "{now}");
-        }
+    let changes = findings.flat_map(|finding| &finding.fixes).flat_map(|fix| &fix.changes);
+    let mut seen = BTreeSet::new();
+    for change in changes {
+        let (what, is_taken_back) = match change {
+            FixChange::Setting(change) if change.lasts == Lasting::FromBoot => continue,
+            FixChange::Setting(change) => (change.to.fact.name, change.from.is_some()),
+            FixChange::Limit(change) => (change.file.name(), change.from.is_some()),
+            FixChange::Command(command) => (command.now.as_str(), !command.undo.is_empty()),
+        };
+        let is_known = NOT_TAKEN_BACK.iter().any(|(known, _why)| what == *known);
+        assert!(is_taken_back || is_known, "no way back: {change:?}");
+        seen.insert(format!("{change:?}"));
     }
+    assert!(seen.len() > 10, "{} changes", seen.len());
 }

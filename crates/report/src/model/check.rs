@@ -183,17 +183,7 @@ impl Context<'_> {
                 .map(|other| RuledOut { id: other.id.to_owned(), because: other.because.clone() })
                 .collect(),
             cause: finding.cause.clone(),
-            fix: finding
-                .fixes
-                .iter()
-                .map(|fix| Fix {
-                    what: fix.what.clone(),
-                    now: fix.now.clone(),
-                    is_read_only: fix.is_read_only,
-                    persistent: fix.persistent.clone(),
-                    undo: fix.undo.clone(),
-                })
-                .collect(),
+            fix: finding.fixes.iter().map(Fix::new).collect(),
             verify: finding.verify.clone(),
             affected: finding
                 .affected

@@ -1,9 +1,10 @@
 //! Reports built by hand, with figures as the labelled captures give them.
 
 use report::model::{
-    Accounting, Affected, Branch, BranchKind, Clear, Evidence, Finding, Fix, Graph, Harm, Host,
-    Level, NeedKind, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity, Source,
-    SourceKind, Stretch, Sureness, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, BranchKind, Clear, Evidence, Finding, Fix, FixChange, Graph,
+    Harm, Host, Level, NeedKind, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope,
+    SettingValue, Severity, Source, SourceKind, Stretch, Sureness, SwapSpace, Term, WHERE_SCHEMA,
+    WhereReport,
 };
 
 const MIB: u64 = 1 << 20;
@@ -271,6 +272,13 @@ pub(crate) fn thrashing() -> Report {
             is_read_only: false,
             persistent: "systemctl set-property app.service MemoryHigh=350M".into(),
             undo: "systemctl set-property --runtime app.service MemoryHigh=infinity".into(),
+            changes: vec![FixChange::Limit {
+                cgroup: "/system.slice/app.service".into(),
+                unit: Some("app.service".into()),
+                file: "memory.high".into(),
+                from: Some("max".into()),
+                to_bytes: 350 << 20,
+            }],
         },
         Fix {
             what: "Fewer workers, smaller pools, or more RAM. More swap would not help, and \
@@ -280,6 +288,7 @@ pub(crate) fn thrashing() -> Report {
             is_read_only: false,
             persistent: String::new(),
             undo: String::new(),
+            changes: Vec::new(),
         },
     ];
     root.verify =
@@ -364,6 +373,16 @@ pub(crate) fn node_reclaim() -> Report {
         is_read_only: false,
         persistent: "echo vm.zone_reclaim_mode = 0 > /etc/sysctl.d/99-zz-memtide.conf".into(),
         undo: String::new(),
+        changes: vec![FixChange::Setting {
+            from: None,
+            to: SettingValue {
+                setting: "vm.zone_reclaim_mode".into(),
+                file: "/proc/sys/vm/zone_reclaim_mode".into(),
+                value: "0".into(),
+            },
+            is_now: true,
+            is_kept: true,
+        }],
     }];
     report.findings = vec![root];
     let mut accounting = accounting(

@@ -90,7 +90,7 @@ prop_compose! {
         finding.cause = text();
         finding.verify = text();
         finding.ruled_out = vec![RuledOut { id: text(), because: text() }];
-        finding.fix = vec![Fix { what: text(), now: text(), is_read_only: false, persistent: text(), undo: text() }];
+        finding.fix = vec![Fix { what: text(), now: text(), is_read_only: false, persistent: text(), undo: text(), changes: Vec::new() }];
         finding.affected = vec![Affected { kind: text(), name: text(), what: text() }; 7];
         finding.references = vec![text()];
         finding.aliases = vec![text()];

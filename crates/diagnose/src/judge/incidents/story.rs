@@ -139,7 +139,7 @@ fn take_log_time(window: &Evidence<'_>, finding: &mut Finding) {
     }
 }
 
-/// Notes settings that have another value now, and drops commands that set what is already set.
+/// Notes settings that have another value now. What is already set is only kept, where it would not survive a boot.
 fn note_changed_settings(facts: &Facts, mut finding: Finding) -> Finding {
     let settings: Vec<(&'static str, f64)> = finding
         .evidence
@@ -157,9 +157,7 @@ fn note_changed_settings(facts: &Facts, mut finding: Finding) -> Finding {
         };
         finding = finding.with_line(format!("{name} is {now} since"));
         for fix in &mut finding.fixes {
-            if fix.now == format!("sysctl -w {name}={now}") {
-                fix.now.clear();
-            }
+            fix.leave_set(name, &now.to_string());
         }
     }
     finding

@@ -9,9 +9,10 @@ use units::{Bytes, Count, Ratio};
 use super::{RULE, THROTTLE_FIRST, high_below};
 use crate::evidence::Evidence;
 use crate::finding::Fix;
+use crate::finding::LimitFile;
 use crate::finding::{Affected, Finding, Severity, capital};
 use crate::oom::{self, Explained, LimitHit, OomCause};
-use crate::remedy::{self, Knob};
+use crate::remedy;
 use crate::rule::Incident;
 use crate::trigger::Occurrence;
 
@@ -297,7 +298,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
     let printed = at_limit.limit.filter(|_| at_limit.which == LimitHit::Memory && !is_elsewhere);
     let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
     let commands = raised.zip(printed).map(|(raised, limit)| {
-        let knob = if is_v1 { Knob::MaxV1 } else { Knob::Max };
+        let knob = if is_v1 { LimitFile::MaxV1 } else { LimitFile::Max };
         let from = units::Limit::Bytes(limit.limit);
         remedy::set_limit_of(path, knob, raised, Some(from))
     });
@@ -310,7 +311,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
     }
     // A report does not print memory.high, so there is no command to undo it.
     let high =
-        raised.map(|raised| remedy::set_limit_of(path, Knob::High, high_below(raised), None));
+        raised.map(|raised| remedy::set_limit_of(path, LimitFile::High, high_below(raised), None));
     finding.fix(high.unwrap_or_default().described(THROTTLE_FIRST))
 }
 
@@ -319,7 +320,7 @@ mod tests {
     use super::*;
     use crate::oom::testing::Report;
     use crate::rules::swap_full;
-    use crate::rules::testing::{Case, clear, found};
+    use crate::rules::testing::{Case, changed, clear, found};
 
     #[test]
     fn a_cgroup_full_of_dirty_pages_is_not_said_to_need_more() {
@@ -345,7 +346,8 @@ mod tests {
             "Cgroup /pods/web hit its memory limit of 100 MiB, and the kernel killed worker (90 \
              MiB resident)."
         );
-        assert!(finding.fixes[0].now.contains("echo 125M >"), "{:?}", finding.fixes);
+        let raised = changed(&finding.fixes[0]);
+        assert!(raised[0].ends_with("=131072000"), "{raised:?}");
         clear(swap_full::RULE, &case);
     }
 

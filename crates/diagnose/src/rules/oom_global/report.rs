@@ -307,7 +307,7 @@ mod tests {
             "{}",
             finding.title
         );
-        assert!(finding.fixes[0].now.contains("df -h -t tmpfs"));
+        assert!(finding.fixes[0].inspect.contains("df -h -t tmpfs"));
     }
 
     #[test]
