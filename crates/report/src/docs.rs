@@ -2,6 +2,11 @@
 
 use std::fmt::Write as _;
 
+use timeline::facts::KernelVersion;
+use timeline::settings::{
+    self, AllowedValues, DefaultValue, FromKernel, SettingScope, SettingUnit,
+};
+
 use crate::model::{RuleEntry, SignalEntry};
 
 /// Returns the text of `docs/rules.md`.
@@ -69,6 +74,99 @@ pub fn signals(signals: &[SignalEntry]) -> String {
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
     text
+}
+
+/// Returns the section of `docs/signals.md` about settings.
+pub fn settings() -> String {
+    let mut text = String::from(
+        "\n## Settings\n\nWhat rules name and fixes change: defaults and values of the newest kernel first. A cell of the \
+         last column names a file of the kernel's sources.\n\n\
+         | name | file | since | default | values | unit | of | takes effect | undone by | documented in |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for setting in settings::ALL {
+        let cells = [
+            code(setting.name),
+            code(setting.file),
+            setting.since.to_owned(),
+            newest_first(setting.default, default_text),
+            newest_first(setting.values, values_text),
+            unit_text(setting.unit).to_owned(),
+            scope_text(setting.scope).to_owned(),
+            cell(setting.takes_effect),
+            cell(setting.undone_by),
+            cell(setting.source),
+        ];
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    text
+}
+
+/// `0 to 200; before 5.8 0 to 100`.
+fn newest_first<T>(all: &[FromKernel<T>], text: fn(&T) -> String) -> String {
+    let newest = all.last().map(|it| text(&it.value)).unwrap_or_default();
+    let older = all.windows(2).rev().filter_map(|pair| {
+        let [older, newer] = pair else { return None };
+        let KernelVersion { major, minor } = newer.kernel;
+        Some(format!("; before {major}.{minor} {}", text(&older.value)))
+    });
+    std::iter::once(newest).chain(older).collect()
+}
+
+fn default_text(default: &DefaultValue) -> String {
+    match default {
+        DefaultValue::Number(number) => number.to_string(),
+        DefaultValue::Word(word) => code(word),
+        DefaultValue::Computed(how) => cell(how),
+        DefaultValue::BuildOption(option) => format!("when built: {}", cell(option)),
+        DefaultValue::Nothing => "–".to_owned(),
+    }
+}
+
+fn values_text(values: &AllowedValues) -> String {
+    let range = |min: u64, max: u64| match max {
+        settings::INT_MAX.. => format!("{min} or more"),
+        _ if min == max => min.to_string(),
+        _ => format!("{min} to {max}"),
+    };
+    match *values {
+        AllowedValues::Number { min, max } => range(min, max),
+        AllowedValues::Numbers { min_count, max_count } if min_count == max_count => {
+            format!("{min_count} numbers")
+        }
+        AllowedValues::Numbers { max_count, .. } => format!("up to {max_count} numbers"),
+        AllowedValues::Choice(words) => words.join(", "),
+        AllowedValues::Switch => "`Y`, `N`".to_owned(),
+        AllowedValues::Bits => "`y`, `n`, or bits".to_owned(),
+        AllowedValues::Limit => "a size, or `max`".to_owned(),
+        AllowedValues::LimitV1 => "a size, or `-1`".to_owned(),
+        AllowedValues::Trigger { min, max } => format!("{}: done once", range(min, max)),
+        AllowedValues::Word => "a word".to_owned(),
+    }
+}
+
+const fn unit_text(unit: SettingUnit) -> &'static str {
+    match unit {
+        SettingUnit::Plain => "",
+        SettingUnit::Bytes => "bytes",
+        SettingUnit::Kib => "KiB",
+        SettingUnit::Pages => "pages",
+        SettingUnit::PowerOfTwoPages => "2ⁿ pages",
+        SettingUnit::Percent => "%",
+        SettingUnit::PerTenThousand => "1/10,000",
+        SettingUnit::Centiseconds => "1/100 s",
+        SettingUnit::MibPerSecond => "MiB/s",
+    }
+}
+
+const fn scope_text(scope: SettingScope) -> &'static str {
+    match scope {
+        SettingScope::Host => "host",
+        SettingScope::NetworkNamespace => "network namespace",
+        SettingScope::Device => "device",
+        SettingScope::Cgroup => "cgroup",
+        SettingScope::Process => "process",
+    }
 }
 
 /// Escapes a bar, which would end the table's cell.

@@ -35,6 +35,7 @@ mod process_key;
 mod repeats;
 mod roll_ups;
 mod sample;
+pub mod settings;
 pub mod signals;
 mod source;
 mod stretch;

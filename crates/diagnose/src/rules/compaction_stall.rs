@@ -3,6 +3,7 @@
 use timeline::facts::{
     COMPACTION_PROACTIVENESS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE, ZONE_RECLAIM_MODE,
 };
+use timeline::settings::COMPACTION_PROACTIVENESS_DEFAULT;
 use timeline::signals::{
     COMPACT_FAIL, COMPACT_MIGRATE_SCANNED, COMPACT_STALL, MEM_AVAILABLE, THP_FAULT_FALLBACK,
 };
@@ -45,8 +46,8 @@ declare_rule! {
 const STALLS: PerSecond<Count> = PerSecond::new(1.0);
 /// An engineering choice: if most attempts succeed, the work is not wasted.
 const FAILED: Ratio = Ratio::from_percent(50.0);
-/// The kernel's default for background compaction (5.9 and later).
-const PROACTIVENESS: u64 = 20;
+/// The advised value.
+const PROACTIVENESS: u64 = COMPACTION_PROACTIVENESS_DEFAULT;
 
 fn trigger() -> Trigger {
     let attempts = || rate(COMPACT_STALL);

@@ -1,6 +1,7 @@
 //! Direct reclaim: tasks that allocate memory have to reclaim some first.
 
 use timeline::facts::{THP_DEFRAG, WATERMARK_SCALE, ZONE_RECLAIM_MODE};
+use timeline::settings::WATERMARK_SCALE_DEFAULT;
 use timeline::signals::{
     ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_DIRTY_BACKGROUND_THRESHOLD, NR_VMSCAN_IMMEDIATE,
     PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
@@ -46,9 +47,8 @@ declare_rule! {
 const RECLAIM_CPU_SHARE: Ratio = Ratio::from_percent(10.0);
 /// Reclaim that finds this many pages still under writeback waits for the disk; an engineering choice.
 const UNDER_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
-/// The value to set: gaps between the watermarks of 1 % of each zone; an engineering choice, ten times the
-/// kernel's default.
-const SCALE: u64 = 100;
+/// The value to set: gaps between the watermarks of 1 % of each zone; an engineering choice.
+const SCALE: u64 = 10 * WATERMARK_SCALE_DEFAULT;
 /// The threshold to set for background writeback: an engineering choice, half a second to two seconds of a disk's
 /// throughput.
 const EARLY: Bytes = Bytes::from_mib(64);

@@ -1,5 +1,6 @@
 //! The dirty limit allows more unwritten data than the disk can write in half a minute.
 
+use timeline::settings::DIRTY_EXPIRE_DEFAULT;
 use timeline::signals::{
     DIRTY_AND_WRITEBACK, DISK_IO_TIME, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
     NR_WRITTEN, PSI_IO_SOME, PSWPOUT,
@@ -43,9 +44,8 @@ declare_rule! {
     }
 }
 
-/// The default age at which dirty data must be written (vm.dirty_expire_centisecs 3000): data would be written later
-/// than the kernel promises.
-const SECONDS_TO_WRITE_MAX: f64 = 30.0;
+/// The default age at which dirty data must be written: data would be written later than the kernel promises.
+const TO_WRITE_MAX: Span = DIRTY_EXPIRE_DEFAULT;
 /// From about this share on, the kernel writes as fast as it can: the default background limit is half of the limit.
 const REACHED: Ratio = Ratio::from_percent(50.0);
 /// A disk that is busy for less has speed left; an engineering choice. Labelled captures, November 2026: 99 % while
@@ -66,7 +66,7 @@ fn trigger() -> Trigger {
             rate(NR_WRITTEN).bytes().at_most_of(
                 &dirty_limit(),
                 "written per second",
-                1.0 / SECONDS_TO_WRITE_MAX,
+                1.0 / TO_WRITE_MAX.as_secs_f64(),
             ),
             is_busy,
             // Swap-out counts as writeback and as written.
@@ -88,7 +88,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let takes = |size: Bytes| Span::from_secs_f64((size.as_f64() / speed.get()).round());
     let longest = takes(limit);
-    if longest < Span::from_secs_f64(SECONDS_TO_WRITE_MAX) {
+    if longest < TO_WRITE_MAX {
         return clear!("at {speed} the dirty limit of {limit} is written in {longest}");
     }
     let disk = DiskLoad::of_busiest(cx, stretch);
@@ -114,7 +114,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_below(
             NR_WRITTEN,
             speed,
-            BytesPerSecond::new(limit.as_f64() / SECONDS_TO_WRITE_MAX),
+            BytesPerSecond::new(limit.as_f64() / TO_WRITE_MAX.as_secs_f64()),
             None,
             format!("{speed} written: the limit is {longest} of it"),
         )

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use timeline::facts::{DIRTY_BYTES, DIRTY_RATIO};
+use timeline::settings::DIRTY_RATIO_DEFAULT;
 use timeline::signals::{
     DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
     NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
@@ -65,8 +66,6 @@ const WAITED_FOR_MEMORY: Ratio = Ratio::from_percent(10.0);
 const SWAPPED_OUT: PerSecond<Pages> = SWAP_OUT_NOTABLE;
 /// The limit is a share of dirtyable memory. If that is less than a tenth of RAM, memory is used up.
 const DIRTYABLE: f64 = 0.1;
-/// The kernel's default for vm.dirty_ratio, in percent.
-const RATIO_DEFAULT: Count = Count::new(20);
 /// Limits below this make writers wait for every request.
 const LIMIT_MIN: Bytes = Bytes::from_mib(16);
 
@@ -86,7 +85,7 @@ fn trigger() -> Trigger {
 
 /// Whether the limit follows from the settings, not from a lack of dirtyable memory. A limit in bytes always does.
 fn is_genuine() -> Predicate {
-    let percent = fact(DIRTY_RATIO).or(Reading::constant(RATIO_DEFAULT));
+    let percent = fact(DIRTY_RATIO).or(Reading::constant(Count::new(DIRTY_RATIO_DEFAULT)));
     let least = percent.of_size(ram().times(DIRTYABLE / 100.0));
     any![
         fact(DIRTY_BYTES).at_least("vm.dirty_bytes", Count::new(1)),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use timeline::facts::SWAPPINESS;
+use timeline::settings::SWAPPINESS_DEFAULT;
 use timeline::signals::{
     MEM_ANON, MEM_MAPPED, MEM_SHMEM, PAGE_CACHE, PGMAJFAULT, PROC_MAJFLT, PSWPIN, REFAULT_FILE,
     SWAP_FREE, SWAP_TOTAL,
@@ -209,7 +210,7 @@ fn with_fixes(cx: &Evidence<'_>, finding: Finding, index: usize) -> Finding {
                 "Let the kernel swap out cold anonymous memory again (vm.swappiness was {old})."
             ),
             SWAPPINESS,
-            60,
+            SWAPPINESS_DEFAULT,
         )),
         _ => finding.fix(Fix::swap_file(
             "Add swap for cold anonymous memory: a swap file, or zram.",

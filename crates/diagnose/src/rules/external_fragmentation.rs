@@ -2,6 +2,7 @@
 
 use timeline::Condition;
 use timeline::facts::COMPACTION_PROACTIVENESS;
+use timeline::settings::COMPACTION_PROACTIVENESS_DEFAULT;
 use timeline::signals::{
     COMPACT_FAIL, MEM_CMA_FREE, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS,
     ZONE_BLOCKS_0, ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
@@ -59,8 +60,8 @@ const FAILURES_MIN: f64 = 6.0;
 const APART: Span = Span::from_secs(10);
 /// Where this much of the free memory is CMA's, little is left for requests that cannot be moved; an engineering choice.
 const CMA_SHARE_MIN: Ratio = Ratio::from_percent(75.0);
-/// The advised value, twice the kernel's default.
-const PROACTIVENESS: u64 = 40;
+/// The advised value; an engineering choice.
+const PROACTIVENESS: u64 = 2 * COMPACTION_PROACTIVENESS_DEFAULT;
 
 fn trigger() -> Trigger {
     Trigger::Found(FoundBy {

@@ -2,6 +2,10 @@
 
 use timeline::Condition;
 use timeline::facts::{MIN_FREE, THP_ENABLED, WATERMARK_SCALE};
+use timeline::settings::{
+    MIN_FREE_MAX_KIB, MIN_FREE_OF_HUGE_PAGES_MAX, WATERMARK_SCALE_DEFAULT, default_min_free,
+    huge_page_of,
+};
 use timeline::signals::{
     MEM_FLOOR_HIGH, MEM_FREE, PSI_MEMORY_SOME, PSWPOUT, REFAULT_FILE, ZONE_BOOST, ZONE_HIGH,
     ZONE_MANAGED, ZONE_MIN, ZONE_PROTECTION,
@@ -48,8 +52,8 @@ declare_rule! {
 
 /// An engineering choice. Kernel defaults reach 8 % (computed below for small hosts with huge pages on).
 const FLOOR: Ratio = Ratio::from_percent(10.0);
-/// khugepaged's cap (mm/khugepaged.c, set_recommended_min_free_kbytes); no other kernel default is larger.
-const RESERVE_SHARE_MIN: Ratio = Ratio::from_percent(5.0);
+/// No default of the kernel is larger.
+const RESERVE_SHARE_MIN: Ratio = MIN_FREE_OF_HUGE_PAGES_MAX;
 /// The default is computed from today's RAM; the kernel computed it at boot from slightly less or more.
 const BEYOND_DEFAULT: f64 = 1.15;
 /// The least share of those 5 % that the kernel's default for huge pages has with base pages larger than 4 KiB.
@@ -61,8 +65,6 @@ const REFAULTS: PerSecond<Pages> = Quiet::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// A default that costs less memory than this is not reported.
 const WORTH_REPORTING: Bytes = Bytes::from_mib(256);
-/// Cap of the default of vm.min_free_kbytes without huge pages: mm/page_alloc.c, calculate_min_free_kbytes.
-const DEFAULT_AT_MOST_KIB: u32 = 262_144;
 
 fn trigger() -> Trigger {
     // With large base pages the default is close to its cap. With small base pages that share is usual on small hosts,
@@ -187,13 +189,13 @@ impl Watermarks {
             let pages = cx.timeline.last_of(zone, ZONE_MANAGED).unwrap_or_default();
             matches!(name, "DMA" | "DMA32" | "Normal") && pages > Pages::ZERO
         });
-        let zones = u64::try_from(zones.count()).unwrap_or(u64::MAX);
+        let zones = u32::try_from(zones.count()).unwrap_or(u32::MAX);
         Ok(Self {
             min: at(mins())?,
             floor: at(floor())?,
             gap: at(gaps())?,
             managed,
-            default: default_min_free(cx, managed, cx.page_size()?, zones),
+            default: default_min_free(managed, cx.page_size()?, zones, has_huge_pages(cx)),
         })
     }
 
@@ -204,24 +206,9 @@ impl Watermarks {
     }
 }
 
-/// The kernel's default of `vm.min_free_kbytes`: `sqrt(16 × RAM)` in kB, raised by khugepaged to eleven page blocks for
-/// each zone (2 + 3² migrate types), at most 5 % of RAM.
-fn default_min_free(cx: &Evidence<'_>, managed: Bytes, page: PageSize, zones: u64) -> Bytes {
-    let root = (16.0 * managed.as_f64() / 1024.0).sqrt();
-    let plain = root.clamp(128.0, f64::from(DEFAULT_AT_MOST_KIB)) * 1024.0;
-    let huge = if cx.choice(THP_ENABLED) == Ok("never") {
-        0.0
-    } else {
-        let blocks = 11.0 * Count::new(zones).as_f64();
-        (blocks * page_block(page).as_f64()).min(RESERVE_SHARE_MIN.get() * managed.as_f64())
-    };
-    Bytes::from_f64(plain.max(huge))
-}
-
-/// The size of a PMD huge page: 2 MiB with 4 KiB pages, 32 MiB with 16 KiB, 512 MiB with 64 KiB.
-fn page_block(page: PageSize) -> Bytes {
-    let page = page.bytes().get();
-    Bytes::new(page * (page / 8))
+/// Whether khugepaged raises the reserve; unknown counts as yes, as it does so by default.
+fn has_huge_pages(cx: &Evidence<'_>) -> bool {
+    cx.choice(THP_ENABLED) != Ok("never")
 }
 
 /// What the setting costs while reclaim keeps free memory near the watermarks. Each cost is the mean of the longest
@@ -315,7 +302,7 @@ fn remedy(
     );
     let what = "Narrow the gaps between the watermarks again.";
     let now = cx.number(WATERMARK_SCALE).ok();
-    finding.fix(unset(cx, what, SettingChange::new(WATERMARK_SCALE, 10), now))
+    finding.fix(unset(cx, what, SettingChange::new(WATERMARK_SCALE, WATERMARK_SCALE_DEFAULT), now))
 }
 
 /// With large base pages, huge pages are large too, and khugepaged keeps eleven of them free in each zone: a costly
@@ -326,7 +313,7 @@ fn huge_page_default(
     min: Bytes,
     page: PageSize,
 ) -> Result<Outcome, Missing> {
-    let block = page_block(page);
+    let block = huge_page_of(page);
     let title = format!(
         "The kernel keeps {floor} free, {} of RAM, to be able to allocate huge pages of {block}.",
         cx.of_ram(floor)?
@@ -357,7 +344,7 @@ fn huge_page_default(
             "Then set the reserve, because the kernel resets it whenever huge pages are switched \
              on or off.",
             MIN_FREE,
-            DEFAULT_AT_MOST_KIB,
+            MIN_FREE_MAX_KIB,
         ))
         .verify("memtide check: the floor is below 2 % of RAM")
         .sure_by_kinds(cx, "")

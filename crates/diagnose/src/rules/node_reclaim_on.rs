@@ -26,7 +26,7 @@ declare_rule! {
     /// Now: `sysctl -w vm.zone_reclaim_mode=0`. For good: the same in a file under `/etc/sysctl.d/`. Verify: reading
     /// the same files a second time reads nothing from disk, and scanning by allocating tasks stops.
     /// ## References
-    /// - kernel commit 4f9b16a64753 (3.16): off by default; before, on at boot where a node distance exceeds 20
+    /// - kernel commit 4f9b16a64753 (3.16): off by default; before, on at boot where a node distance exceeds 30 (20 before 3.0)
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, zone_reclaim_mode
     pub(crate) RULE = {
         id: "node-reclaim-on", since: "0.1.0", class: Setting,

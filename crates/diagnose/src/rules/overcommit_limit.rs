@@ -1,6 +1,7 @@
 //! The commit limit: the kernel refuses allocations although memory is free.
 
 use timeline::facts::{ADMIN_RESERVE, OVERCOMMIT_KBYTES, OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO};
+use timeline::settings::ADMIN_RESERVE_MAX;
 use timeline::signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, SWAP_TOTAL};
 
 use crate::prelude::*;
@@ -46,8 +47,6 @@ const COMMITTED_SHARE: Ratio = Ratio::from_percent(95.0);
 /// Programs grow in steps (thread stacks and heaps of 64 MiB, a fork's copy of all): requests of a tenth of the limit
 /// were refused on a host at 88 % (a test VM, November 2026).
 const NEAR_LIMIT: Ratio = Ratio::from_percent(85.0);
-/// The default reserve for root in mode 2: 8 MiB (mm/mmap.c, init_admin_reserve).
-const ADMIN_RESERVE_DEFAULT: Bytes = Bytes::from_mib(8);
 /// The advised limit, as a multiple of committed memory.
 const MARGIN: f64 = 1.25;
 /// A higher ratio leaves nothing for the kernel itself; an engineering choice.
@@ -73,7 +72,7 @@ fn trigger() -> Trigger {
 /// The reserve for root.
 fn reserve() -> Reading<Bytes> {
     let set = fact(ADMIN_RESERVE).of_size(Reading::constant(Bytes::from_kib(1)));
-    set.or(Reading::constant(ADMIN_RESERVE_DEFAULT))
+    set.or(Reading::constant(ADMIN_RESERVE_MAX))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

@@ -1,6 +1,7 @@
 //! vm.swappiness does not fit: the kernel evicts files in use and keeps cold anonymous memory, or the other way round.
 
 use timeline::facts::{MGLRU, SWAPPINESS};
+use timeline::settings::SWAPPINESS_DEFAULT;
 use timeline::signals::{
     MEM_ANON, MEM_INACTIVE_ANON, MEM_SHMEM, PAGE_CACHE, REFAULT_ANON, REFAULT_FILE, SWAP_FREE,
     SWAP_TOTAL,
@@ -46,8 +47,8 @@ const SWAP_FREE_SHARE: Ratio = Ratio::from_percent(20.0);
 const COLD: Ratio = Ratio::from_percent(10.0);
 /// The multi-generational LRU has no inactive list; half of all anonymous memory stands for the cold part.
 const COLD_OF_GENERATIONS: f64 = 0.5;
-/// The kernel's default; lower settings cannot be too high (mm/vmscan.c, vm_swappiness).
-const DEFAULT: u64 = 60;
+/// Lower settings cannot be too high.
+const DEFAULT: u64 = SWAPPINESS_DEFAULT;
 /// Hardly any file refaults, compared with 200 anonymous pages per second.
 const FEW_FILE_REFAULTS: PerSecond<Pages> = PerSecond::new(20.0);
 /// Cache that could be evicted instead; an engineering choice.
@@ -164,7 +165,7 @@ fn too_low(
             cx,
             format!("Let the kernel swap out cold memory (vm.swappiness was {swappiness})."),
             SWAPPINESS,
-            60,
+            DEFAULT,
         ))
         .verify(
             "memtide check --for 1m under the same load: fewer file refaults and little swap-in",

@@ -1,6 +1,7 @@
 //! Transparent huge pages: resident memory that programs may never have touched.
 
 use timeline::facts::{THP_ENABLED, THP_MAX_PTES_NONE};
+use timeline::settings::MAX_PTES_NONE_DEFAULT;
 use timeline::signals::{
     HUGEPAGE_SIZE, MEM_ANON, MEM_ANON_HUGE, PROC_ANON_HUGE, THP_COLLAPSE_ALLOC, THP_FAULT_ALLOC,
     THP_UNDERUSED_SPLIT,
@@ -116,8 +117,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             mode,
         ))
         .fix(Fix::file(
-            "Or keep them, but stop khugepaged from adding untouched pages (the kernel's default \
-             is 511).",
+            format!(
+                "Or keep them, but stop khugepaged from adding untouched pages (the kernel's \
+                 default is {MAX_PTES_NONE_DEFAULT})."
+            ),
             THP_MAX_PTES_NONE,
             64,
             filled,

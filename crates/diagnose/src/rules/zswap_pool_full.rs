@@ -1,6 +1,7 @@
 //! The pool of zswap is at its limit, and pages go to the swap device.
 
 use timeline::facts::{ZSWAP_ENABLED, ZSWAP_MAX_POOL};
+use timeline::settings::ZSWAP_MAX_POOL_DEFAULT;
 use timeline::signals::{MEM_ZSWAP, MEM_ZSWAPPED, PSWPIN, PSWPOUT, ZSWPIN, ZSWPOUT, ZSWPWB};
 
 use crate::measures::readings::SWAP_OUT_NOTABLE;
@@ -42,7 +43,7 @@ const FULL: Ratio = Ratio::from_percent(90.0);
 /// Traffic with the device from here on is more than a few pages that do not compress.
 const TO_DEVICE: PerSecond<Pages> = SWAP_OUT_NOTABLE;
 /// The largest advised share of RAM; an engineering choice: more leaves too little for what is in use.
-const POOL_PERCENT_MAX: u64 = 40;
+const POOL_PERCENT_MAX: u64 = 2 * ZSWAP_MAX_POOL_DEFAULT;
 
 fn trigger() -> Trigger {
     let full = gauge(MEM_ZSWAP).at_least("zswap's pool", limit().share(FULL));

@@ -50,8 +50,9 @@ fn the_list_of_rules_is_fresh() {
 }
 
 #[test]
-fn the_list_of_signals_is_fresh() {
-    fresh("signals.md", &report::docs::signals(&SignalEntry::all()));
+fn the_list_of_signals_and_settings_is_fresh() {
+    let text = report::docs::signals(&SignalEntry::all()) + &report::docs::settings();
+    fresh("signals.md", &text);
 }
 
 #[test]
