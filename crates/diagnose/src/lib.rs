@@ -11,6 +11,7 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod accounting;
+mod applied_fix;
 pub mod compare;
 mod evidence;
 mod finding;
@@ -29,6 +30,7 @@ mod screening;
 mod story;
 mod trigger;
 
+pub use applied_fix::{AppliedFix, FixError, FixTarget};
 pub use evidence::{Evidence, Missing, Need};
 pub use finding::{
     Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, FixChange, Graph, Harm, Lasting,

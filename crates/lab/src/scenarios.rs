@@ -7,6 +7,7 @@ mod cgroup_dirty;
 mod cgroup_high;
 mod cgroup_oom;
 mod containers;
+pub mod fixes;
 mod fork_cow;
 mod fragmentation;
 mod global_oom;
@@ -61,6 +62,7 @@ pub const ALL: &[&Scenario] = &[
     &neighbours::SCENARIO,
     &recorder::SCENARIO,
     &many_cgroups::SCENARIO,
+    &fixes::SCENARIO,
 ];
 
 /// The scenario of this name.

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use crate::record::{is_root, lacks, skip};
 use crate::support::{has, root};
@@ -102,6 +103,22 @@ fn a_scenario_that_does_not_hold_ends_with_2() {
     assert_eq!(code, Some(2), "{out}{progress}");
     assert!(out.contains("missed: oom-global"), "{out}");
     assert!(out.contains("NO"), "{out}");
+}
+
+/// One machine: every setting and limit that a rule's fix changes.
+#[test]
+fn every_fix_is_applied_read_back_and_undone() {
+    if !has_machine() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let began = Instant::now();
+    let (code, out, progress) =
+        memtide_in(directory.path(), &["lab", "run", "fixes", "--arm", "v2"]);
+    assert_eq!(code, Some(0), "{out}{progress}");
+    let held = out.lines().filter(|line| line.starts_with("cgroup v2") && line.ends_with("yes"));
+    assert_eq!(held.count(), 3, "{out}{progress}");
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
 /// Directories of machines below a directory for temporary files.

@@ -1,13 +1,16 @@
 //! What holds for the file of every rule, and for the PromQL of all of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use diagnose::{FixChange, SettingValue};
 use export::{Exporter as _, OpenMetrics, Picks};
 use timeline::metric::MetricNaming;
+use timeline::settings::Setting;
 use timeline::{Entity, Facts, Sample, SignalId, Source, SourceKind, Timeline};
 use units::{PageSize, Span};
 
+use crate::cases;
 use crate::support::{file, has, memtide, promtool, root, stdout};
 
 /// What fits on a screen.
@@ -270,4 +273,61 @@ fn prometheus_asks_for_the_second_sign_only_where_the_first_is_not_measured() {
     let path = file(&directory, "tests.yml", tests);
     let (is_fine, says) = promtool(&["test", "rules", &path], "");
     assert!(is_fine, "{rules}\n{says}");
+}
+
+/// Constants of facts with their names: `("SWAPPINESS", "vm.swappiness")`.
+fn facts_by_constant() -> BTreeMap<String, &'static str> {
+    let text = std::fs::read_to_string(root().join("crates/timeline/src/facts.rs")).unwrap();
+    let constant = |name: &str| {
+        let (before, _) = text.split_once(&format!(" = \"{name}\","))?;
+        before.split_whitespace().next_back().map(str::to_owned)
+    };
+    let known = timeline::facts::ALL.iter().map(|fact| fact.name);
+    let mut all: BTreeMap<_, _> = known.filter_map(|name| Some((constant(name)?, name))).collect();
+    all.insert("SYSRQ".to_owned(), timeline::facts::SYSRQ.name);
+    all
+}
+
+/// The arguments of each call: what stands behind its name up to the bracket that closes it.
+fn arguments<'a>(code: &'a str, call: &'a str) -> impl Iterator<Item = &'a str> {
+    code.match_indices(call).map(move |(at, _)| {
+        let rest = &code[at + call.len()..];
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        &rest[..end.unwrap_or(rest.len())]
+    })
+}
+
+/// A fix that cannot be applied, read back and undone is no advice: the lab tries each, `memtide lab run fixes`.
+#[test]
+fn every_setting_that_a_rule_changes_is_tried_in_the_lab() {
+    let tried: BTreeSet<&str> = lab::scenarios::fixes::settings().collect();
+    let facts = facts_by_constant();
+    let mut changed = BTreeSet::new();
+    for (path, text) in sources() {
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let calls = ["Fix::tunable(", "Fix::file(", "SettingChange::new("];
+        for arguments in calls.iter().flat_map(|call| arguments(code, call)) {
+            let words = arguments.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let names = words.filter_map(|word| facts.get(word)).collect::<Vec<_>>();
+            // A call in a function that is given the fact names none; its callers do.
+            for name in names {
+                assert!(tried.contains(name), "{}: {name}", path.display());
+                changed.insert(*name);
+            }
+        }
+    }
+    assert!(changed.len() >= 20, "{changed:?}");
+    let findings = cases::all().iter().flat_map(|case| case.judged().reported());
+    for change in findings.flat_map(|finding| &finding.fixes).flat_map(|fix| &fix.changes) {
+        if let FixChange::Setting(change) = change {
+            let SettingValue { fact, value } = &change.to;
+            assert!(tried.contains(fact.name), "{}", fact.name);
+            let setting = Setting::of(*fact).unwrap();
+            assert!(setting.values_on(None).allow(value), "{} = {value}", fact.name);
+        }
+    }
 }
