@@ -19,11 +19,13 @@ declare_rule! {
     ///
     /// ## What it means
     /// ## How it is recognised
+    /// Memory stalls of {THRESHOLD} of the time or more for {STALL} or longer.
     /// ## Not this
     /// ## What to do
     /// ## References
     pub(crate) RULE = {
         id: "$id", since: "$version", class: Stall,
+        numbers: [THRESHOLD, STALL],
         trigger: trigger, waits: Memory, story: story,
         cause: "Why it happens.",
         verify: "How to see that a fix worked.",

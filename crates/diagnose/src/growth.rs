@@ -26,6 +26,7 @@ mod words;
 use units::{Bytes, BytesPerSecond, Ratio, Span};
 
 pub use class::GrowthClass;
+pub(crate) use decision::READINGS_SURE;
 pub use owners::{GrowthOwner, GrowthOwnerKind, owners};
 pub(crate) use owners::{process_series, room};
 pub use series::{GrowthPoint, GrowthSeries};
@@ -33,7 +34,7 @@ pub use series::{GrowthPoint, GrowthSeries};
 use features::Features;
 
 /// From this confidence on an answer is confirmed.
-const CONFIRMED: f64 = 0.8;
+pub(crate) const CONFIRMED: Ratio = Ratio::from_percent(80.0);
 /// Growth below this is noise in any process.
 pub(crate) const NOISE_FLOOR: Bytes = Bytes::from_kib(512);
 
@@ -91,14 +92,14 @@ impl Growth {
 
     /// Whether it is confirmed; never without the live size.
     pub(crate) fn is_confirmed(&self) -> bool {
-        self.confidence.get() >= CONFIRMED
+        self.confidence >= CONFIRMED
     }
 
     /// Returns the confidence as one word.
     pub fn confidence_word(&self) -> &'static str {
-        match self.confidence.get() {
+        match self.confidence {
             sure if sure >= CONFIRMED => "confirmed",
-            sure if sure >= 0.6 => "probable",
+            sure if sure.get() >= 0.6 => "probable",
             _ => "possible",
         }
     }

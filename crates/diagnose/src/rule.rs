@@ -1,11 +1,15 @@
 //! What a rule is: a declaration (id, trigger, consequences, explaining settings), its documentation, and a story,
 //! which is a function that explains an incident.
 
+mod prose;
+
 use timeline::{Entity, EntitySeries, Fact, Stretch, facts};
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Finding, Outcome, Severity, Title};
 use crate::trigger::{PrometheusAlert, Trigger};
+
+use prose::ProseConstant;
 
 /// The incident that a story explains. Its sample numbers refer to the window that the evidence is cut to.
 #[derive(Debug, Clone, Copy)]
@@ -105,8 +109,10 @@ pub struct Rule {
     pub since: &'static str,
     /// What it is about.
     pub class: Class,
-    /// Its documentation in Markdown, under five fixed headings.
-    pub docs: &'static str,
+    /// Its documentation as it is written, with constants by name; [`Rule::docs`] is what readers get.
+    pub(crate) prose: &'static str,
+    /// The constants that `prose`, `cause` and `verify` name.
+    pub(crate) numbers: &'static [ProseConstant],
     /// When an incident of the rule begins and ends.
     pub(crate) trigger: fn() -> Trigger,
     /// What tasks wait for during an incident.
@@ -146,18 +152,26 @@ impl Rule {
         (self.trigger)().prometheus()
     }
 
+    /// Returns a text of the rule with its constants as they print.
+    pub(crate) fn filled(&self, text: &str) -> String {
+        prose::filled(text, self.numbers)
+    }
+
+    /// Returns its documentation in Markdown, under five fixed headings.
+    pub fn docs(&self) -> String {
+        self.filled(self.prose)
+    }
+
     /// Returns the first sentence of the documentation.
-    pub fn summary(&self) -> &'static str {
-        self.docs
-            .lines()
-            .map(str::trim)
-            .find(|line| !line.is_empty() && !line.starts_with('#'))
-            .unwrap_or_default()
+    pub fn summary(&self) -> String {
+        let mut lines = self.prose.lines().map(str::trim);
+        let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+        self.filled(first.unwrap_or_default())
     }
 
     /// Returns the kernel documentation and articles listed under *References*, without the remark behind each.
     pub fn references(&self) -> impl Iterator<Item = &'static str> {
-        let (_, listed) = self.docs.split_once("## References\n").unwrap_or_default();
+        let (_, listed) = self.prose.split_once("## References\n").unwrap_or_default();
         listed
             .lines()
             .filter_map(|line| line.trim().strip_prefix("- "))
@@ -225,12 +239,14 @@ pub(crate) const DIRTY_LIMITS: &[Explains] = &{
     explains
 };
 
-/// Declares a rule's constant. The doc comment above it is the rule's documentation everywhere.
+/// Declares a rule's constant. The doc comment above it is the rule's documentation everywhere. A threshold stands in it,
+/// in `cause` and in `verify` as `{NAME}`, or `{PressureWindow::CALM}`, and its constant under `numbers`.
 macro_rules! declare_rule {
     (@or $default:expr) => { $default };
     (@or $default:expr, $given:expr) => { $given };
     ($(#[doc = $doc:literal])* $vis:vis $name:ident = {
         id: $id:literal, since: $since:literal, class: $class:ident,
+        $(numbers: [$($number:path),+ $(,)?],)?
         trigger: $trigger:expr, $(waits: $waits:ident,)? story: $story:expr,
         $(cause: $cause:literal,)? $(verify: $verify:literal,)?
         $(brings_about: $brings:expr,)? $(explained_by: $explained:expr,)? $(aliases: $aliases:expr,)?
@@ -240,7 +256,10 @@ macro_rules! declare_rule {
             id: $id,
             since: $since,
             class: crate::rule::Class::$class,
-            docs: concat!($($doc, "\n"),*),
+            prose: concat!($($doc, "\n"),*),
+            numbers: crate::rule::declare_rule!(
+                @or &[] $(, &[$((stringify!($number), || $number.to_string())),+])?
+            ),
             trigger: $trigger,
             waits: crate::rule::declare_rule!(@or crate::rule::Waits::No $(, crate::rule::Waits::$waits)?),
             story: $story,

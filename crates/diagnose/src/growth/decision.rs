@@ -6,6 +6,8 @@ use super::features::{CurveShape, Excess, Features};
 
 /// Readings below which nothing is judged.
 pub(super) const READINGS_MIN: usize = 40;
+/// Readings from which on an answer can be confirmed.
+pub(crate) const READINGS_SURE: usize = 60;
 /// A rise that chance makes once in 700 series is seen; from the second number on it is plain.
 pub(super) const SEEN: f64 = 3.0;
 const PLAIN: f64 = 5.0;
@@ -55,8 +57,8 @@ pub(super) fn decide(features: &Features) -> GrowthDecision {
     }
     let mut decision = by_growth(features);
     decision.confidence *= match features.readings {
-        ..60 => 0.8,
-        60..100 => 0.92,
+        ..READINGS_SURE => 0.8,
+        READINGS_SURE..100 => 0.92,
         _ => 1.0,
     };
     let surest = if features.live_known { SUREST } else { SUREST_TOTAL_ONLY };

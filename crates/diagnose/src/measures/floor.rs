@@ -31,7 +31,7 @@ impl Floor {
     /// watermark. An engineering choice, wider than [`Self::NEAR`], which suits an idle one.
     pub const REACH: f64 = 1.3;
     /// Free memory rests a little above the edge after kswapd has stopped: 0.2 % of RAM in a labelled capture.
-    const ABOVE: Ratio = Ratio::from_percent(1.0);
+    pub(crate) const ABOVE: Ratio = Ratio::from_percent(1.0);
 
     /// Returns the floor from the zones' watermarks of each sample.
     pub(crate) fn measured(cx: &Evidence<'_>) -> Result<Self, Missing> {

@@ -13,6 +13,9 @@ pub(crate) const KTHREADD: Count = Count::new(2);
 /// kswapd, the background reclaimer; there is a thread for each NUMA node.
 pub(crate) const KSWAPD: &str = "kswapd";
 
+/// What a fix must reach: below this share of a CPU a thread that reclaims or compacts does no harm. An engineering choice.
+pub(crate) const CPU_GOAL: Ratio = Ratio::from_percent(10.0);
+
 /// The CPU of the busiest kswapd.
 pub(crate) fn kswapd_cpu() -> Reading<Ratio> {
     computed_within("kswapd's CPU", |cx| busiest(cx, KSWAPD), at_most)

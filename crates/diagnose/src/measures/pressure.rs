@@ -18,7 +18,7 @@ use crate::measures::psi_average::{self, PressureAverage};
 /// The window in which waiting is judged: the worst ten seconds of an incident, like the kernel's avg10. A mean over
 /// the whole incident would depend on how long its level stays after tasks have resumed, and on where the recording is
 /// cut.
-const WORST: Span = Span::from_secs(10);
+pub(crate) const WORST: Span = Span::from_secs(10);
 
 /// Returns the mean over the worst ten seconds of a stretch.
 pub(crate) fn worst<Q: Quantity>(track: &Track<Q>, stretch: &Stretch) -> Option<Q> {

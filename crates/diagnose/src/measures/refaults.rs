@@ -14,6 +14,8 @@ use crate::trigger::{Predicate, all, rate};
 /// If refaults are a smaller share of the disk reads, other reads dominate. An engineering choice: a cold start that
 /// re-reads a few pages stays below a third.
 pub(crate) const OF_READS: Ratio = Ratio::new(1.0 / 3.0);
+/// What a fix must reach: below this share of the reads, files are hardly read again. An engineering choice.
+pub(crate) const REREAD_GOAL: Ratio = Ratio::from_percent(2.0);
 /// With fewer pages scanned per refault, a limit evicts: its reclaim is not in these counters (mm/vmscan.c,
 /// cgroup_reclaim), while the host evicts at least as many pages as refault.
 const SCANNED_PER_REFAULT: f64 = 0.1;

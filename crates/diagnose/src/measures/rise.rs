@@ -47,7 +47,7 @@ impl Rise {
     /// The same in samples, if samples are rarer.
     const PAUSE_SAMPLES: usize = 3;
     /// A shorter rise is a jump: an engineering choice; programs that take memory once have it within seconds.
-    const CLIMB: Span = Span::from_secs(10);
+    pub(crate) const CLIMB: Span = Span::from_secs(10);
     /// A climb has at least this many samples.
     const CLIMB_SAMPLES: usize = 4;
     /// No step of a climb is more than this part of it; otherwise that step is the rise.
@@ -58,7 +58,7 @@ impl Rise {
     /// already, and both ends may miss an edge.
     const SEEN_CLOSE: Ratio = Ratio::from_percent(90.0);
     /// The smallest rise that counts on a host of unknown size.
-    const UNKNOWN_RAM: Bytes = Bytes::from_mib(256);
+    pub(crate) const UNKNOWN_RAM: Bytes = Bytes::from_mib(256);
     /// A rise that stands still for longer than this part of it has ended.
     pub(crate) const STANDS: f64 = 0.2;
     /// A rise below this is noise on any host.

@@ -16,7 +16,7 @@ const HORIZON: f64 = 10.0;
 /// A program that starts takes memory for a while: an engineering choice.
 const SEEN_MIN: Span = Span::from_mins(1);
 /// A smaller growth is the noise of a program of that size: an engineering choice.
-const GROWN: Ratio = Ratio::from_percent(10.0);
+pub(crate) const GROWN: Ratio = Ratio::from_percent(10.0);
 
 /// Memory that grows without an end in sight.
 #[derive(Debug)]

@@ -312,7 +312,7 @@ fn listed_slab(report: &KernelReport) -> Option<Filler> {
 }
 
 /// With less than this, hosts of today have lost their memory to something else: an engineering choice.
-const LISTED_MIN: Bytes = Bytes::from_gib(1);
+pub(crate) const LISTED_MIN: Bytes = Bytes::from_gib(1);
 
 /// How much more swap could take.
 fn host_swap(host: &Row) -> SwapState {

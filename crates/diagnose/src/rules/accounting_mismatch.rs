@@ -16,9 +16,9 @@ declare_rule! {
     /// figures), the files come from different hosts, or the kernel adds memory to its zones only when it is first
     /// touched (micro-VMs). Shares of MemTotal are then unreliable.
     /// ## How it is recognised
-    /// In the median sample, the zones' managed pages differ from MemTotal by more than 2 %, or their free pages from
-    /// MemFree by more than 2 % of RAM, or the nodes' totals from MemTotal by more than 2 %, or the terms of the
-    /// accounting exceed MemTotal by more than 2 %.
+    /// In the median sample, the zones' managed pages differ from MemTotal by more than {TOLERANCE}, or their free pages from
+    /// MemFree by more than {TOLERANCE} of RAM, or the nodes' totals from MemTotal by more than {TOLERANCE}, or the terms of the
+    /// accounting exceed MemTotal by more than {TOLERANCE}.
     /// A kernel report of an allocation confined to some nodes prints those nodes only: that is no mismatch.
     /// ## Not this
     /// - `unaccounted-memory`: the figures agree, and some memory is in none of them.
@@ -30,6 +30,7 @@ declare_rule! {
     /// - kernel mm/mm_init.c: deferred_init_memmap
     pub(crate) RULE = {
         id: "accounting-mismatch", since: "0.1.0", class: Source,
+        numbers: [TOLERANCE],
         trigger: || Trigger::Source, story: story,
         cause: "One file describes a container or another host, or the kernel initialises memory \
                 lazily.",

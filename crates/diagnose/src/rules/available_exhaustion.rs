@@ -17,9 +17,9 @@ declare_rule! {
     /// of page cache and slab that can be dropped, minus the kernel's reserve. It includes cache that is in use, so it
     /// is an upper bound. Near zero, every allocation has to wait for reclaim, and an OOM kill is close.
     /// ## How it is recognised
-    /// MemAvailable stays at 5 % of RAM or less (at most 4 GiB on large hosts) for 10 s or longer. That alone is a
-    /// warning. It is critical when tasks wait: memory stalls 5 % of the time, or one allocation stall per second. With
-    /// such stalls, or while `top` shows kswapd with half a CPU or more, 10 % of RAM or less (at most 8 GiB) is already a
+    /// MemAvailable stays at {AVAILABLE_LITTLE} of RAM or less (at most {LITTLE_AT_MOST} on large hosts) for {LEVEL} or longer. That alone is a
+    /// warning. It is critical when tasks wait: memory stalls {PressureWindow::MEMORY} of the time, or one allocation stall per second. With
+    /// such stalls, or while `top` shows kswapd with half a CPU or more, {AVAILABLE_LOW} of RAM or less (at most {LOW_AT_MOST}) is already a
     /// warning. A kernel report of a request that could wait and still failed, with every zone at its watermark, counts
     /// too: a warning, or informational where its caller has a fallback. Where RAM is unknown, the sum of the parts that the source shows replaces it, a lower bound. A dip in one of several samples does not
     /// count, and a single sample lowers the confidence. Without MemAvailable (kernels before 3.14, old `free`), free
@@ -31,17 +31,19 @@ declare_rule! {
     ///   pages (`hugetlb-unused`) are not part of MemAvailable.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: smaller pools, fewer workers, the job at another hour, or more RAM;
-    /// some swap as a safety net. Verify: MemAvailable stays above 10 % of RAM over a whole work cycle, and stalls stay
-    /// below 1 %.
+    /// some swap as a safety net. Verify: MemAvailable stays above {AVAILABLE_LOW} of RAM over a whole work cycle, and stalls stay
+    /// below {PressureWindow::CALM}.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - kernel mm/show_mem.c, si_mem_available
     pub(crate) RULE = {
         id: "available-exhaustion", since: "0.1.0", class: Scarcity,
+        numbers: [AVAILABLE_LITTLE, LITTLE_AT_MOST, LEVEL, PressureWindow::MEMORY, AVAILABLE_LOW,
+            LOW_AT_MOST, PressureWindow::CALM],
         trigger: trigger, story: story,
         cause: "Programs and the kernel use nearly all of RAM, and little of it can be reclaimed.",
         verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: \
-                 MemAvailable stays above 10 % of RAM, stalls stay below 1 %",
+                 MemAvailable stays above {AVAILABLE_LOW} of RAM, stalls stay below {PressureWindow::CALM}",
         brings_about: &["swap-full", "no-swap-risk", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }

@@ -17,9 +17,9 @@ declare_rule! {
     /// which gives them to other guests. Inside the guest nobody uses that memory, and nothing can take it back: only
     /// the hypervisor deflates the balloon. The guest may swap or kill while its size on paper is unchanged.
     /// ## How it is recognised
-    /// For 10 s the balloon holds 5 % of RAM or more, and 64 MiB or more. Linux 6.16 reports it (Balloon); before, it
+    /// For {LEVEL} the balloon holds {BALLOON_SHARE} of RAM or more, and {BALLOON_MIN} or more. Linux 6.16 reports it (Balloon); before, it
     /// is what was inflated minus what was deflated since boot (balloon_inflate, balloon_deflate). It is informational,
-    /// and a warning if less than 10 % of RAM is available, or tasks wait for memory with less than 25 % available.
+    /// and a warning if less than {LITTLE_AVAILABLE} of RAM is available, or tasks wait for memory with less than {ROOM} available.
     /// ## Not this
     /// - `unaccounted-memory`: a balloon that the kernel does not count, as VMware's before 6.16, is in no counter.
     /// - `available-exhaustion`: processes hold the memory.
@@ -27,16 +27,17 @@ declare_rule! {
     /// ## What to do
     /// Now: let the hypervisor deflate the balloon (`virsh setmem`, the memory target in Xen, Hyper-V or vSphere). For
     /// good: reserve the guest's memory there, or give it a smaller size that it can keep. Verify: the balloon is below
-    /// 5 % of RAM.
+    /// {BALLOON_SHARE} of RAM.
     /// ## References
     /// - kernel drivers/virtio/virtio_balloon.c
     /// - kernel mm/balloon_compaction.c: what balloon_inflate and balloon_deflate count
     pub(crate) RULE = {
         id: "balloon-inflated", since: "0.1.0", class: Growth,
+        numbers: [LEVEL, BALLOON_SHARE, BALLOON_MIN, LITTLE_AVAILABLE, ROOM],
         trigger: trigger, story: story,
         cause: "The hypervisor gave this guest's memory to others: it is overcommitted, or the \
                 guest's target is below its size.",
-        verify: "memtide check: the balloon is below 5 % of RAM",
+        verify: "memtide check: the balloon is below {BALLOON_SHARE} of RAM",
         brings_about: WANT_AND_THRASH,
     }
 }

@@ -15,7 +15,7 @@ declare_rule! {
     /// counter shows that memory and nothing gives it back before the next boot. It is why MemTotal is less than what
     /// is built in.
     /// ## How it is recognised
-    /// The zones have 5 % more pages than the allocator manages (present and managed in /proc/zoneinfo), and 512 MiB or
+    /// The zones have {RESERVED_SHARE} more pages than the allocator manages (present and managed in /proc/zoneinfo), and {RESERVED_MIN} or
     /// more. What the firmware keeps, or `mem=` cuts off, is not even present, so it is not counted. It is
     /// informational: this is a setting, mostly on purpose.
     /// ## Not this
@@ -30,6 +30,7 @@ declare_rule! {
     /// - kernel mm/mm_init.c: present and managed pages
     pub(crate) RULE = {
         id: "boot-reserved", since: "0.1.0", class: Setting,
+        numbers: [RESERVED_SHARE, RESERVED_MIN],
         trigger: trigger, story: story,
         cause: "A boot parameter, a crash kernel, a driver or a debugging option took the memory \
                 before the kernel managed it.",

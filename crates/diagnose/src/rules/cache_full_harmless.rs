@@ -18,25 +18,26 @@ declare_rule! {
     /// Linux uses idle memory to cache the files, names and inodes it has read. Tools that count this cache as used
     /// make a healthy host look full. This is the most common false alarm.
     /// ## How it is recognised
-    /// For 10 s or longer, or in a single sample: page cache (without shared memory, dirty pages and pages under
+    /// For {LEVEL} or longer, or in a single sample: page cache (without shared memory, dirty pages and pages under
     /// writeback) plus reclaimable slab is a third of RAM or more, MemAvailable contains at least half of it, more than
-    /// 15 % of RAM is available, almost nothing refaults (is read again after eviction), and no task waits for memory.
-    /// Where RAM is unknown (vmstat), the cache must be 1 GiB or more, and free memory plus what the cache gained by
-    /// reading files must be more than 15 % of cache plus free memory.
+    /// {available::AVAILABLE} of RAM is available, almost nothing refaults (is read again after eviction), and no task waits for memory.
+    /// Where RAM is unknown (vmstat), the cache must be {CACHE_UNKNOWN_RAM} or more, and free memory plus what the cache gained by
+    /// reading files must be more than {available::AVAILABLE} of cache plus free memory.
     /// ## Not this
     /// - `shmem-growth`: shared memory and tmpfs count as cache too, but cannot be dropped.
     /// - `page-cache-thrash`: the cache is full and still too small; files are read again and again.
     /// - `dirty-throttle`: the cache is full of pages that must be written first.
     /// ## What to do
-    /// Nothing. Dropping caches only slows the next reads. Alert on MemAvailable. Verify: MemAvailable stays above 15 %
+    /// Nothing. Dropping caches only slows the next reads. Alert on MemAvailable. Verify: MemAvailable stays above {available::AVAILABLE}
     /// over a working day.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - free(1): buff/cache and available
     pub(crate) RULE = { id: "cache-full-harmless", since: "0.1.0", class: Note,
+        numbers: [LEVEL, available::AVAILABLE, CACHE_UNKNOWN_RAM],
         trigger: trigger, story: story,
         cause: "The kernel caches files, names and inodes in memory that nothing else uses.",
-        verify: "memtide check over a working day: MemAvailable stays above 15 %, no refaults",
+        verify: "memtide check over a working day: MemAvailable stays above {available::AVAILABLE}, no refaults",
     }
 }
 

@@ -16,14 +16,14 @@ declare_rule! {
     /// memory. When free memory rests on this floor and the page cache is nearly gone too, programs fill all of RAM.
     /// Every file read waits for a disk, even if swap is quiet and monitoring shows "800 MB free".
     /// ## How it is recognised
-    /// For 10 s or longer, MemFree is within 30 % of the floor (the zones' high watermarks plus reserves), at most 10 %
-    /// of RAM is available, and page cache is at most 3 % of RAM or twice the floor, whichever is more. Something waits
-    /// at the same time: files refault (are read again after eviction) at 1 MiB/s, tasks stall for memory 5 % of the
-    /// time, or for disks 10 % of the time while 5 MiB/s are read. Without zone data the floor is predicted for a host
+    /// For {LEVEL} or longer, MemFree is at most {Floor::REACH} times the floor (the zones' high watermarks plus reserves), at most {AVAILABLE}
+    /// of RAM is available, and page cache is at most {LITTLE_CACHE} of RAM or twice the floor, whichever is more. Something waits
+    /// at the same time: files refault (are read again after eviction) at {READ_AGAIN}, tasks stall for memory {PressureWindow::MEMORY} of the
+    /// time, or for disks {PressureWindow::IO} of the time while {READ} are read. Without zone data the floor is predicted for a host
     /// of this size, with lower confidence.
     /// ## Not this
     /// - `free-low-harmless`: free memory is on its floor because cache fills the rest.
-    /// - More than 10 % of RAM available: then cache is not starved.
+    /// - More than {AVAILABLE} of RAM available: then cache is not starved.
     /// - `min-free-too-large`: the floor itself is too high.
     /// - A database that reads with O_DIRECT does not use page cache.
     /// ## What to do
@@ -34,6 +34,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
     pub(crate) RULE = {
         id: "cache-starved-floor", since: "0.1.0", class: Shortage,
+        numbers: [LEVEL, Floor::REACH, AVAILABLE, LITTLE_CACHE, READ_AGAIN, PressureWindow::MEMORY,
+            PressureWindow::IO, READ],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Anonymous, shared and kernel memory leave hardly any RAM for the page cache.",
         verify: "memtide check --for 1m during the job: free memory rises above its floor, and \

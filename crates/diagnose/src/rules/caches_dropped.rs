@@ -17,8 +17,8 @@ declare_rule! {
     /// itself as soon as memory was needed, and now programs wait for the disk to get them back.
     /// ## How it is recognised
     /// The kernel's counter of dropped caches (`drop_pagecache` or `drop_slab`) rises. It is a warning if page cache fell
-    /// by 5 % of RAM or more, 10 MiB/s or more are read in the seconds after it, twice as much as before, and tasks wait
-    /// for disks 10 % of the time or more; otherwise informational.
+    /// by {CACHE_LOST} of RAM or more, {READ_AFTER} or more are read in the seconds after it, twice as much as before, and tasks wait
+    /// for disks {PressureWindow::IO} of the time or more; otherwise informational.
     /// ## Not this
     /// - `page-cache-thrash`: reclaim evicts files because memory is short.
     /// - Files that were deleted, or a container that ended: cache goes, and the counter stays.
@@ -30,6 +30,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, drop_caches
     pub(crate) RULE = {
         id: "caches-dropped", since: "0.1.0", class: Setting,
+        numbers: [CACHE_LOST, READ_AFTER, PressureWindow::IO],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "A person or a job wrote to /proc/sys/vm/drop_caches.",
         verify: "grep drop_ /proc/vmstat stays the same for a day",

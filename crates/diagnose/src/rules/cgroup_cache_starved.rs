@@ -9,7 +9,7 @@ use timeline::signals::{
 
 use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, refaults_file};
-use crate::measures::refaults::has_free;
+use crate::measures::refaults::{REREAD_GOAL, has_free};
 use crate::prelude::*;
 use crate::remedy;
 
@@ -21,23 +21,24 @@ declare_rule! {
     /// cgroup's own file pages, and they refault (are read again) a moment later: slow I/O in a container on a host
     /// with free memory. The host's reclaim counters do not move.
     /// ## How it is recognised
-    /// The cgroup's memory is at 95 % of its limit or more, it keeps hitting the limit (the `max` event,
-    /// `memory.failcnt` on v1), and its file pages refault at 1 MiB/s or more, for 4 s or longer. In small cgroups the
+    /// The cgroup's memory is at {cgroups::AT_LIMIT} of its limit or more, it keeps hitting the limit (the `max` event,
+    /// `memory.failcnt` on v1), and its file pages refault at {READ_AGAIN} or more, for {STALL} or longer. In small cgroups the
     /// kernel forgets most evicted pages, so this rate is a lower bound. If the cgroup does not count refaults, the
-    /// host's count is used while the host has free memory. It is informational if nothing in the cgroup waits (memory
-    /// 10 % or I/O 10 % of the time), and critical if nothing ran for a quarter of the time.
+    /// host's count is used while the host has free memory. It is informational if nothing in the cgroup waits (for memory or for
+    /// disks {NOTICED} of the time), and critical if nothing ran for a quarter of the time.
     /// ## Not this
     /// - `page-cache-thrash`: the host is short of memory, not one cgroup.
     /// - `oom-cgroup`: nothing was left to evict, so the kernel killed.
     /// - Streaming: the cgroup's cache is full of data that was read once, and nothing refaults.
     /// ## What to do
     /// Now: raise the limit to anonymous memory plus the files in use. For good: do the same in the unit or pod. A
-    /// database's own cache counts twice unless it reads with O_DIRECT. Verify: the cgroup's refaults are below 2 % of
+    /// database's own cache counts twice unless it reads with O_DIRECT. Verify: the cgroup's refaults are below {REREAD_GOAL} of
     /// what it reads.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat and memory.events
     /// - kernel mm/workingset.c: what counts as a refault
     pub(crate) RULE = { id: "cgroup-cache-starved", since: "0.1.0", class: Limit,
+        numbers: [cgroups::AT_LIMIT, READ_AGAIN, STALL, NOTICED, REREAD_GOAL],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         verify: "under the same load, neither workingset_refault_file in the cgroup's memory.stat \
                  nor max in its memory.events rises",

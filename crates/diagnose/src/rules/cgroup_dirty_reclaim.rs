@@ -25,8 +25,8 @@ declare_rule! {
     /// are no clean ones, and the writer waits in reclaim until the disk has written some. So does every other task of
     /// the cgroup that needs a page. The host has memory to spare.
     /// ## How it is recognised
-    /// For 4 s or longer tasks of the host wait for memory while the cgroup hits its limit ten times a second or more, in the
-    /// mean of 6 s: a writer that waits for a slow disk hits none meanwhile. Dirty pages plus pages under writeback are, in
+    /// For {STALL} or longer tasks of the host wait for memory while the cgroup hits its limit ten times a second or more, in the
+    /// mean of {BETWEEN_BURSTS}: a writer that waits for a slow disk hits none meanwhile. Dirty pages plus pages under writeback are, in
     /// the mean, a quarter of the cgroup's limit or more. The host's dirty pages are at most half of its own level. It is
     /// probable, not confirmed: v1 does not count the waits of a cgroup.
     /// ## Not this
@@ -48,6 +48,7 @@ declare_rule! {
     /// - kernel mm/vmscan.c, shrink_folio_list and reclaim_throttle
     pub(crate) RULE = {
         id: "cgroup-dirty-reclaim", since: "0.1.0", class: Limit,
+        numbers: [STALL, BETWEEN_BURSTS],
         trigger: trigger, waits: Memory, story: story,
         cause: "The levels from which the kernel writes dirty pages are those of the host; a \
                 cgroup of v1 has none of its own.",

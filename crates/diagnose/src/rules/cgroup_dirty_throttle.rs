@@ -26,9 +26,9 @@ declare_rule! {
     /// the memory that the cgroup has left for files. In a container of 256 MiB that is some 30 MiB. Its writers are
     /// then throttled to the speed of the disk much earlier than the same program outside. The host shows no sign of it.
     /// ## How it is recognised
-    /// For 4 s or longer, dirty pages plus pages under writeback of a cgroup with `memory.max` or `memory.high` are at
-    /// 90 % or more of the level at which the kernel throttles its writers (the host's share, of the cgroup's file pages
-    /// and what is left below its limit), its tasks wait for disks 10 % of the time or more, and the host's dirty pages
+    /// For {STALL} or longer, dirty pages plus pages under writeback of a cgroup with `memory.max` or `memory.high` are at
+    /// {NEAR_OWN_LEVEL} or more of the level at which the kernel throttles its writers (the host's share, of the cgroup's file pages
+    /// and what is left below its limit), its tasks wait for disks {NOTICED} of the time or more, and the host's dirty pages
     /// are at most half of the host's own level.
     /// ## Not this
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
@@ -38,16 +38,17 @@ declare_rule! {
     /// ## What to do
     /// Write less, or to a faster disk: what writes faster than the disk waits with any limit. For bursts raise the cgroup's
     /// memory limit: its dirty limit grows with it. Smaller limits of the host would make it worse. Verify: the tasks of the cgroup
-    /// wait for disks less than 10 % of the time during the same writes.
+    /// wait for disks less than {NOTICED} of the time during the same writes.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, Writeback
     /// - kernel mm/page-writeback.c, domain_dirty_limits
     pub(crate) RULE = {
         id: "cgroup-dirty-throttle", since: "0.1.0", class: Limit,
+        numbers: [STALL, NEAR_OWN_LEVEL, NOTICED],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "A cgroup's dirty limit is a share of the memory that its own limit leaves for \
                 files, and its writers are faster than the disk.",
-        verify: "io.pressure of the cgroup during the same writes: some below 10 %",
+        verify: "io.pressure of the cgroup during the same writes: some below {NOTICED}",
         explained_by: DIRTY_LIMITS,
     }
 }

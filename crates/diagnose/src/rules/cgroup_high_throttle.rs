@@ -23,10 +23,10 @@ declare_rule! {
     /// hardly any CPU while the host has memory to spare. The host's own memory pressure rises with it, although
     /// nothing else waits.
     /// ## How it is recognised
-    /// The cgroup's `high` event rises, its memory is at 98 % of `memory.high` or more, and its tasks stall for memory
-    /// 10 % of the time, for 4 s or longer. It is critical if nothing in the cgroup ran for a quarter of the time. In one
+    /// The cgroup's `high` event rises, its memory is at {NEAR_LIMIT} of `memory.high` or more, and its tasks stall for memory
+    /// {NOTICED} of the time, for {STALL} or longer. It is critical if nothing in the cgroup ran for a quarter of the time. In one
     /// sample the kernel's averages of a minute show the stalls.
-    /// Without the cgroup's pressure file, its memory must stay 2 % above the limit, and the finding is only probable.
+    /// Without the cgroup's pressure file, its memory must stay at {ABOVE} of the limit or more, and the finding is only probable.
     /// ## Not this
     /// - A cgroup that streams files through its limit: `high` rises, but reclaim is easy and nothing stalls.
     /// - `available-exhaustion`, `swap-thrash`: the host itself is short of memory. Memory available on the host rules
@@ -34,16 +34,17 @@ declare_rule! {
     /// - `oom-cgroup`, `cgroup-cache-starved`: the hard limit, memory.max.
     /// ## What to do
     /// Now: raise `memory.high` to what the cgroup needs. For good: MemoryHigh= in its unit, or a smaller program.
-    /// Verify: the cgroup's memory pressure is below 1 % and `high` no longer rises.
+    /// Verify: the cgroup's memory pressure is below {PressureWindow::CALM} and `high` no longer rises.
     /// ## References
     /// - kernel mm/memcontrol.c, mem_cgroup_handle_over_high
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.high
     pub(crate) RULE = {
         id: "cgroup-high-throttle", since: "0.1.0", class: Limit,
+        numbers: [NEAR_LIMIT, NOTICED, STALL, ABOVE, PressureWindow::CALM],
         trigger: trigger, waits: Memory, story: story,
         cause: "The cgroup uses more than its memory.high, and the kernel cannot reclaim from it \
                 fast enough.",
-        verify: "the cgroup's memory.pressure stays below 1 %, and high in its memory.events no \
+        verify: "the cgroup's memory.pressure stays below {PressureWindow::CALM}, and high in its memory.events no \
                  longer rises",
     }
 }

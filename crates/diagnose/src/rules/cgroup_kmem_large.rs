@@ -6,6 +6,7 @@ use timeline::signals::{
 };
 
 use crate::measures::cgroups::{self, LimitHarm};
+use crate::measures::readings::NOTICED;
 use crate::prelude::*;
 use crate::remedy;
 
@@ -17,10 +18,10 @@ declare_rule! {
     /// buffers, objects for open files, watches and BPF. No process shows that memory in its RSS, so the service seems
     /// small while it is at its limit. Swap cannot take it.
     /// ## How it is recognised
-    /// For 10 s, memory that cannot be dropped (without page cache and reclaimable objects) is 90 % of the cgroup's
+    /// For {LEVEL}, memory that cannot be dropped (without page cache and reclaimable objects) is {cgroups::NEARLY_FULL} of the cgroup's
     /// limit (memory.max, memory.high) or more, and kernel memory that cannot be reclaimed, socket buffers included, is
-    /// 25 % of the limit or more. It is informational, and a warning if the cgroup hits its limit or its tasks stall
-    /// for memory 10 % of the time.
+    /// {KERNEL_SHARE} of the limit or more. It is informational, and a warning if the cgroup hits its limit or its tasks stall
+    /// for memory {NOTICED} of the time.
     /// ## Not this
     /// - Dentries and inodes in a cgroup are reclaimed when it needs memory, as page cache is.
     /// - `cgroup-shmem-large`: files in tmpfs.
@@ -28,16 +29,17 @@ declare_rule! {
     /// - `slab-leak`, `page-tables-large`, `socket-memory-pressure`: the same on the whole host.
     /// ## What to do
     /// Now: raise the limit. For good: fewer processes on one shared segment, huge pages, bounded thread pools, sockets
-    /// that are read and closed; memory.stat names the kind. Verify: kernel memory of the cgroup is below 25 % of its
+    /// that are read and closed; memory.stat names the kind. Verify: kernel memory of the cgroup is below {KERNEL_SHARE} of its
     /// limit.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat: kernel, sock, slab_unreclaimable
     pub(crate) RULE = {
         id: "cgroup-kmem-large", since: "0.1.0", class: Limit,
+        numbers: [LEVEL, cgroups::NEARLY_FULL, KERNEL_SHARE, NOTICED],
         trigger: trigger, story: story,
         cause: "The kernel charges what it allocates for a cgroup to it, and cannot reclaim these \
                 kinds.",
-        verify: "the cgroup's memory.stat: kernel - slab_reclaimable + sock is below 25 % of its \
+        verify: "the cgroup's memory.stat: kernel - slab_reclaimable + sock is below {KERNEL_SHARE} of its \
                  limit",
         brings_about: &["cgroup-high-throttle", "cgroup-cache-starved", "oom-cgroup"],
     }

@@ -3,7 +3,8 @@
 use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX};
 
 use crate::measures::cgroups;
-use crate::measures::steady_growth::SteadyGrowth;
+use crate::measures::rise::Rise;
+use crate::measures::steady_growth::{GROWN, SteadyGrowth};
 use crate::prelude::*;
 use crate::remedy;
 
@@ -14,7 +15,7 @@ declare_rule! {
     /// Memory of the cgroup that cannot be dropped (its programs' memory, tmpfs, kernel objects) rises without an end in
     /// sight. At the limit the kernel kills in the cgroup. There is still time to find out what grows.
     /// ## How it is recognised
-    /// What cannot be dropped rises until the last reading, by 16 MiB and 10 % or more and beyond all it was before, for
+    /// What cannot be dropped rises until the last reading, by {Rise::NOISE} and {GROWN} or more and beyond all it was before, for
     /// a minute or longer; the classifier of `memtide growth` calls it a line; and at that rate the limit is met within
     /// ten times the time that was seen. Where only memory.current is known, page cache is in it, and the finding is
     /// informational.
@@ -30,6 +31,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.max
     pub(crate) RULE = {
         id: "cgroup-limit-ahead", since: "0.1.0", class: Growth,
+        numbers: [Rise::NOISE, GROWN],
         trigger: trigger, story: story,
         cause: "Programs of the cgroup take ever more memory, and its limit does not move.",
         verify: "memtide growth over as long a time: flat, or a warm-up that has ended",

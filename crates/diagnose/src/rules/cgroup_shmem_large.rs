@@ -5,6 +5,7 @@ use timeline::signals::{
 };
 
 use crate::measures::cgroups::{self, LimitHarm};
+use crate::measures::readings::NOTICED;
 use crate::prelude::*;
 use crate::remedy;
 
@@ -17,9 +18,9 @@ declare_rule! {
     /// it as `file`, so a container seems full of page cache; but only swap can take it, and the container is killed
     /// with files in its way that nobody reads.
     /// ## How it is recognised
-    /// For 10 s, memory that cannot be dropped (without page cache and reclaimable objects) is 90 % of the cgroup's
-    /// limit (memory.max, memory.high) or more, and shared memory is 50 % of the limit or more. It is informational,
-    /// and a warning if the cgroup hits its limit or its tasks stall for memory 10 % of the time.
+    /// For {LEVEL}, memory that cannot be dropped (without page cache and reclaimable objects) is {cgroups::NEARLY_FULL} of the cgroup's
+    /// limit (memory.max, memory.high) or more, and shared memory is {SHMEM_SHARE} of the limit or more. It is informational,
+    /// and a warning if the cgroup hits its limit or its tasks stall for memory {NOTICED} of the time.
     /// ## Not this
     /// - `cgroup-cache-starved`: page cache of files on a disk, which can be dropped.
     /// - `cgroup-kmem-large`: kernel memory fills the limit.
@@ -34,6 +35,7 @@ declare_rule! {
     /// - Kubernetes documentation, Volumes: emptyDir
     pub(crate) RULE = {
         id: "cgroup-shmem-large", since: "0.1.0", class: Limit,
+        numbers: [LEVEL, cgroups::NEARLY_FULL, SHMEM_SHARE, NOTICED],
         trigger: trigger, story: story,
         cause: "Files in tmpfs and shared segments are charged to the cgroup that wrote them, \
                 until they are removed.",

@@ -6,6 +6,7 @@ use timeline::signals::{
 
 use crate::finding::LimitFile;
 use crate::measures::cgroups::{self, LimitHarm};
+use crate::measures::readings::NOTICED;
 use crate::prelude::*;
 use crate::remedy;
 
@@ -16,25 +17,26 @@ declare_rule! {
     /// `memory.swap.max` limits the swap of a cgroup. When it is used up, anonymous memory of the cgroup can go
     /// nowhere: the kernel evicts the cgroup's last page cache, and then kills in it, while `free` shows swap to spare.
     /// ## How it is recognised
-    /// For 10 s the cgroup's swap is at 95 % of memory.swap.max or more, and memory that cannot be dropped is 90 % of
+    /// For {LEVEL} the cgroup's swap is at {USED_UP} of memory.swap.max or more, and memory that cannot be dropped is {cgroups::NEARLY_FULL} of
     /// its limit (memory.max, memory.high) or more. It is informational, and a warning if the cgroup hits its limit or
-    /// its tasks stall for memory 10 % of the time.
+    /// its tasks stall for memory {NOTICED} of the time.
     /// ## Not this
     /// - `swap-full`: the swap of the host is used up.
     /// - A cgroup with its swap used up and room below its memory limit: cold pages, which may stay there.
     /// - memory.swap.max 0: the cgroup may not swap at all, as Kubernetes sets it on purpose.
     /// ## What to do
     /// Now: raise memory.swap.max (MemorySwapMax=), or the memory limit. For good: size the limit to what the service
-    /// needs. Verify: the cgroup's swap stays below 95 % of its limit.
+    /// needs. Verify: the cgroup's swap stays below {USED_UP} of its limit.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.swap.max
     /// - systemd.resource-control(5), MemorySwapMax
     pub(crate) RULE = {
         id: "cgroup-swap-limited", since: "0.1.0", class: Limit,
+        numbers: [LEVEL, USED_UP, cgroups::NEARLY_FULL, NOTICED],
         trigger: trigger, story: story,
         cause: "The cgroup has more anonymous memory than its limits of memory and swap hold \
                 together.",
-        verify: "memory.swap.current of the cgroup stays below 95 % of memory.swap.max",
+        verify: "memory.swap.current of the cgroup stays below {USED_UP} of memory.swap.max",
         brings_about: &["cgroup-cache-starved", "cgroup-high-throttle", "oom-cgroup"],
     }
 }

@@ -15,8 +15,8 @@ declare_rule! {
     /// buffers may not. So the kernel reclaims, and may kill, while MemFree and MemAvailable count memory that it
     /// cannot take.
     /// ## How it is recognised
-    /// For 4 s free memory outside CMA (MemFree - CmaFree) is at the floor that the kernel keeps free, CmaFree is 3 %
-    /// of RAM or more and 64 MiB or more, and tasks wait for memory (5 % of the time, or allocations that reclaim). It
+    /// For {STALL} free memory outside CMA (MemFree - CmaFree) is at the floor that the kernel keeps free, CmaFree is {CMA_SHARE}
+    /// of RAM or more and {CMA_MIN} or more, and tasks wait for memory ({PressureWindow::MEMORY} of the time, or allocations that reclaim). It
     /// is a warning, and critical if nothing ran for a quarter of the time.
     /// ## Not this
     /// - CMA areas that movable pages fill: CmaFree is small, and nothing is lost.
@@ -32,10 +32,11 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/kernel-parameters.txt, cma
     pub(crate) RULE = {
         id: "cma-reserved", since: "0.1.0", class: Setting,
+        numbers: [STALL, CMA_SHARE, CMA_MIN, PressureWindow::MEMORY, PressureWindow::CALM],
         trigger: trigger, waits: Memory, story: story,
         cause: "CMA areas are larger than what movable pages fill, and the kernel's own \
                 allocations may not use them.",
-        verify: "memtide check --for 1m at the same load: memory stalls below 1 %",
+        verify: "memtide check --for 1m at the same load: memory stalls below {PressureWindow::CALM}",
         brings_about: &["direct-reclaim-stall", "kswapd-saturated"],
         explained_by: &[Explains::Maybe(KERNEL_CMDLINE)],
     }

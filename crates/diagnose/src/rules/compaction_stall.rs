@@ -18,10 +18,10 @@ declare_rule! {
     /// allocating task has to move other pages out of the way before it goes on. Each attempt costs milliseconds of
     /// system CPU; where most fail, that time is wasted.
     /// ## How it is recognised
-    /// One such attempt per second or more (`compact_stall`) for 4 s or longer, and half of them or more fail.
+    /// One such attempt per second or more (`compact_stall`) for {STALL} or longer, and half of them or more fail.
     /// ## Not this
     /// - `node-reclaim-on`: system CPU for reclaim on a full node.
-    /// - A host with 10 % of RAM or less available: compaction moves pages into free ones and fails without them
+    /// - A host with {LITTLE_AVAILABLE} of RAM or less available: compaction moves pages into free ones and fails without them
     ///   (`available-exhaustion`, `page-cache-thrash`, `swap-thrash`).
     /// - `direct-reclaim-stall`: single pages are missing; nothing is moved.
     /// - Background compaction (kcompactd): no task waits for it.
@@ -33,6 +33,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/mm/transhuge.rst, defrag
     /// - kernel mm/compaction.c
     pub(crate) RULE = { id: "compaction-stall", since: "0.1.0", class: Stall,
+        numbers: [STALL, LITTLE_AVAILABLE],
         trigger: trigger, waits: Memory, story: story,
         cause: "Free memory is fragmented: its blocks are smaller than the requests.",
         verify: "memtide check --for 1m under the same load: compact_stall does not rise",

@@ -20,9 +20,9 @@ declare_rule! {
     /// caches. No process shows that memory, so it looks lost. It is reclaimable: MemAvailable contains most of it. It
     /// costs something only when tasks wait for its reclaim, or when it counts towards a cgroup's limit.
     /// ## How it is recognised
-    /// Reclaimable slab (SReclaimable) is 20 % of RAM or more for 10 s, or rises by 4 % of RAM (at least 16 MiB) and
-    /// half of that stays for 10 s. Where RAM is unknown, the thresholds are 1 GiB and a rise of 256 MiB. It is a
-    /// warning only if tasks wait for memory for 10 % of the time, for 10 s, while the kernel scans slab caches;
+    /// Reclaimable slab (SReclaimable) is {CACHE_SHARE_LARGE} of RAM or more for {LEVEL}, or rises by {RISE} of RAM (at least {Rise::NOISE}) and
+    /// half of that stays for {LEVEL}. Where RAM is unknown, the thresholds are {LARGE_UNKNOWN_RAM} and a rise of {Rise::UNKNOWN_RAM}. It is a
+    /// warning only if tasks wait for memory for {NOTICED} of the time, for {LEVEL}, while the kernel scans slab caches;
     /// otherwise informational.
     /// ## Not this
     /// - `slab-leak`: kernel objects that cannot be reclaimed.
@@ -36,6 +36,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/fs.rst, dentry-state (negative dentries since 5.0)
     pub(crate) RULE = {
         id: "dentry-inode-bloat", since: "0.1.0", class: Growth,
+        numbers: [CACHE_SHARE_LARGE, LEVEL, RISE, Rise::NOISE, LARGE_UNKNOWN_RAM,
+            Rise::UNKNOWN_RAM, NOTICED],
         trigger: trigger, story: story,
         cause: "A program walks very many files (updatedb, find, a backup), or keeps looking up \
                 files that do not exist.",

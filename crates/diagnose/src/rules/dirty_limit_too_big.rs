@@ -13,16 +13,16 @@ use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
 
 declare_rule! {
-    /// The dirty limit holds more than the disk can write in 30 s: a sync, an unmount or a crash then costs that much.
+    /// The dirty limit holds more than the disk can write in {TO_WRITE_MAX}: a sync, an unmount or a crash then costs that much.
     ///
     /// ## What it means
     /// The limit of dirty (unwritten) data is a share of memory, by default 20 %, however slow the disk is. On a host
     /// with much memory and a slow disk it is minutes of writing. Whoever then calls sync or fsync on that disk, unmounts
     /// it or shuts down waits for all of it, reads queue behind it, and a power cut loses it.
     /// ## How it is recognised
-    /// For 10 s or longer, dirty pages plus pages under writeback are at half of the limit or more and above the level
-    /// at which the kernel writes as fast as it can, a disk is busy 70 % of the time or more, and at that speed the disk
-    /// needs 30 s or longer for all that the limit allows. It is a warning if tasks wait for disks 10 % of the time or
+    /// For {LEVEL} or longer, dirty pages plus pages under writeback are at half of the limit or more and above the level
+    /// at which the kernel writes as fast as it can, a disk is busy {DISK_BUSY} of the time or more, and at that speed the disk
+    /// needs {TO_WRITE_MAX} or longer for all that the limit allows. It is a warning if tasks wait for disks {NOTICED} of the time or
     /// more at that time, otherwise informational.
     /// ## Not this
     /// - `dirty-throttle`: writers wait because the limit is reached, however large it is.
@@ -37,15 +37,18 @@ declare_rule! {
     /// - kernel Documentation/ABI/testing/sysfs-class-bdi
     pub(crate) RULE = {
         id: "dirty-limit-too-big", since: "0.1.0", class: Setting,
+        numbers: [TO_WRITE_MAX, LEVEL, DISK_BUSY, NOTICED, SYNC_GOAL],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The limit is a share of memory and does not know how slow the disk is.",
-        verify: "time sync, during the same writes, takes less than 10 s",
+        verify: "time sync, during the same writes, takes less than {SYNC_GOAL}",
         explained_by: DIRTY_LIMITS,
     }
 }
 
 /// The default age at which dirty data must be written: data would be written later than the kernel promises.
 const TO_WRITE_MAX: Span = DIRTY_EXPIRE_DEFAULT;
+/// What a fix must reach: the limits that the finding advises hold four seconds of writing. An engineering choice.
+const SYNC_GOAL: Span = Span::from_secs(10);
 /// From about this share on, the kernel writes as fast as it can: the default background limit is half of the limit.
 const REACHED: Ratio = Ratio::from_percent(50.0);
 /// A disk that is busy for less has speed left; an engineering choice. Labelled captures, November 2026: 99 % while

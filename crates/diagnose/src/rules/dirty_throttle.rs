@@ -24,11 +24,11 @@ declare_rule! {
     /// dirty (unwritten) data grows to a limit, and from then on the kernel throttles every writer to the speed of the
     /// disk. Memory is not short; the disk is slow.
     /// ## How it is recognised
-    /// For 4 s or longer, dirty pages plus pages under writeback stay at 90 % or more of the level at which the kernel
+    /// For {STALL} or longer, dirty pages plus pages under writeback stay at {NEAR_LIMIT} or more of the level at which the kernel
     /// throttles writers (the middle of `nr_dirty_background_threshold` and `nr_dirty_threshold`), while tasks wait for
-    /// disks for 10 % of the time or more and hardly for memory; waits for memory count only where less than a quarter of
+    /// disks for {WAITED} of the time or more and hardly for memory; waits for memory count only where less than a quarter of
     /// RAM is available, as they are those of a cgroup at its own limit otherwise. Without pressure files, a disk that writes must be
-    /// busy for 70 % of the time.
+    /// busy for {DISK_BUSY} of the time.
     /// ## Not this
     /// - Swap-out: it counts as writeback too, and the limit falls with dirtyable memory.
     /// - A limit that is small because memory is used up: `available-exhaustion`, `swap-thrash`.
@@ -44,9 +44,10 @@ declare_rule! {
     /// - kernel mm/page-writeback.c, balance_dirty_pages
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, dirty_bytes
     pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", class: Stall,
+        numbers: [STALL, NEAR_LIMIT, WAITED, DISK_BUSY],
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m during the same writes: tasks wait for disks less than 10 \
-                 % of the time, or in shorter steps",
+        verify: "memtide check --for 1m during the same writes: tasks wait for disks less than \
+                 {WAITED} of the time, or in shorter steps",
         brings_about: &["dirty-limit-too-big", "reclaim-behind-writes", "direct-reclaim-stall", "kswapd-saturated"],
         explained_by: DIRTY_LIMITS,
         aliases: &["dirty-throttling"],
@@ -54,7 +55,7 @@ declare_rule! {
 }
 
 /// Share of the level from which writers are throttled; an engineering choice, because dirty pages swing around it.
-const NEAR_LIMIT: f64 = 0.9;
+const NEAR_LIMIT: Ratio = Ratio::from_percent(90.0);
 /// An engineering choice. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a
 /// calm host.
 const WAITED: Ratio = Ratio::from_percent(10.0);
@@ -74,7 +75,7 @@ fn trigger() -> Trigger {
     Trigger::on_host(
         STALL,
         all![
-            unwritten().at_least("dirty pages and writeback", free_run().times(NEAR_LIMIT)),
+            unwritten().at_least("dirty pages and writeback", free_run().share(NEAR_LIMIT)),
             stall(PSI_IO_SOME).at_least("I/O stalls", WAITED).or_without(is_busy.if_measured()),
             is_genuine(),
             // Swap-out counts as writeback too.

@@ -13,9 +13,9 @@ declare_rule! {
     /// containers and cron jobs that come and go leave one each, if a file that they touched stays cached. Each takes
     /// per-CPU memory, more of it the more CPUs there are, and makes reclaim and reading memory.stat slower.
     /// ## How it is recognised
-    /// For 10 s the kernel counts 1,000 dying cgroups or more, and as many as there are living ones: in the root's cgroup.stat, on
+    /// For {LEVEL} the kernel counts {MANY} dying cgroups or more, and as many as there are living ones: in the root's cgroup.stat, on
     /// cgroup v1 as those of /proc/cgroups without a directory. It is informational, and a warning if per-CPU memory is
-    /// 3 % of RAM or more at the same time.
+    /// {PERCPU_SHARE} of RAM or more at the same time.
     /// ## Not this
     /// - Many living cgroups: a host with many containers.
     /// - `percpu-large`: per-CPU memory of other users: network devices, BPF maps, counters.
@@ -29,6 +29,7 @@ declare_rule! {
     /// - kernel mm/memcontrol.c, mem_cgroup_css_offline
     pub(crate) RULE = {
         id: "dying-cgroups", since: "0.1.0", class: Growth,
+        numbers: [LEVEL, MANY, PERCPU_SHARE],
         trigger: trigger, story: story,
         cause: "Page cache, tmpfs files or kernel objects of removed cgroups are still in memory, \
                 and each keeps its cgroup.",

@@ -22,10 +22,10 @@ declare_rule! {
     /// and the last of those are the code and libraries of the running programs. Every step then waits for a disk:
     /// logins hang and desktops freeze, with swap free or switched off.
     /// ## How it is recognised
-    /// For 4 s or longer, file pages refault (are read again after eviction) at 1 MiB/s, page cache is at most 10 % of
-    /// RAM, and the pages are mapped ones: three or more processes take major faults, or the host takes 100 per second.
-    /// Swap-ins are fewer than a tenth of the refaults. And anonymous memory cannot leave: there is no swap, swap is 95
-    /// % full, or vm.swappiness is 10 or less. Few major faults do not exclude it: with large readahead or the
+    /// For {STALL} or longer, file pages refault (are read again after eviction) at {READ_AGAIN}, page cache is at most {LITTLE_CACHE} of
+    /// RAM, and the pages are mapped ones: three or more processes take major faults, or the host takes {MAJOR_FAULTS}.
+    /// Swap-ins are fewer than a tenth of the refaults. And anonymous memory cannot leave: there is no swap, at most
+    /// {SWAP_LEFT} of swap is free, or vm.swappiness is {LOW_SWAPPINESS} or less. Few major faults do not exclude it: with large readahead or the
     /// multi-generational LRU, 10 to 26 faults per second brought in 14,000 pages.
     /// ## Not this
     /// - `swap-thrash`: anonymous pages move in and out.
@@ -33,16 +33,18 @@ declare_rule! {
     /// - `cgroup-cache-starved`: only a cgroup at its limit does so.
     /// ## What to do
     /// Now: let anonymous memory be swapped (add swap or zram, `vm.swappiness` 60), or cap what grew. For good: the
-    /// same in fstab and under `/etc/sysctl.d/`, MemoryMin for sshd. Verify: major faults below 10 per second under the
+    /// same in fstab and under `/etc/sysctl.d/`, MemoryMin for sshd. Verify: major faults below {MAJOR_FAULTS_GOAL} under the
     /// same load.
     /// ## References
     /// - kernel mm/vmscan.c, get_scan_count: what swappiness 0 and missing swap do
     /// - kernel mm/workingset.c: what counts as a refault
     pub(crate) RULE = {
         id: "exec-pages-evicted", since: "0.1.0", class: Shortage,
+        numbers: [STALL, READ_AGAIN, LITTLE_CACHE, MAJOR_FAULTS, SWAP_LEFT, LOW_SWAPPINESS,
+            MAJOR_FAULTS_GOAL, PressureWindow::CALM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m under the same load: major faults below 10 per second, \
-                 stalls below 1 %",
+        verify: "memtide check --for 1m under the same load: major faults below {MAJOR_FAULTS_GOAL}, stalls \
+                 below {PressureWindow::CALM}",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "page-cache-thrash", "swappiness-misfit", "no-swap-risk",
             "direct-reclaim-stall", "kswapd-saturated",
@@ -56,6 +58,8 @@ declare_rule! {
 const LITTLE_CACHE: Ratio = Ratio::from_percent(10.0);
 /// The same engineering choice as for stalls in general.
 const MAJOR_FAULTS: PerSecond<Count> = PressureWindow::MAJOR_FAULTS;
+/// What a fix must reach: an engineering choice, a tenth of the threshold.
+const MAJOR_FAULTS_GOAL: PerSecond<Count> = PerSecond::new(MAJOR_FAULTS.get() / 10.0);
 /// A process that takes a major fault every other second loses pages. If three of them do, the reason is not a single
 /// data file (newer kernels show 10 to 26 faults per second in all).
 const FAULTS_OF_ONE: PerSecond<Count> = PerSecond::new(0.5);

@@ -22,8 +22,8 @@ declare_rule! {
     /// compact memory first.
     /// ## How it is recognised
     /// At least twice the floor is free, and in every zone above its watermarks, blocks of some order (from 3, which
-    /// the kernel expects to find, up to huge pages) make up less than 1 % of the free memory, for 10 s or longer.
-    /// Failed compactions or page faults that fell back to small pages show real requests: six or more, at most 10 s
+    /// the kernel expects to find, up to huge pages) make up less than {ABOUT_NONE} of the free memory, for {LEVEL} or longer.
+    /// Failed compactions or page faults that fell back to small pages show real requests: six or more, at most {APART}
     /// apart. Without them it is informational, and only for small orders. A kernel report is proof by itself: a zone
     /// is above its watermarks and has no free block of the requested size and type.
     /// ## Not this
@@ -37,6 +37,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, compact_memory, extfrag_threshold
     /// - kernel mm/vmstat.c, unusable_free_index
     pub(crate) RULE = { id: "external-fragmentation", since: "0.1.0", class: Stall,
+        numbers: [ABOUT_NONE, LEVEL, APART],
         trigger: trigger, story: story,
         cause: "Unmovable pages lie between free ones.",
         brings_about: &["compaction-stall", "oom-global", "oom-score-misuse"],

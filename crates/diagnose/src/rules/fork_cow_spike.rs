@@ -21,9 +21,9 @@ declare_rule! {
     /// saves; with huge pages, writing one byte copies 2 MiB.
     /// ## How it is recognised
     /// Two processes have the same name, one is the parent of the other, and the child is at least half as large. While
-    /// both live, the host's anonymous memory grows by 20 % of the parent's size or more beyond what processes
+    /// both live, the host's anonymous memory grows by {COPIED} of the parent's size or more beyond what processes
     /// allocated themselves, or as many of the parent's pages turn from shared to private (smaps_rollup). It is a
-    /// warning if available memory halves, or falls below 10 % of RAM.
+    /// warning if available memory halves, or falls below {LITTLE_AVAILABLE} of RAM.
     /// ## Not this
     /// - Workers that a server forks once at its start: they keep sharing their pages.
     /// - A process that grows by itself: its own RSS grows; copying does not change the RSS.
@@ -36,6 +36,7 @@ declare_rule! {
     /// - Redis documentation: persistence, latency of fork
     pub(crate) RULE = {
         id: "fork-cow-spike", since: "0.1.0", class: Growth,
+        numbers: [COPIED, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         verify: "over the next fork, available memory falls by less than a fifth of the parent's \
                  size",

@@ -17,10 +17,10 @@ declare_rule! {
     /// and keeps it there. MemFree is the allocator's reserve, not the memory that programs can get; that is
     /// MemAvailable.
     /// ## How it is recognised
-    /// For 10 s or longer, or in a single sample: MemFree is at most 1.15 times the upper edge of the floor (Σ
-    /// min(managed, high + protection) over the zones), or within 1 % of RAM above it, and below 10 % of RAM; more than
-    /// 15 % of RAM is available; fewer than 100 file pages per second refault (are read again after eviction); and
-    /// tasks wait for memory less than 5 % of the time. Without zones in the source, the floor of a typical host of
+    /// For {LEVEL} or longer, or in a single sample: MemFree is at most {Floor::NEAR} of the upper edge of the floor (Σ
+    /// min(managed, high + protection) over the zones), or within {Floor::ABOVE} of RAM above it, and below {FREE_SHARE_LOW} of RAM; more than
+    /// {available::AVAILABLE} of RAM is available; fewer than {Quiet::REFAULTS} of files refault (are read again after eviction); and
+    /// tasks wait for memory less than {PressureWindow::MEMORY} of the time. Without zones in the source, the floor of a typical host of
     /// this size is used.
     /// ## Not this
     /// - `cache-starved-floor`: free memory at the floor and hardly any cache left.
@@ -28,15 +28,17 @@ declare_rule! {
     /// - `min-free-too-large`: the floor itself is a large part of RAM.
     /// ## What to do
     /// Nothing. An alert on free memory is a false alarm: alert on MemAvailable or on memory pressure. Verify:
-    /// MemAvailable stays above 15 % over a working day.
+    /// MemAvailable stays above {available::AVAILABLE} over a working day.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - kernel mm/page_alloc.c: watermarks and lowmem_reserve
     pub(crate) RULE = { id: "free-low-harmless", since: "0.1.0", class: Note,
+        numbers: [LEVEL, Floor::NEAR, Floor::ABOVE, FREE_SHARE_LOW, available::AVAILABLE,
+            Quiet::REFAULTS, PressureWindow::MEMORY],
         trigger: trigger, story: story,
         cause: "The page cache has grown into idle memory; the kernel reclaims it when programs \
                 need it.",
-        verify: "memtide check over a working day: MemAvailable stays above 15 %, no refaults",
+        verify: "memtide check over a working day: MemAvailable stays above {available::AVAILABLE}, no refaults",
         aliases: &["free-floor-harmless"],
     }
 }

@@ -18,8 +18,8 @@ declare_rule! {
     /// and a disk does only so many a second: some 50 if it rotates, some 1,000 on a plain SSD. Databases, mail and
     /// message queues that commit one by one wait for them. There is little dirty data, and memory is not involved.
     /// ## How it is recognised
-    /// For 4 s or longer, a disk completes 10 flushes per second or more, at most 1 MiB is written for each, its
-    /// requests spend more time on writes than on reads, and tasks wait for disks 20 % of the time or more; dirty pages
+    /// For {STALL} or longer, a disk completes flushes at {FLUSHES} or more, at most {WRITTEN_FOR_EACH_MAX} is written for each, its
+    /// requests spend more time on writes than on reads, and tasks wait for disks {WAITED} of the time or more; dirty pages
     /// are at most half of the level at which writers are throttled. It is a warning if tasks waited half of the time,
     /// two or more at once, otherwise informational.
     /// ## Not this
@@ -29,16 +29,17 @@ declare_rule! {
     /// ## What to do
     /// Commit in groups (PostgreSQL commit_delay, MySQL sync_binlog and innodb_flush_log_at_trx_commit), give the log a
     /// disk of its own, or use a disk with a cache that survives a power cut (it flushes in no time). More memory
-    /// changes nothing. Verify: fewer flushes per second at the same load, and I/O stalls below 20 %.
+    /// changes nothing. Verify: fewer flushes per second at the same load, and I/O stalls below {WAITED}.
     /// ## References
     /// - fsync(2)
     /// - kernel Documentation/block/writeback_cache_control.rst
     pub(crate) RULE = {
         id: "fsync-storm", since: "0.1.0", class: Stall,
+        numbers: [STALL, FLUSHES, WRITTEN_FOR_EACH_MAX, WAITED],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Each durable write waits for a flush of the disk, and the disk completes only so \
                 many of them.",
-        verify: "memtide check --for 1m at the same load: tasks wait for disks less than 20 % of \
+        verify: "memtide check --for 1m at the same load: tasks wait for disks less than {WAITED} of \
                  the time",
     }
 }

@@ -4,6 +4,7 @@ use timeline::signals::{
     PROC_HEAP_FREE, PROC_HEAP_FREE_RESIDENT, PROC_HEAP_LIVE, PROC_HEAP_RETURNABLE,
 };
 
+use crate::growth::CONFIRMED;
 use crate::measures::available::little_left;
 use crate::measures::heap_growth::{self, HeapCourse};
 use crate::prelude::*;
@@ -18,9 +19,9 @@ declare_rule! {
     /// outside, and no heap profile shows it. It levels off, often at one and a half to three times the live bytes.
     /// ## How it is recognised
     /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live and free bytes). The
-    /// classifier of `memtide growth` calls it fragmentation with a confidence of 80 % or more, over an hour or longer: free bytes
-    /// grew beyond what the highest live size so far leaves behind. 16 MiB or more are free. It is
-    /// informational, and a warning if less than 10 % of RAM was available meanwhile.
+    /// classifier of `memtide growth` calls it fragmentation with a confidence of {CONFIRMED} or more, over an hour or longer: free bytes
+    /// grew beyond what the highest live size so far leaves behind. {FREE_MIN} or more are free. It is
+    /// informational, and a warning if less than {LITTLE_AVAILABLE} of RAM was available meanwhile.
     /// ## Not this
     /// - `process-leak`: live bytes rise; both may be there.
     /// - `malloc-arena-bloat`: the free memory lies in many arenas, one for each few threads.
@@ -34,6 +35,7 @@ declare_rule! {
     /// - malloc_trim(3), mallopt(3) M_ARENA_MAX
     pub(crate) RULE = {
         id: "heap-fragmentation-growth", since: "0.1.0", class: Growth,
+        numbers: [CONFIRMED, FREE_MIN, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         cause: "What the program frees does not fit what it allocates next, and live pieces keep \
                 the pages between them.",

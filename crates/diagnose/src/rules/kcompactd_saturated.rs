@@ -18,7 +18,7 @@ declare_rule! {
     /// a hypervisor, pinned or kernel memory) it scans without an end, holds locks of the page lists, and other tasks
     /// stutter.
     /// ## How it is recognised
-    /// For 10 s or longer, a kcompactd thread uses 50 % of a CPU or more. It is a warning if tasks wait for memory at
+    /// For {LEVEL} or longer, a kcompactd thread uses {CPU_BUSY} of a CPU or more. It is a warning if tasks wait for memory at
     /// that time, otherwise informational.
     /// ## Not this
     /// - `compaction-stall`: tasks compact by themselves, at a page fault.
@@ -28,15 +28,16 @@ declare_rule! {
     /// Now: `sysctl -w vm.compaction_proactiveness=0` (kernel 5.9 or later), and `echo madvise >
     /// /sys/kernel/mm/transparent_hugepage/defrag` if huge pages are asked for all the time; for good in files under
     /// `/etc/sysctl.d/` and `/etc/tmpfiles.d/`. On guests of VMware and VirtualBox: a newer hypervisor driver. Verify:
-    /// kcompactd below 10 % of a CPU under the same load.
+    /// kcompactd below {kernel_threads::CPU_GOAL} of a CPU under the same load.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, compaction_proactiveness
     /// - kernel mm/compaction.c, kcompactd_do_work
     pub(crate) RULE = {
         id: "kcompactd-saturated", since: "0.1.0", class: Stall,
+        numbers: [LEVEL, CPU_BUSY, kernel_threads::CPU_GOAL],
         trigger: trigger, waits: Memory, story: story,
         cause: "Large free blocks are asked for, and the pages in the way can hardly be moved.",
-        verify: "memtide check --for 1m under the same load: kcompactd below 10 % of a CPU",
+        verify: "memtide check --for 1m under the same load: kcompactd below {kernel_threads::CPU_GOAL} of a CPU",
         explained_by: &[Explains::Maybe(COMPACTION_PROACTIVENESS), Explains::Maybe(THP_DEFRAG)],
     }
 }

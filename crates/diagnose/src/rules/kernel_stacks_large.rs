@@ -15,8 +15,8 @@ declare_rule! {
     /// or dropped. Ten thousand threads take 160 MiB, and as much again in kernel objects and pages of their own
     /// stacks. A pool without a bound, a leak of threads or a fork bomb makes them.
     /// ## How it is recognised
-    /// KernelStack is 2 % of RAM or more, and 64 MiB or more, for 10 s: a thread for each 800 KiB of RAM. It is
-    /// informational, and a warning from 5 % of RAM on if less than 10 % of RAM is available at the same time.
+    /// KernelStack is {STACKS_SHARE} of RAM or more, and {STACKS_MIN} or more, for {LEVEL}. It is
+    /// informational, and a warning from {MATTERS} of RAM on if less than {LITTLE_AVAILABLE} of RAM is available at the same time.
     /// Per-process counts name the program.
     /// ## Not this
     /// - `vmalloc-large`: other memory of the kernel behind vmalloc; stacks are not counted there.
@@ -24,20 +24,23 @@ declare_rule! {
     /// - Large stacks of threads in user space are anonymous memory of their process.
     /// ## What to do
     /// Now: restart the program with the most threads. For good: bound its pools, and set `TasksMax=` for its unit.
-    /// Verify: KernelStack is below 1 % of RAM at the same load.
+    /// Verify: KernelStack is below {STACKS_GOAL} of RAM at the same load.
     /// ## References
     /// - kernel Documentation/mm/vmalloced-kernel-stacks.rst
     /// - systemd.resource-control(5), TasksMax
     pub(crate) RULE = {
         id: "kernel-stacks-large", since: "0.1.0", class: Growth,
+        numbers: [STACKS_SHARE, STACKS_MIN, LEVEL, MATTERS, LITTLE_AVAILABLE, STACKS_GOAL],
         trigger: trigger, story: story,
         cause: "Each thread has a kernel stack, also one that only waits.",
-        verify: "memtide check at the same load: kernel stacks are below 1 % of RAM",
+        verify: "memtide check at the same load: kernel stacks are below {STACKS_GOAL} of RAM",
     }
 }
 
 /// An engineering choice. Labelled captures, November 2026: 0.9 % at most, on a host of 384 MiB.
 const STACKS_SHARE: Ratio = Ratio::from_percent(2.0);
+/// What a fix must reach: half of the threshold.
+const STACKS_GOAL: Ratio = Ratio::new(STACKS_SHARE.get() / 2.0);
 /// 4,000 threads: a busy host may have as many; an engineering choice.
 const STACKS_MIN: Bytes = Bytes::from_mib(64);
 /// Below this part of RAM they are not why little is available: an engineering choice.

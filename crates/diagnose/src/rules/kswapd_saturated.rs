@@ -16,8 +16,8 @@ declare_rule! {
     /// reclaim most of the pages it scans: they are in use, mapped, dirty or locked. Allocating tasks will soon have to
     /// reclaim too.
     /// ## How it is recognised
-    /// For 4 s or longer, a kswapd thread uses 50 % of a CPU or more and reclaims at most 30 of 100 scanned pages. Where
-    /// only `top` shows it, 45 % of a CPU count, and whether it reclaims pages is open.
+    /// For {STALL} or longer, a kswapd thread uses {KSWAPD_CPU_BUSY} of a CPU or more and reclaims at most {EFFICIENT} of the pages it scans. Where
+    /// only `top` shows it, {KSWAPD_CPU_FULL} of a CPU count, and whether it reclaims pages is open.
     /// ## Not this
     /// - `streaming-read`: kswapd is busy, but reclaims nearly every page it scans.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners): its parent is not
@@ -26,16 +26,17 @@ declare_rule! {
     /// - `kswapd-stuck`: kswapd is busy and scans hardly a page.
     /// ## What to do
     /// Reduce demand: cap what grew. If pages are mapped and hot, the multi-generational LRU ages them better: now
-    /// `echo y > /sys/kernel/mm/lru_gen/enabled`, for good through tmpfiles.d. Verify: kswapd below 10 % of a CPU under
+    /// `echo y > /sys/kernel/mm/lru_gen/enabled`, for good through tmpfiles.d. Verify: kswapd below {kernel_threads::CPU_GOAL} of a CPU under
     /// the same load.
     /// ## References
     /// - kernel mm/vmscan.c, balance_pgdat
     /// - kernel Documentation/admin-guide/mm/multigen_lru.rst
     pub(crate) RULE = {
         id: "kswapd-saturated", since: "0.1.0", class: Scarcity,
+        numbers: [STALL, KSWAPD_CPU_BUSY, EFFICIENT, KSWAPD_CPU_FULL, kernel_threads::CPU_GOAL],
         trigger: trigger, waits: Memory, story: story,
         cause: "The pages that kswapd scans are in use, mapped, dirty or locked.",
-        verify: "memtide check --for 1m under the same load: kswapd below 10 % of a CPU",
+        verify: "memtide check --for 1m under the same load: kswapd below {kernel_threads::CPU_GOAL} of a CPU",
     }
 }
 

@@ -18,8 +18,8 @@ declare_rule! {
     /// page: it goes round a small zone that cannot reach its watermark, or round kernel caches that have nothing to
     /// give. That costs a CPU, and latency on small hosts. It is a fault of the kernel or of a setting, not of the load.
     /// ## How it is recognised
-    /// For 10 s or longer, a kswapd thread uses 80 % of a CPU or more, scans fewer than 1,000 pages per second and
-    /// reclaims fewer than 100, while a quarter of RAM or more is available.
+    /// For {LEVEL} or longer, a kswapd thread uses {CPU_BUSY} of a CPU or more, scans fewer than {SCANNED_MAX} and
+    /// reclaims fewer than {RECLAIMED_MAX}, while a quarter of RAM or more is available.
     /// ## Not this
     /// - `kswapd-saturated`: it scans many pages and reclaims few; memory is short.
     /// - `streaming-read`: it reclaims what it scans.
@@ -27,15 +27,16 @@ declare_rule! {
     /// ## What to do
     /// See where it runs: its stack, and the zone below its watermark. Now: `echo 1 > /proc/sys/vm/drop_caches` once often
     /// ends it; `sysctl -w vm.watermark_boost_factor=0` if the zone is boosted. For good: a newer kernel. Verify:
-    /// kswapd below 10 % of a CPU.
+    /// kswapd below {kernel_threads::CPU_GOAL} of a CPU.
     /// ## References
     /// - kernel mm/vmscan.c, balance_pgdat and prepare_kswapd_sleep
     pub(crate) RULE = {
         id: "kswapd-stuck", since: "0.1.0", class: Stall,
+        numbers: [LEVEL, CPU_BUSY, SCANNED_MAX, RECLAIMED_MAX, kernel_threads::CPU_GOAL],
         trigger: trigger, waits: Memory, story: story,
         cause: "A zone cannot reach its watermark by reclaim, or kernel caches have nothing to \
                 give, and kswapd does not give up.",
-        verify: "memtide check --for 1m: kswapd below 10 % of a CPU",
+        verify: "memtide check --for 1m: kswapd below {kernel_threads::CPU_GOAL} of a CPU",
     }
 }
 

@@ -12,7 +12,7 @@ declare_rule! {
     /// nor dropped. A database or a virtual machine that locks its memory does so on purpose; everything else must then
     /// fit into the remaining RAM, and idle locked pages cannot relieve a shortage there.
     /// ## How it is recognised
-    /// Unevictable is 25 % of RAM or more for 10 s. It is informational, and a warning if less than 10 % of RAM is
+    /// Unevictable is {LOCKED_SHARE_LARGE} of RAM or more for {LEVEL}. It is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM is
     /// available at the same time. Per-process figures (VmLck) name the owner; Mlocked distinguishes locked pages from
     /// ramfs and locked segments.
     /// ## Not this
@@ -22,16 +22,17 @@ declare_rule! {
     /// ## What to do
     /// Make the locked part smaller (heap, buffer pool, guest memory), or do not lock memory that may be swapped:
     /// `LimitMEMLOCK=` in the unit file; `bootstrap.memory_lock` of Elasticsearch, `lock_sga` of Oracle, `<locked/>` of
-    /// libvirt. ramfs has no size limit: use tmpfs. Verify: Unevictable below 25 % of RAM, or 10 % or more available.
+    /// libvirt. ramfs has no size limit: use tmpfs. Verify: Unevictable below {LOCKED_SHARE_LARGE} of RAM, or {LITTLE_AVAILABLE} or more available.
     /// ## References
     /// - kernel Documentation/mm/unevictable-lru.rst
     /// - mlock(2), systemd.exec(5) LimitMEMLOCK
     pub(crate) RULE = {
         id: "locked-memory-large", since: "0.1.0", class: Growth,
+        numbers: [LOCKED_SHARE_LARGE, LEVEL, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         cause: "Programs lock their memory to keep it in RAM, and the kernel can evict only the \
                 rest.",
-        verify: "memtide check at the same load: 10 % of RAM or more available",
+        verify: "memtide check at the same load: {LITTLE_AVAILABLE} of RAM or more available",
         brings_about: WANT_AND_THRASH,
     }
 }

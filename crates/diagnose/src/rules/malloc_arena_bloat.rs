@@ -19,8 +19,8 @@ declare_rule! {
     /// come together.
     /// ## How it is recognised
     /// The malloc heap was read while it ran (`memtide record --explain NAME`). In two readings in a row or more, it has
-    /// 8 arenas or more, and of its memory much is free but in RAM: 16 MiB or more, a quarter of the heap, and
-    /// a tenth of the process, whatever is uncertain in the reading. It is informational, and a warning if less than 10 % of
+    /// {ARENAS_MANY} arenas or more, and of its memory much is free but in RAM: {FREE_MIN} or more, a quarter of the heap, and
+    /// a tenth of the process, whatever is uncertain in the reading. It is informational, and a warning if less than {LITTLE_AVAILABLE} of
     /// RAM is available.
     /// ## Not this
     /// - `heap-fragmentation-growth`: free memory that grows, in however few arenas.
@@ -35,6 +35,7 @@ declare_rule! {
     /// - glibc manual, Malloc Tunable Parameters: glibc.malloc.arena_max
     pub(crate) RULE = {
         id: "malloc-arena-bloat", since: "0.1.0", class: Growth,
+        numbers: [ARENAS_MANY, FREE_MIN, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         cause: "Each arena keeps free memory for its own peak, and what is free in one cannot \
                 serve a thread of another.",

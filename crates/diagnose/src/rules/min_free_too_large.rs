@@ -26,15 +26,15 @@ declare_rule! {
     /// page cache and swaps out as soon as less is free, so memory below the watermarks is lost to programs: a host can
     /// thrash or kill processes with gigabytes "free".
     /// ## How it is recognised
-    /// For 10 s or longer, or in a single sample, the zones' watermarks add up to 10 % of RAM or more, or
-    /// `min_free_kbytes` to 5 %, and that exceeds the kernel's default. A temporary boost of the watermarks is
-    /// subtracted. Without zones, `min_free_kbytes` alone must be 5.75 % of RAM. Refaults, swap-out or stalls of 4 s or
+    /// For {LEVEL} or longer, or in a single sample, the zones' watermarks add up to {FLOOR} of RAM or more, or
+    /// `min_free_kbytes` to {RESERVE_SHARE_MIN}, and that exceeds the kernel's default. A temporary boost of the watermarks is
+    /// subtracted. Without zones, `min_free_kbytes` alone must be {BEYOND_DEFAULT} times those {RESERVE_SHARE_MIN}. Refaults, swap-out or stalls of {STALL} or
     /// longer while that much is free confirm that it costs something.
     /// ## Not this
-    /// - The default: `sqrt(16 × RAM in kB)` kB, or 22 MiB for each zone with huge pages on, at most 5 % of RAM. On
-    ///   arm64 with 64 KiB pages, huge pages raise it to those 5 %: reported as informational.
+    /// - The default: `sqrt(16 × RAM in kB)` kB, or 22 MiB for each zone with huge pages on, at most {RESERVE_SHARE_MIN} of RAM. On
+    ///   arm64 with 64 KiB pages, huge pages raise it to those {RESERVE_SHARE_MIN}: reported as informational.
     /// - A large value on purpose, as on Oracle's engineered systems and NUMA hosts with fast networks: usually far
-    ///   below 5 %.
+    ///   below {RESERVE_SHARE_MIN}.
     /// - A boost (`zone.boost`): gone after the next reclaim.
     /// ## What to do
     /// Now: `sysctl -w vm.min_free_kbytes=` the default that the finding shows. For good: remove or correct the line in
@@ -44,6 +44,7 @@ declare_rule! {
     /// - kernel mm/page_alloc.c, init_per_zone_wmark_min; mm/khugepaged.c, set_recommended_min_free_kbytes
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
     pub(crate) RULE = { id: "min-free-too-large", since: "0.1.0", class: Setting,
+        numbers: [LEVEL, FLOOR, RESERVE_SHARE_MIN, BEYOND_DEFAULT, STALL],
         trigger: trigger, story: story,
         brings_about: WANT_AND_THRASH,
         explained_by: &[Explains::Surely(MIN_FREE), Explains::Surely(WATERMARK_SCALE)],
@@ -52,6 +53,8 @@ declare_rule! {
 
 /// An engineering choice. Kernel defaults reach 8 % (computed below for small hosts with huge pages on).
 const FLOOR: Ratio = Ratio::from_percent(10.0);
+/// What a fix must reach; an engineering choice: a usual host of some GiB is below it.
+const FLOOR_GOAL: Ratio = Ratio::from_percent(2.0);
 /// No default of the kernel is larger.
 const RESERVE_SHARE_MIN: Ratio = MIN_FREE_OF_HUGE_PAGES_MAX;
 /// The default is computed from today's RAM; the kernel computed it at boot from slightly less or more.
@@ -320,7 +323,7 @@ fn huge_page_default(
     );
     let text = format!(
         "the watermarks keep {floor} free; the min watermarks add up to {min}, the kernel's cap of \
-         5 %"
+         {RESERVE_SHARE_MIN}"
     );
     Ok(RULE
         .found(Severity::Info, title)
@@ -346,7 +349,7 @@ fn huge_page_default(
             MIN_FREE,
             MIN_FREE_MAX_KIB,
         ))
-        .verify("memtide check: the floor is below 2 % of RAM")
+        .verify(format!("memtide check: the floor is below {FLOOR_GOAL} of RAM"))
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -369,7 +372,8 @@ fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             MIN_FREE,
             setting,
             format!(
-                "vm.min_free_kbytes = {setting}, {part} of RAM; the kernel's default is 5 % at most"
+                "vm.min_free_kbytes = {setting}, {part} of RAM; the kernel's default is \
+                 {RESERVE_SHARE_MIN} at most"
             ),
         )
         .counts_as("the setting")

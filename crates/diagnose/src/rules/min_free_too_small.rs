@@ -22,12 +22,13 @@ declare_rule! {
     /// - `oom-global`: allocations that may wait fail too, and a process is killed.
     /// - `min-free-too-large`: the opposite.
     /// ## What to do
-    /// Now and for good: raise `vm.min_free_kbytes` to 1 % of RAM, 1 GiB at most. Verify: no further failures, and no
+    /// Now and for good: raise `vm.min_free_kbytes` to {ADVISED} of RAM, {RESERVE_MAX} at most. Verify: no further failures, and no
     /// drops on the interface.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
     /// - kernel mm/page_alloc.c, __zone_watermark_ok
     pub(crate) RULE = { id: "min-free-too-small", since: "0.1.0", class: Setting,
+        numbers: [ADVISED, RESERVE_MAX],
         trigger: trigger, story: story,
         cause: "A burst used free memory faster than kswapd reclaims it, and the reserve is the \
                 only buffer for that.",

@@ -15,9 +15,9 @@ declare_rule! {
     /// there, mostly page cache, instead of using free pages of another node. System CPU rises, files are read again
     /// and again, and half the memory stays free.
     /// ## How it is recognised
-    /// The mode is not 0, allocating tasks scan at least 1,000 pages per second for reclaim, allocation stalls are rare
-    /// (fewer than one in 1,000 scanned pages: node reclaim does not count as one), and another node keeps 5 % of RAM
-    /// free. It is critical when nothing runs for a quarter of the time, or 10 MiB/s of files are read again after
+    /// The mode is not 0, allocating tasks scan at least {PressureWindow::SCANNED} for reclaim, allocation stalls are rare
+    /// (at most {PressureWindow::PER_SCANNED_PAGE} for each scanned page: node reclaim does not count as one), and another node keeps {FREE_ELSEWHERE} of RAM
+    /// free. It is critical when nothing runs for a quarter of the time, or {READ_AGAIN_MUCH} of files are read again after
     /// eviction.
     /// ## Not this
     /// - Mode 0: `numa-imbalance` (a policy binds tasks to a node), or a shortage of the whole host.
@@ -30,6 +30,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, zone_reclaim_mode
     pub(crate) RULE = {
         id: "node-reclaim-on", since: "0.1.0", class: Setting,
+        numbers: [PressureWindow::SCANNED, PressureWindow::PER_SCANNED_PAGE, FREE_ELSEWHERE,
+            READ_AGAIN_MUCH],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Kernels before 3.16 switch the mode on at boot if a NUMA distance exceeds 20; on \
                 later kernels it was set by hand.",

@@ -17,8 +17,8 @@ declare_rule! {
     /// machines), gain nothing: their pages are local already. They pay with faults, flushed TLBs and CPU time in the
     /// kernel, felt as latency.
     /// ## How it is recognised
-    /// For 10 s or longer, 100,000 page-table entries per second or more are marked, 10,000 hinting faults per second or
-    /// more follow, 90 % of them or more find the page on the task's own node, and at most one page in ten of them is
+    /// For {LEVEL} or longer, page-table entries are marked at {MARKED} or more, hinting faults follow at {FAULTS} or
+    /// more, {LOCAL} of them or more find the page on the task's own node, and at most one page in ten of them is
     /// moved. It is always informational: no counter shows what the faults delay.
     /// ## Not this
     /// - A program that has just started, or was moved to another node: pages are moved, and faults become fewer.
@@ -31,6 +31,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/kernel.rst, numa_balancing
     pub(crate) RULE = {
         id: "numa-balancing-overhead", since: "0.1.0", class: Setting,
+        numbers: [LEVEL, MARKED, FAULTS, LOCAL],
         trigger: trigger, story: story,
         cause: "The kernel samples memory that is on the right node already.",
         verify: "memtide check --for 1m under the same load: no hinting faults, less CPU time in \

@@ -19,9 +19,9 @@ declare_rule! {
     /// reclaims although the host as a whole has memory; it may even be killed. Without a binding, the kernel allocates
     /// on another node, which is slower to reach but hurts far less.
     /// ## How it is recognised
-    /// For 4 s or longer, a node's free memory is at most 1.3 times its floor (the high watermarks of its zones) while
-    /// another node has 20 % free, and at the same time 100 pages per second are swapped out, one allocation per second
-    /// stalls, or tasks wait for memory 2 % of the time. If allocations merely go to the other node (`numa_foreign`)
+    /// For {STALL} or longer, a node's free memory is at most {Floor::REACH} times its floor (the high watermarks of its zones) while
+    /// another node has {FREE_ELSEWHERE} free, and at the same time {SWAPPED_OUT} are swapped out, one allocation per second
+    /// stalls, or tasks wait for memory {RECLAIM_COSTS} of the time. If allocations merely go to the other node (`numa_foreign`)
     /// and programs' memory fills the full one, it is informational.
     /// ## Not this
     /// - `node-reclaim-on`: vm.zone_reclaim_mode makes the full node reclaim; that needs no binding.
@@ -35,6 +35,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/mm/numa_memory_policy.rst
     /// - kernel Documentation/admin-guide/numastat.rst
     pub(crate) RULE = { id: "numa-imbalance", since: "0.1.0", class: Setting,
+        numbers: [STALL, Floor::REACH, FREE_ELSEWHERE, SWAPPED_OUT, RECLAIM_COSTS],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "A memory policy or cpuset binds programs to one node, or one large program started \
                 there.",

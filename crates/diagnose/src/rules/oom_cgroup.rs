@@ -29,7 +29,7 @@ declare_rule! {
     /// ## How it is recognised
     /// The cgroup's `oom_kill` event rises, and it or a cgroup above it hit its own limit at that moment (`oom`, or
     /// `max` if that is all there is). Every kill counts; there is no minimum duration. Kills at the limit of one
-    /// cgroup that follow each other within 10 s are one incident. Kills before the first sample are informational.
+    /// cgroup that follow each other within {oom::AGAIN} are one incident. Kills before the first sample are informational.
     /// The kernel's own report in a pasted log names the cgroup, the limit and the memory charged to it.
     /// ## Not this
     /// - `oom-global`: the host was out of memory. The victim's cgroup counts that kill too, but no limit was hit.
@@ -43,6 +43,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events
     /// - kernel mm/memcontrol.c, mem_cgroup_oom
     pub(crate) RULE = { id: "oom-cgroup", since: "0.1.0", class: Limit,
+        numbers: [oom::AGAIN],
         trigger: trigger, story: story,
         cause: "The programs of the cgroup need more memory than its limit allows, and too little \
                 of it could be reclaimed.",

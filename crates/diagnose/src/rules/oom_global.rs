@@ -20,8 +20,8 @@ declare_rule! {
     /// largest; it need not be the one that grew.
     /// ## How it is recognised
     /// The kernel's kill counter rises, and cgroups at their limits do not explain it. A kill is an instant, so one is
-    /// enough and nothing has to last; kills that follow each other within 10 s are one incident. Allocation stalls in
-    /// the same interval, or 15 % of RAM or less available before, confirm it; a fast-growing process is killed with
+    /// enough and nothing has to last; kills that follow each other within {oom::AGAIN} are one incident. Allocation stalls in
+    /// the same interval, or {AVAILABLE_SHARE_SHORT} of RAM or less available before, confirm it; a fast-growing process is killed with
     /// hardly any stall. If the source has no cgroups, both kinds of kill look alike and these two signs decide. Kills
     /// before the first sample are informational.
     /// The kubelet's event SystemOOM counts too. The kernel's own report of a kill, in a pasted log, has all details: the allocation, the watermark that each
@@ -32,14 +32,15 @@ declare_rule! {
     /// ## What to do
     /// Now: see which processes used memory just before (below, or Mem-Info in the kernel log), restart the victim, cap
     /// what grew. For good: limits, smaller pools, swap as a buffer, OOMScoreAdjust for what must survive. Verify: the
-    /// counter does not rise, and MemAvailable stays above 10 % of RAM over a work cycle.
+    /// counter does not rise, and MemAvailable stays above {LITTLE_AVAILABLE} of RAM over a work cycle.
     /// ## References
     /// - kernel mm/oom_kill.c: how the victim is chosen; since 4.13 counted as oom_kill
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events
     pub(crate) RULE = { id: "oom-global", since: "0.1.0", class: Shortage,
+        numbers: [oom::AGAIN, AVAILABLE_SHARE_SHORT, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         cause: "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
-        verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above 10 % of RAM over \
+        verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above {LITTLE_AVAILABLE} of RAM over \
                  a work cycle",
         brings_about: &["available-exhaustion", "cache-starved-floor", "swap-full", "no-swap-risk", "oom-score-misuse", "direct-reclaim-stall", "kswapd-saturated"],
     }

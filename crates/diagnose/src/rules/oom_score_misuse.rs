@@ -3,7 +3,7 @@
 use timeline::kernel_report::ReportTask;
 use timeline::signals::MEM_TOTAL;
 
-use crate::oom::{self, Explained, OomCause, held};
+use crate::oom::{self, Explained, OomCause, PROTECTED, held};
 use crate::prelude::*;
 
 declare_rule! {
@@ -14,7 +14,7 @@ declare_rule! {
     /// thousandth of memory. -1000 means never. If the processes that fill memory are protected this way, the kernel
     /// kills small ones one after the other and gains nothing.
     /// ## How it is recognised
-    /// The report's task table: processes at -900 or less have 20 % of memory or more (a warning), or the victim had a
+    /// The report's task table: processes at {PROTECTED} or less have {PROTECTED_SHARE} of memory or more (a warning), or the victim had a
     /// positive adjustment and less than a quarter of the memory of the largest killable process (informational,
     /// because it may be intended: Kubernetes marks its pods like that).
     /// ## Not this
@@ -27,6 +27,7 @@ declare_rule! {
     /// - kernel mm/oom_kill.c, oom_badness
     /// - proc_pid_oom_score_adj(5), choom(1), systemd.exec(5) OOMScoreAdjust
     pub(crate) RULE = { id: "oom-score-misuse", since: "0.1.0", class: Setting,
+        numbers: [PROTECTED, PROTECTED_SHARE],
         trigger: trigger, story: story,
         verify: "choom -p PID shows the new value; a later kill hits what grew",
     }

@@ -14,8 +14,8 @@ declare_rule! {
     /// Programs reserve far more than they touch, so malloc and fork fail ("Cannot allocate memory") while memory is
     /// free.
     /// ## How it is recognised
-    /// For 10 s, the mode is 2 and `Committed_AS` is at 95 % of `CommitLimit` or more, or so close that only the
-    /// reserve for root is left. From 85 % on it is informational: larger requests are refused already, and refused
+    /// For {LEVEL}, the mode is 2 and `Committed_AS` is at {COMMITTED_SHARE} of `CommitLimit` or more, or so close that only the
+    /// reserve for root is left. From {NEAR_LIMIT} on it is informational: larger requests are refused already, and refused
     /// requests leave no trace in any counter.
     /// ## Not this
     /// - Mode 0 or 1: `Committed_AS` may exceed `CommitLimit` by far and means nothing.
@@ -24,17 +24,18 @@ declare_rule! {
     /// - `available-exhaustion`: memory is really used up.
     /// ## What to do
     /// Now: `sysctl -w vm.overcommit_memory=0`, or a larger share with `vm.overcommit_ratio`. For good: the same in a
-    /// file under `/etc/sysctl.d/`. More swap raises the limit as well. Verify: Committed_AS stays below 90 % of the
+    /// file under `/etc/sysctl.d/`. More swap raises the limit as well. Verify: Committed_AS stays below {NEAR_LIMIT} of the
     /// limit, and fork works.
     /// ## References
     /// - kernel Documentation/mm/overcommit-accounting.rst
     /// - kernel mm/util.c, __vm_enough_memory
     pub(crate) RULE = {
         id: "overcommit-limit", since: "0.1.0", class: Limit,
+        numbers: [LEVEL, COMMITTED_SHARE, NEAR_LIMIT],
         trigger: trigger, story: story,
         cause: "Programs reserve more address space than they touch, and in mode 2 every \
                 reservation counts.",
-        verify: "memtide check: Committed_AS below 90 % of CommitLimit, or mode 0; fork and malloc \
+        verify: "memtide check: Committed_AS below {NEAR_LIMIT} of CommitLimit, or mode 0; fork and malloc \
                  succeed",
         explained_by: &[
             Explains::Surely(OVERCOMMIT_MEMORY), Explains::Surely(OVERCOMMIT_RATIO), Explains::Surely(OVERCOMMIT_KBYTES),

@@ -6,7 +6,9 @@ use timeline::signals::{
     SWAP_TOTAL,
 };
 
-use crate::measures::refaults::{OF_READS, evicted_by_another, host_evicts, rereading};
+use crate::measures::refaults::{
+    OF_READS, REREAD_GOAL, evicted_by_another, host_evicts, rereading,
+};
 use crate::prelude::*;
 
 declare_rule! {
@@ -17,11 +19,11 @@ declare_rule! {
     /// needed again a moment later, and a read that should come from memory waits for a disk. Swap can be quiet all the
     /// while, and some memory looks free.
     /// ## How it is recognised
-    /// File pages refault (are read again after eviction) at 1 MiB/s or more, and refaults are at least a third of all
-    /// disk reads, for 4 s or longer. Stalls confirm it: memory 5 % or I/O 10 % of the time. Memory stalls may stay
+    /// File pages refault (are read again after eviction) at {READ_AGAIN} or more, and refaults are at least a third of all
+    /// disk reads, for {STALL} or longer. Stalls confirm it: memory {PressureWindow::MEMORY} or I/O {PressureWindow::IO} of the time. Memory stalls may stay
     /// near zero when files are read in turn and each page is used once per turn; I/O stalls then show the wait. It is
-    /// informational if nothing waits, or if the cache is so large that reading all of it again takes more than 20 s at
-    /// the refault rate of the worst 10 s (a backup that passes through a second time), unless nothing ran for lack of
+    /// informational if nothing waits, or if the cache is so large that reading all of it again takes more than {TURN} at
+    /// the refault rate of the worst {pressure::WORST} (a backup that passes through a second time), unless nothing ran for lack of
     /// memory for a quarter of the time.
     /// ## Not this
     /// - `streaming-read`: much is read, but hardly anything twice.
@@ -31,15 +33,17 @@ declare_rule! {
     /// - `exec-pages-evicted`: the pages are program text, and anonymous memory cannot be swapped out instead.
     /// ## What to do
     /// Now: free memory for the cache (cap or stop what grew last), or protect the victim with MemoryLow. For good:
-    /// fewer or smaller programs next to it, a job that reads once, or more RAM. Verify: refaults are below 2 % of disk
+    /// fewer or smaller programs next to it, a job that reads once, or more RAM. Verify: refaults are below {REREAD_GOAL} of disk
     /// reads.
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault, and activation as its near miss
     /// - kernel mm/filemap.c, folio_wait_bit_common: why reading files may cause no memory pressure
     pub(crate) RULE = {
         id: "page-cache-thrash", since: "0.1.0", class: Shortage,
+        numbers: [READ_AGAIN, STALL, PressureWindow::MEMORY, PressureWindow::IO, TURN,
+            pressure::WORST, REREAD_GOAL],
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m under the same load: refaults are below 2 % of disk reads",
+        verify: "memtide check --for 1m under the same load: refaults are below {REREAD_GOAL} of disk reads",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "swappiness-misfit", "no-swap-risk", "direct-reclaim-stall",
             "kswapd-saturated",

@@ -13,8 +13,8 @@ declare_rule! {
     /// plugged in or not. Each cgroup, network device, mount and many BPF maps take some of it. On a host with hundreds
     /// of possible CPUs, thousands of such objects take gigabytes, which no process shows and reclaim cannot take.
     /// ## How it is recognised
-    /// Percpu is 3 % of RAM or more, and 256 MiB or more, for 10 s. It is informational, and a warning from 15 % of RAM
-    /// on, or from 5 % on if less than 10 % of RAM is available at the same time.
+    /// Percpu is {PERCPU_SHARE} of RAM or more, and {PERCPU_MIN} or more, for {LEVEL}. It is informational, and a warning from {TOO_LARGE} of RAM
+    /// on, or from {MATTERS} on if less than {LITTLE_AVAILABLE} of RAM is available at the same time.
     /// ## Not this
     /// - `slab-leak`: objects that exist once.
     /// - `dying-cgroups`: removed cgroups that hold it; then those are the cause.
@@ -22,16 +22,17 @@ declare_rule! {
     /// ## What to do
     /// Now: count what there is much of: cgroups, network devices, mounts, per-CPU BPF maps. For good: fewer of them;
     /// on a virtual machine with room for CPUs that it never gets, fewer possible ones (`possible_cpus=` at boot, the
-    /// maximum in the hypervisor). Verify: Percpu is below 3 % of RAM.
+    /// maximum in the hypervisor). Verify: Percpu is below {PERCPU_SHARE} of RAM.
     /// ## References
     /// - kernel mm/percpu.c
     /// - kernel Documentation/admin-guide/kernel-parameters.txt, possible_cpus
     pub(crate) RULE = {
         id: "percpu-large", since: "0.1.0", class: Growth,
+        numbers: [PERCPU_SHARE, PERCPU_MIN, LEVEL, TOO_LARGE, MATTERS, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         cause: "Many objects of the kernel have a part for each possible CPU: cgroups, network \
                 devices, mounts, BPF maps.",
-        verify: "grep Percpu /proc/meminfo: below 3 % of RAM",
+        verify: "grep Percpu /proc/meminfo: below {PERCPU_SHARE} of RAM",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS, PROC_RSS_ANON, PROC_SWAP};
 
-use crate::growth::{GrowthOwnerKind, room};
+use crate::growth::{CONFIRMED, GrowthOwnerKind, READINGS_SURE, room};
 use crate::measures::heap_growth::{self, HeapCourse};
 use crate::measures::rise::{LONG, Rise};
 use crate::measures::steady_growth::SteadyGrowth;
@@ -17,9 +17,9 @@ declare_rule! {
     /// allocator helps, as the memory is in use.
     /// ## How it is recognised
     /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live bytes). The classifier of
-    /// `memtide growth` calls the live bytes a leak with a confidence of 80 % or more, which takes 60 readings, over an hour
-    /// or longer; they grew by 16 MiB or more, and until the last reading. It is a warning if the limit is
-    /// reached within 30 days at this rate, or if the limit is unknown.
+    /// `memtide growth` calls the live bytes a leak with a confidence of {CONFIRMED} or more, which takes {READINGS_SURE} readings, over an hour
+    /// or longer; they grew by {Rise::NOISE} or more, and until the last reading. It is a warning if the limit is
+    /// reached within {NEAR} at this rate, or if the limit is unknown.
     ///
     /// Where the heap was not read, anonymous memory and swap of the process (its RSS, if the source has no more) rise in
     /// a line until the last reading, for an hour or longer: this is informational, as a cache that fills looks the same.
@@ -39,6 +39,7 @@ declare_rule! {
     /// - bcc tools/memleak: outstanding allocations by their stacks, while the program runs
     pub(crate) RULE = {
         id: "process-leak", since: "0.1.0", class: Growth,
+        numbers: [CONFIRMED, READINGS_SURE, Rise::NOISE, NEAR],
         trigger: trigger, story: story,
         cause: "The program allocates memory with malloc and does not free it: its live bytes \
                 rise, whatever the allocator does.",

@@ -20,9 +20,9 @@ declare_rule! {
     /// use most of RAM, all reclaim falls on the others: their page cache and working set go first, however idle the
     /// protected memory is. MemAvailable counts protected page cache as available, so the host seems to have room.
     /// ## How it is recognised
-    /// For 4 s the cgroups at the top of the hierarchy use protected memory (their use up to memory.low or memory.min)
-    /// of 50 % of RAM or more, tasks wait for memory (5 % of the time, or allocations that reclaim), and the host
-    /// reclaims 1,000 pages/s or more. It is a warning, and critical if nothing ran for a quarter of the time. A
+    /// For {STALL} the cgroups at the top of the hierarchy use protected memory (their use up to memory.low or memory.min)
+    /// of {PROTECTED_SHARE} of RAM or more, tasks wait for memory ({PressureWindow::MEMORY} of the time, or allocations that reclaim), and the host
+    /// reclaims {PressureWindow::SCANNED} or more. It is a warning, and critical if nothing ran for a quarter of the time. A
     /// breached memory.low (the `low` event) shows that the protections exceed what RAM holds.
     /// ## Not this
     /// - `available-exhaustion`, `swap-thrash`: the same waits without protections.
@@ -31,15 +31,17 @@ declare_rule! {
     /// ## What to do
     /// Now: lower memory.low (MemoryLow=) and memory.min (MemoryMin=) to what the services really use all the time. For
     /// good: keep the sum well below RAM, and protect what must react (sshd, the agent of the cluster), not what is
-    /// large. Verify: memory stalls below 1 % at the same load.
+    /// large. Verify: memory stalls below {PressureWindow::CALM} at the same load.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.min and memory.low
     /// - systemd.resource-control(5), MemoryLow
     pub(crate) RULE = {
         id: "protection-imbalance", since: "0.1.0", class: Setting,
+        numbers: [STALL, PROTECTED_SHARE, PressureWindow::MEMORY, PressureWindow::SCANNED,
+            PressureWindow::CALM],
         trigger: trigger, waits: Memory, story: story,
         cause: "Protected cgroups keep what they use, so reclaim takes from the others alone.",
-        verify: "memtide check --for 1m at the same load: memory stalls below 1 %",
+        verify: "memtide check --for 1m at the same load: memory stalls below {PressureWindow::CALM}",
         brings_about: WANT_AND_THRASH,
     }
 }

@@ -18,8 +18,8 @@ declare_rule! {
     /// dirty pages reach the old end of the page lists. Reclaim marks them, goes on, and finally waits for the disk.
     /// Then a task that only needs memory, and writes nothing, is as slow as the disk.
     /// ## How it is recognised
-    /// For 4 s or longer, reclaim meets 256 dirty file pages per second or more (`nr_vmscan_immediate_reclaim`) while
-    /// tasks wait for memory 5 % of the time or more, or one allocation per second or more stalls, and hardly a page is
+    /// For {STALL} or longer, reclaim meets {MET} or more of dirty file pages (`nr_vmscan_immediate_reclaim`) while
+    /// tasks wait for memory {PressureWindow::MEMORY} of the time or more, or one allocation per second or more stalls, and hardly a page is
     /// swapped out.
     /// ## Not this
     /// - `dirty-throttle`: those who write wait, and those who allocate do not.
@@ -29,12 +29,13 @@ declare_rule! {
     /// ## What to do
     /// Keep less dirty: now `sysctl -w vm.dirty_background_bytes=… vm.dirty_bytes=…` at one and four seconds of the
     /// disk's speed, for good in a file under `/etc/sysctl.d/`; or give the writer a cgroup with `MemoryHigh=`. Verify:
-    /// reclaim meets fewer than 256 dirty pages per second, and tasks do not wait for memory.
+    /// reclaim meets less than {MET} of dirty pages, and tasks do not wait for memory.
     /// ## References
     /// - kernel mm/vmscan.c, shrink_folio_list
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, dirty_bytes
     pub(crate) RULE = {
         id: "reclaim-behind-writes", since: "0.1.0", class: Stall,
+        numbers: [STALL, MET, PressureWindow::MEMORY],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Dirty file pages reach the end of the page lists before the disk has written them.",
         verify: "memtide check --for 1m during the same writes: no task waits for memory",

@@ -13,23 +13,24 @@ declare_rule! {
     /// while nothing is short. If they take too much, programs read the same pages again at once. The host has memory
     /// free, and its tasks wait all the same.
     /// ## How it is recognised
-    /// For 4 s or longer, 1,000 pages per second or more are scanned by proactive reclaim, while 1 MiB/s of files or 200
-    /// anonymous pages per second refault and a quarter of RAM or more is available. It is a warning if tasks wait for
+    /// For {STALL} or longer, {SCANNED} or more are scanned by proactive reclaim, while {READ_AGAIN} of files or {SWAPPED_AGAIN}
+    /// of anonymous memory refault and a quarter of RAM or more is available. It is a warning if tasks wait for
     /// memory or disks, otherwise informational.
     /// ## Not this
     /// - `page-cache-thrash`, `swap-thrash`: memory is short, and the kernel reclaims by itself.
     /// - `cgroup-high-throttle`, `cgroup-cache-starved`: a limit makes the kernel reclaim.
     /// - Proactive reclaim of cold memory: hardly a page is needed again.
     /// ## What to do
-    /// Slow the controller down (its target for pressure, its step), or exclude the cgroup. Verify: refaults below 1
-    /// MiB/s while it runs.
+    /// Slow the controller down (its target for pressure, its step), or exclude the cgroup. Verify: refaults below
+    /// {READ_AGAIN} while it runs.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.reclaim
     pub(crate) RULE = {
         id: "reclaim-too-proactive", since: "0.1.0", class: Setting,
+        numbers: [STALL, SCANNED, READ_AGAIN, SWAPPED_AGAIN],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "A program asks the kernel to reclaim more (memory.reclaim) than is cold.",
-        verify: "memtide check --for 1m while the controller runs: refaults below 1 MiB/s",
+        verify: "memtide check --for 1m while the controller runs: refaults below {READ_AGAIN}",
         brings_about: &["page-cache-thrash", "swap-thrash"],
     }
 }

@@ -14,10 +14,10 @@ declare_rule! {
     /// "buff/cache" in free(1), but only deleting or swapping them frees their memory. MemAvailable excludes them. A
     /// database's buffer pool is there on purpose; a forgotten file is not.
     /// ## How it is recognised
-    /// Shmem is 25 % of RAM or more for 10 s, or rises by 5 % of RAM (at least 16 MiB) and half of that stays for 10 s.
+    /// Shmem is {SHMEM_SHARE_LARGE} of RAM or more for {LEVEL}, or rises by {RISE} of RAM (at least {Rise::NOISE}) and half of that stays for {LEVEL}.
     /// A rise ends when half of it is freed, or when Shmem is level for longer than the rise took (a minute at least).
-    /// A climb to 25 % or more, in 10 s or longer and several steps, is a warning. So is half of RAM with less than 10
-    /// % available. A level and a single jump are informational. Seconds show a climb, not a leak: that needs a
+    /// A climb to {SHMEM_SHARE_LARGE} or more, in {Rise::CLIMB} or longer and several steps, is a warning. So is half of RAM with less than
+    /// {LITTLE_AVAILABLE} available. A level and a single jump are informational. Seconds show a climb, not a leak: that needs a
     /// recording over hours.
     /// ## Not this
     /// - `cache-full-harmless`: page cache of files on disks, which is reclaimed on demand.
@@ -30,6 +30,7 @@ declare_rule! {
     /// - ipcs(1), ipcrm(1)
     pub(crate) RULE = {
         id: "shmem-growth", since: "0.1.0", class: Growth,
+        numbers: [SHMEM_SHARE_LARGE, LEVEL, RISE, Rise::NOISE, Rise::CLIMB, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: \
                  Shmem is level",

@@ -17,11 +17,11 @@ declare_rule! {
     /// kernel allocate small objects that are never freed. No process shows them, dropping caches does not help, and
     /// one day memory is gone.
     /// ## How it is recognised
-    /// Unreclaimable slab (SUnreclaim) climbs by 4 % of RAM or more (at least 16 MiB), in 10 s or longer and in several
-    /// steps, or is at 10 % of RAM (at least 256 MiB, on small boards a third of RAM) for 10 s; healthy hosts have 0.3 % to 6 %. A climb ends when half
+    /// Unreclaimable slab (SUnreclaim) climbs by {CLIMB} of RAM or more (at least {Rise::NOISE}), in {Rise::CLIMB} or longer and in several
+    /// steps, or is at {SLAB_SHARE_HIGH} of RAM (at least {HIGH_AT_LEAST}, on small boards a third of RAM) for {LEVEL}; healthy hosts have 0.3 % to 6 %. A climb ends when half
     /// of it is freed, or when the level is flat for longer than the climb took (a minute at least). A fifth of RAM, a
-    /// climb over an hour, or one with less than 10 % available is a warning. Where RAM is unknown, 4 GiB and 16 GiB
-    /// replace the shares; 1 GiB, as a warning, in a kernel report that lists the caches, which says that they are larger
+    /// climb over an hour, or one with less than {LITTLE_AVAILABLE} available is a warning. Where RAM is unknown, {HIGH_UNKNOWN_RAM} and {TOO_HIGH_UNKNOWN_RAM}
+    /// replace the shares; {oom::LISTED_MIN}, as a warning, in a kernel report that lists the caches, which says that they are larger
     /// than all pages of programs and files. Seconds show a climb, not a leak: that needs a recording over hours.
     /// ## Not this
     /// - `dentry-inode-bloat`: names and inodes of files, which are reclaimed when memory is needed.
@@ -34,6 +34,8 @@ declare_rule! {
     /// - kernel Documentation/mm/allocation-profiling.rst: /proc/allocinfo, 6.10 or later
     pub(crate) RULE = {
         id: "slab-leak", since: "0.1.0", class: Growth,
+        numbers: [CLIMB, Rise::NOISE, Rise::CLIMB, SLAB_SHARE_HIGH, HIGH_AT_LEAST, LEVEL,
+            LITTLE_AVAILABLE, HIGH_UNKNOWN_RAM, TOO_HIGH_UNKNOWN_RAM, oom::LISTED_MIN],
         trigger: trigger, story: story,
         cause: "A driver or a file system allocates kernel objects and does not free them, or a \
                 program keeps them open.",

@@ -17,7 +17,7 @@ declare_rule! {
     /// connection slows down, however much RAM is free. Above the third value it refuses memory to sockets ("TCP: out
     /// of memory"). Mostly a program does not read what it is sent, or many connections go to slow peers.
     /// ## How it is recognised
-    /// Memory of TCP sockets stays above the first value of net.ipv4.tcp_mem, where pressure ends, for 10 s, and it
+    /// Memory of TCP sockets stays above the first value of net.ipv4.tcp_mem, where pressure ends, for {LEVEL}, and it
     /// reached the second, where pressure begins, or the kernel counted that it entered pressure (TCPMemoryPressures,
     /// since 4.15, in the reader's own network namespace). Where neither is measured, the kernel's message "TCP: out of
     /// memory" is enough.
@@ -34,6 +34,7 @@ declare_rule! {
     /// - kernel net/core/sock.c, __sk_mem_raise_allocated
     pub(crate) RULE = {
         id: "socket-memory-pressure", since: "0.1.0", class: Limit,
+        numbers: [LEVEL],
         trigger: trigger, story: story,
         cause: "Sockets hold data that their program does not read or their peer does not \
                 acknowledge, more than net.ipv4.tcp_mem allows.",

@@ -21,10 +21,10 @@ declare_rule! {
     /// page is read again after eviction, nothing is swapped, no task waits for memory, dirty pages are below their
     /// limit. The data that is read was not in memory before, or is written on purpose.
     /// ## How it is recognised
-    /// For 10 s or longer, a disk is busy 90 % of the time or more and tasks wait for disks 20 % of the time or more,
-    /// while 20 % of RAM or more is available, fewer than 100 file pages per second refault, tasks hardly wait for
+    /// For {STALL} or longer, a disk is busy {SATURATED} of the time or more and tasks wait for disks {WAITED} of the time or more,
+    /// while {PLENTY} of RAM or more is available, fewer than {Quiet::REFAULTS} of files refault, tasks hardly wait for
     /// memory, hardly a page is swapped, and dirty pages do not hold up writers. Where pressure and disks are not measured
-    /// (a table of vmstat), CPUs idle for disks 30 % of the time or more while two or more tasks are in uninterruptible
+    /// (a table of vmstat), CPUs idle for disks {disk_wait::IOWAIT} of the time or more while two or more tasks are in uninterruptible
     /// sleep, hardly a page is swapped, and what they wait for are no evicted pages: four times as much is written as read,
     /// or a fifth of free memory and page cache is free. Which disk it is, and whether dirty pages hold up the writers,
     /// is open then.
@@ -37,17 +37,18 @@ declare_rule! {
     /// - An SSD with many requests in flight is busy all the time and has capacity left: then no task waits.
     /// ## What to do
     /// Find who reads or writes (`iotop`, `pidstat -d`), and move it, spread it over time, or limit it: `IOReadBandwidthMax=`
-    /// and `IOWeight=` in its unit file. Otherwise a faster disk. Verify: tasks wait for disks less than 20 % of the
+    /// and `IOWeight=` in its unit file. Otherwise a faster disk. Verify: tasks wait for disks less than {WAITED} of the
     /// time under the same load.
     /// ## References
     /// - kernel Documentation/accounting/psi.rst
     /// - iostat(1): %util and await
     pub(crate) RULE = {
         id: "storage-bound", since: "0.1.0", class: Note,
+        numbers: [STALL, SATURATED, WAITED, PLENTY, Quiet::REFAULTS, disk_wait::IOWAIT],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Programs ask more of the disk than it can do, for data that no cache could hold \
                 ready.",
-        verify: "memtide check --for 1m under the same load: tasks wait for disks less than 20 % \
+        verify: "memtide check --for 1m under the same load: tasks wait for disks less than {WAITED} \
                  of the time",
         aliases: &["disk-bound"],
     }

@@ -14,8 +14,8 @@ declare_rule! {
     /// works, only because the page cache fills with pages that are evicted unused. More memory would change nothing;
     /// the first read of a file must come from the disk.
     /// ## How it is recognised
-    /// At least 10 MiB/s are read from block devices without swap, for 10 s or longer, 10 % of RAM in all, and refaults
-    /// are fewer than 100 pages per second and less than 5 % of the reads. No task waits for memory at that time.
+    /// At least {READS} are read from block devices without swap, for {LEVEL} or longer, {IN_ALL} of RAM in all, and refaults
+    /// are fewer than {Quiet::REFAULTS} and less than {HARDLY_TWICE} of the reads. No task waits for memory at that time.
     /// ## Not this
     /// - `page-cache-thrash`: a third or more of the reads had been in memory before.
     /// - Direct I/O (databases with their own buffers): it counts as reading too, and bypasses the page cache.
@@ -28,6 +28,7 @@ declare_rule! {
     /// - posix_fadvise(2)
     pub(crate) RULE = {
         id: "streaming-read", since: "0.1.0", class: Note,
+        numbers: [READS, LEVEL, IN_ALL, Quiet::REFAULTS, HARDLY_TWICE],
         trigger: trigger, story: story,
         cause: "A program reads each file once (backup, copy, scan), or bypasses the page cache \
                 (direct I/O).",

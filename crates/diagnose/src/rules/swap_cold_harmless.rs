@@ -16,18 +16,19 @@ declare_rule! {
     /// The kernel wrote pages to swap that had been idle for long, and uses the RAM for something better. Used swap is
     /// harmless; only swap-in hurts, because a task waits for it.
     /// ## How it is recognised
-    /// For 10 s or longer, at least 1 MiB of swap is used, and at most 10 pages per second are swapped in. If the
+    /// For {LEVEL} or longer, at least {USED} of swap is used, and at most {SWAP_TRAFFIC} are swapped in. If the
     /// source cannot show swap-in (one sample, `free` alone), at most a quarter of swap is used and at least a quarter
     /// of RAM is available; then the finding is only possible.
     /// ## Not this
     /// - `swap-thrash`: pages are swapped in as fast as out.
     /// - `swap-full`: nearly all of it is used and little is available.
     /// ## What to do
-    /// Nothing. Alert on pages swapped in, not on swap used. Verify: a recording over a day stays below 10 pages per
-    /// second.
+    /// Nothing. Alert on pages swapped in, not on swap used. Verify: a recording over a day stays below
+    /// {SWAP_TRAFFIC}.
     /// ## References
     /// - kernel mm/vmscan.c: cold anonymous pages leave so that page cache can stay
     pub(crate) RULE = { id: "swap-cold-harmless", since: "0.1.0", class: Note,
+        numbers: [LEVEL, USED, SWAP_TRAFFIC],
         trigger: trigger, story: story,
         cause: "The kernel swapped out pages that had been idle for long, to keep others in RAM.",
     }
@@ -80,10 +81,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("no swap traffic")
         .during(stretch)
         .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))
-        .verify(
+        .verify(format!(
             "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: \
-             below 10 pages/s swapped in",
-        )
+             below {SWAP_TRAFFIC} swapped in"
+        ))
         .sure_by_kinds(cx, "a day's recording would settle it")
         .into())
 }
@@ -113,7 +114,7 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outc
             Fix::say("Nothing yet. Check swap-in and swap-out: the columns si and so stay near 0.")
                 .inspect("vmstat 5 12"),
         )
-        .verify("memtide check --for 1m on that host: below 10 pages/s swapped in")
+        .verify(format!("memtide check --for 1m on that host: below {SWAP_TRAFFIC} swapped in"))
         .sure_by_kinds(cx, "swap-in was not measured");
     Some(finding.into())
 }

@@ -16,31 +16,34 @@ declare_rule! {
     /// RAM and swap together are nearly used up. The kernel can no longer swap anonymous memory out, so it evicts the
     /// last file pages and then kills a process.
     /// ## How it is recognised
-    /// At most 10 % of swap is free and 10 % of RAM is available, for 10 s or longer. It is critical when less than 2 %
+    /// At most {NEARLY_FULL} of swap is free and {AVAILABLE_COLD} of RAM is available, for {LEVEL} or longer. It is critical when less than {SWAP_FREE_SHARE_FULL}
     /// of swap is free and tasks stall or files refault (are read again after eviction). A kernel report of a kill
     /// shows both at once. Where MemAvailable is missing, free memory plus all of the cache is its upper bound; with more
-    /// than 10 %, or without any figure of RAM, a swap of which less than 2 % is free is informational, unless more than
-    /// 10 % of RAM is free.
+    /// than {AVAILABLE_COLD}, or without any figure of RAM, a swap of which less than {SWAP_FREE_SHARE_FULL} is free is informational, unless more than
+    /// {AVAILABLE_COLD} of RAM is free.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is full of cold pages, but RAM is available.
     /// - `swap-thrash`: pages move in and out; both may be found.
     /// ## What to do
     /// Now: find out what is in swap (VmSwap of each process, tmpfs) and stop or cap it; another swap file buys time.
-    /// For good: less demand or more RAM. Verify: more than 30 % of swap stays free over a work cycle.
+    /// For good: less demand or more RAM. Verify: more than {SWAP_FREE_GOAL} of swap stays free over a work cycle.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/concepts.rst, reclaim
     /// - swapon(8), fallocate(1)
     pub(crate) RULE = {
         id: "swap-full", since: "0.1.0", class: Scarcity,
+        numbers: [NEARLY_FULL, AVAILABLE_COLD, LEVEL, SWAP_FREE_SHARE_FULL, SWAP_FREE_GOAL],
         trigger: trigger, story: story,
         cause: "Anonymous and shared memory together are nearly as large as RAM and swap.",
-        verify: "more than 30 % of swap stays free over a work cycle: memtide capture --for 24h \
+        verify: "more than {SWAP_FREE_GOAL} of swap stays free over a work cycle: memtide capture --for 24h \
                  --every 1m -o day.jsonl.zst",
     }
 }
 
 /// An engineering choice.
 const NEARLY_FULL: Ratio = Ratio::from_percent(10.0);
+/// What a fix must reach: a margin of three times the threshold.
+const SWAP_FREE_GOAL: Ratio = Ratio::from_percent(30.0);
 /// An engineering choice: swap takes nothing more.
 const SWAP_FREE_SHARE_FULL: Ratio = Ratio::from_percent(2.0);
 /// With more than this available, a full swap contains cold pages.

@@ -13,7 +13,7 @@ declare_rule! {
     /// That pays on rotating disks and for programs that walk through their memory. Where access is random, and on zram
     /// and SSDs, where a second read costs as much as the first, it multiplies the traffic and evicts other pages.
     /// ## How it is recognised
-    /// For 4 s or longer, 256 pages per second or more are read ahead from swap (1 MiB/s), at most 30 of 100 are then
+    /// For {STALL} or longer, {READ_AHEAD} or more are read ahead from swap, at most {USED_MAX} of them are then
     /// used, and `vm.page-cluster` is not 0. It is always informational: readahead makes a shortage worse, and never is
     /// the reason for one.
     /// ## Not this
@@ -28,6 +28,7 @@ declare_rule! {
     /// - kernel mm/swap_state.c, swap_vma_readahead
     pub(crate) RULE = {
         id: "swap-readahead-waste", since: "0.1.0", class: Setting,
+        numbers: [STALL, READ_AHEAD, USED_MAX],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Swap readahead takes neighbours in swap for neighbours in use, which they are not \
                 under this access.",

@@ -20,9 +20,9 @@ declare_rule! {
     /// volume, a throttled cloud disk or one that is busy with other work, each read takes 20 ms and more, and the same
     /// few pages per second are felt by everybody.
     /// ## How it is recognised
-    /// For 4 s or longer, 100 pages per second or more are swapped in, a read of the disk that holds swap takes 20 ms or
-    /// more on average, at least half of what it reads can be swap, and tasks wait for memory 10 % of the time or more.
-    /// It is informational where swap thrashes at the same time (200 anonymous refaults per second and 1 MiB/s or more
+    /// For {STALL} or longer, {SWAPPED_IN} or more are swapped in, a read of the disk that holds swap takes {READ_TAKES} or
+    /// more on average, at least half of what it reads can be swap, and tasks wait for memory {NOTICED} of the time or more.
+    /// It is informational where swap thrashes at the same time ({SWAPPED_AGAIN} of anonymous refaults and {THRASHES} or more
     /// swapped in): then the shortage is what matters.
     /// ## Not this
     /// - `swap-thrash`: so much is swapped that a fast device would not save the host.
@@ -32,16 +32,18 @@ declare_rule! {
     /// ## What to do
     /// Put swap on a fast device, or a zram before it (`swapon -p 100`), so that the slow one only gets what is cold.
     /// `swapoff` of the slow device is safe only while more memory is available than it holds. Verify: a read of the
-    /// swap device takes less than 5 ms, and tasks wait for memory less than 1 % of the time.
+    /// swap device takes less than {READ_TAKES_GOAL}, and tasks wait for memory less than {PressureWindow::CALM} of the time.
     /// ## References
     /// - swapon(8), swapon(2): priorities
     /// - kernel Documentation/admin-guide/blockdev/zram.rst
     pub(crate) RULE = {
         id: "swap-slow-device", since: "0.1.0", class: Setting,
+        numbers: [STALL, SWAPPED_IN, READ_TAKES, NOTICED, SWAPPED_AGAIN, THRASHES, READ_TAKES_GOAL,
+            PressureWindow::CALM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The device that holds swap needs long for each read, because it is slow or busy \
                 with other work.",
-        verify: "iostat -x 5: r_await of the swap device below 5 ms under the same load",
+        verify: "iostat -x 5: r_await of the swap device below {READ_TAKES_GOAL} under the same load",
     }
 }
 
@@ -49,6 +51,8 @@ declare_rule! {
 const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
 /// Two seeks of a rotating disk; an SSD needs 0.1 to 1 ms. An engineering choice.
 const READ_TAKES: Millis = Millis::new(20);
+/// What a fix must reach: an SSD that is busy with other work. An engineering choice.
+const READ_TAKES_GOAL: Millis = Millis::new(5);
 /// With more other reads on the disk than swap can explain, files are what it is busy with: an engineering choice.
 const OTHER_READS_MAX: f64 = 2.0;
 /// From here on swap thrashes: the threshold of swap-thrash.

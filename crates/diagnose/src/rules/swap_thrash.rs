@@ -18,10 +18,10 @@ declare_rule! {
     /// again a moment later, and a task waits for every such page. Used swap says nothing; sustained traffic in both
     /// directions is the shortage.
     /// ## How it is recognised
-    /// Pages are swapped in at 1 MiB/s or more, at least 200 of them per second are anonymous refaults (known to have
-    /// been evicted before), and this is sustained. Kernels before 5.9 do not count anonymous refaults: there, pages
-    /// must move both ways at once. A slow disk moves less: 0.1 MiB/s both ways is enough while two or more tasks are in
-    /// uninterruptible sleep and at most 64 MiB are available. Memory stalls (5 % of the time or more) confirm it. It is critical when work stands
+    /// Pages are swapped in at {SWAPPED_IN} or more, at least {SWAPPED_AGAIN} of them are anonymous refaults (known to have
+    /// been evicted before), for {STALL} or longer. Kernels before 5.9 do not count anonymous refaults: there, pages
+    /// must move both ways at once. A slow disk moves less: {SWAPPED_SLOWLY} both ways is enough while two or more tasks are in
+    /// uninterruptible sleep and at most {NOTHING_LEFT} are available. Memory stalls ({PressureWindow::MEMORY} of the time or more) confirm it. It is critical when work stands
     /// still: nothing runs for a quarter of the time, or, without pressure files, as many tasks as there are CPUs are
     /// in uninterruptible sleep. Otherwise it is a warning.
     /// ## Not this
@@ -31,18 +31,20 @@ declare_rule! {
     /// - Healthy zram or zswap: the same counters, but hardly any stalls; then this is a warning.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: less demand (smaller pools, fewer workers) or more RAM. More swap
-    /// only moves the wall; `swapoff` turns thrashing into OOM kills. Verify: swapped in below 0.1 MiB/s and stalls
-    /// below 1 % under the same load.
+    /// only moves the wall; `swapoff` turns thrashing into OOM kills. Verify: swapped in below {SWAPPED_SLOWLY} and stalls
+    /// below {PressureWindow::CALM} under the same load.
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = {
         id: "swap-thrash", since: "0.1.0", class: Shortage,
+        numbers: [SWAPPED_IN, SWAPPED_AGAIN, STALL, SWAPPED_SLOWLY, NOTHING_LEFT,
+            PressureWindow::MEMORY, PressureWindow::CALM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The processes touch more anonymous memory than RAM holds, so the kernel swaps out \
                 pages that are needed again.",
-        verify: "memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls \
-                 below 1 %",
+        verify: "memtide check --for 1m under the same load: swapped in below {SWAPPED_SLOWLY}, stalls \
+                 below {PressureWindow::CALM}",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "swap-full", "page-cache-thrash", "exec-pages-evicted",
             "direct-reclaim-stall", "kswapd-saturated", "zram-misuse", "zswap-pool-full", "swap-slow-device", "swap-readahead-waste",

@@ -7,6 +7,7 @@ use timeline::signals::{
     SWAP_TOTAL,
 };
 
+use crate::measures::baselines::SWAP_TRAFFIC;
 use crate::measures::readings::{LOW_SWAPPINESS, SWAPPED_AGAIN, page_cache, refaults_file};
 use crate::measures::refaults::{evicted_by_another, rereading};
 use crate::prelude::*;
@@ -19,10 +20,10 @@ declare_rule! {
     /// the end, 100 treats both alike, 200 (since 5.8) spares the cache. If it is too low, cold anonymous memory stays
     /// and files in use are read again and again; if it is too high, a copy or backup pushes program data out to swap.
     /// ## How it is recognised
-    /// For 4 s or longer. Too low: vm.swappiness is 10 or less, a fifth of swap is free, file pages refault at 1 MiB/s
+    /// For {STALL} or longer. Too low: vm.swappiness is {LOW_SWAPPINESS} or less, {SWAP_FREE_SHARE} of swap is free, file pages refault at {READ_AGAIN}
     /// or more and refaults are a third of all disk reads, and cold anonymous memory (the inactive list, or half of it
-    /// all with the multi-generational LRU) is 10 % of RAM. Too high: vm.swappiness is 60 or more, 200 anonymous pages
-    /// per second refault while hardly any file page does, and page cache is above 30 % of RAM. It is informational if
+    /// all with the multi-generational LRU) is {COLD} of RAM. Too high: vm.swappiness is {DEFAULT} or more, {SWAPPED_AGAIN} of anonymous
+    /// memory refault while hardly any file page does, and page cache is above {MUCH_CACHE} of RAM. It is informational if
     /// no task waits.
     /// ## Not this
     /// - `swap-thrash`: anonymous memory does not fit, whatever the setting.
@@ -30,12 +31,14 @@ declare_rule! {
     ///   help.
     /// - A cgroup's own setting (v1 memory.swappiness) or limit.
     /// ## What to do
-    /// Now: `sysctl -w vm.swappiness=60`. For good: a file under `/etc/sysctl.d/`, and no tuned profile or installer
+    /// Now: `sysctl -w vm.swappiness={DEFAULT}`. For good: a file under `/etc/sysctl.d/`, and no tuned profile or installer
     /// that resets it. Verify: file and anonymous refaults together fall under the same load.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, swappiness
     /// - kernel mm/vmscan.c, get_scan_count
     pub(crate) RULE = { id: "swappiness-misfit", since: "0.1.0", class: Setting,
+        numbers: [STALL, LOW_SWAPPINESS, SWAP_FREE_SHARE, READ_AGAIN, COLD, DEFAULT, SWAPPED_AGAIN,
+            MUCH_CACHE],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         explained_by: &[Explains::Maybe(SWAPPINESS)],
     }
@@ -222,7 +225,9 @@ fn too_high(
             "Or limit the job that fills the cache: systemd-run --scope -p MemoryHigh=512M \
              COMMAND, or MemoryHigh=512M in its unit file.",
         ))
-        .verify("memtide check --for 1m under the same load: below 10 pages/s swapped in"))
+        .verify(format!(
+            "memtide check --for 1m under the same load: below {SWAP_TRAFFIC} swapped in"
+        )))
 }
 
 /// Returns the severity, which is never critical: the setting makes a shortage worse, but is not the shortage.

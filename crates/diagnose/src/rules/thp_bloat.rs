@@ -17,7 +17,7 @@ declare_rule! {
     /// that use their memory sparsely then have far more resident memory than they need. Dense users (most JVM heaps,
     /// databases with modern allocators) lose nothing and run faster; the counters alone cannot distinguish the two.
     /// ## How it is recognised
-    /// The mode is `always`, for 10 s huge pages make up half of anonymous memory or more and 20 % of RAM or more, and
+    /// The mode is `always`, for {LEVEL} huge pages make up half of anonymous memory or more and {OF_RAM} of RAM or more, and
     /// page faults or khugepaged created them. That alone is only possible bloat. Huge pages that the kernel splits
     /// because they are mostly empty (`thp_underused_split_page`, 6.12 and later) prove it.
     /// ## Not this
@@ -33,6 +33,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/mm/transhuge.rst
     pub(crate) RULE = {
         id: "thp-bloat", since: "0.1.0", class: Growth,
+        numbers: [LEVEL, OF_RAM],
         trigger: trigger, story: story,
         cause: "With transparent huge pages on always, touching one byte of a fresh region brings \
                 a whole huge page into memory.",

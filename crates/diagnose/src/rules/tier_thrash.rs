@@ -13,7 +13,7 @@ declare_rule! {
     /// them, and NUMA balancing promotes those that turn out to be in use. If both run all the time, pages in use are
     /// moved to and fro: bandwidth of both tiers and CPU time go into copies.
     /// ## How it is recognised
-    /// For 10 s or longer, 2,560 pages per second or more (10 MiB/s) are demoted and as many are promoted, with at most
+    /// For {LEVEL} or longer, {MOVED} or more are demoted and as many are promoted, with at most
     /// twice as much one way as the other. It is a warning if tasks wait for memory, otherwise informational.
     /// ## Not this
     /// - A job that starts or ends: pages move one way.
@@ -22,15 +22,16 @@ declare_rule! {
     /// ## What to do
     /// Give the programs that matter the fast tier (`numactl --membind` or AllowedMemoryNodes= in the unit file), or use
     /// less of it. Slower promotion helps where the load moves on: kernel.numa_balancing_promote_rate_limit_MBps. Verify:
-    /// less than 10 MiB/s each way.
+    /// less than {MOVED} each way.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/kernel.rst, numa_balancing
     /// - kernel Documentation/ABI/testing/sysfs-kernel-mm-numa: demotion
     pub(crate) RULE = {
         id: "tier-thrash", since: "0.1.0", class: Shortage,
+        numbers: [LEVEL, MOVED],
         trigger: trigger, waits: Memory, story: story,
         cause: "Programs use more memory at a time than the fast tier has.",
-        verify: "grep -E 'pgdemote|pgpromote_success' /proc/vmstat, twice: less than 10 MiB/s each \
+        verify: "grep -E 'pgdemote|pgpromote_success' /proc/vmstat, twice: less than {MOVED} each \
                  way",
         explained_by: &[Explains::Maybe(NUMA_BALANCING)],
     }

@@ -23,11 +23,11 @@ declare_rule! {
     /// of io_uring and of packet sockets, network rings, GPU and DMA buffers, a VMware balloon, part of the ZFS ARC, file-system
     /// modules. Processes, caches and kernel objects together do not explain where that memory is.
     /// ## How it is recognised
-    /// MemTotal minus all disjoint terms (memtide where) is 5 % of RAM or more and 1 GiB or more (on small boards a
-    /// quarter of RAM) for 10 s; each value
-    /// is the median of five samples. If it rises by as much, is 15 % of RAM, or leaves less than 10 % available, it is
-    /// a warning; otherwise informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave 1
-    /// % to 4 % unexplained; there the threshold is 10 %.
+    /// MemTotal minus all disjoint terms (memtide where) is {UNACCOUNTED_SHARE_LARGE} of RAM or more and {AT_LEAST} or more (on small boards a
+    /// quarter of RAM) for {LEVEL}; each value
+    /// is the median of five samples. If it rises by as much, is {TOO_LARGE} of RAM, or leaves less than {LITTLE_AVAILABLE} available, it is
+    /// a warning; otherwise informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave
+    /// 1 % to 4 % unexplained; there the threshold is {LARGE_INCOMPLETE}.
     /// Where Slab and the lines after it were cut off, a quarter of RAM in none of the others is informational.
     /// ## Not this
     /// - `accounting-mismatch`: MemTotal itself is virtual, or memory is added lazily.
@@ -43,11 +43,13 @@ declare_rule! {
     /// - kernel Documentation/mm/allocation-profiling.rst: /proc/allocinfo, 6.10 or later
     pub(crate) RULE = {
         id: "unaccounted-memory", since: "0.1.0", class: Growth,
+        numbers: [UNACCOUNTED_SHARE_LARGE, AT_LEAST, LEVEL, TOO_LARGE, LITTLE_AVAILABLE,
+            LARGE_INCOMPLETE],
         trigger: trigger, story: story,
         cause: "Pages taken directly from the page allocator are in no line of /proc/meminfo: \
                 network rings, GPU and DMA buffers, a balloon, the ZFS ARC, data in pipes, rings \
                 of io_uring.",
-        verify: "memtide where: unaccounted falls below 5 %",
+        verify: "memtide where: unaccounted falls below {UNACCOUNTED_SHARE_LARGE}",
         brings_about: WANT_AND_THRASH,
     }
 }

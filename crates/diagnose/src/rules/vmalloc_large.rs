@@ -15,8 +15,8 @@ declare_rule! {
     /// buffers of drivers and file systems. No process shows them and reclaim cannot take them. Every host has some
     /// tens to hundreds of megabytes; several percent of RAM have one owner.
     /// ## How it is recognised
-    /// VmallocUsed without kernel stacks is 5 % of RAM or more, and 512 MiB or more, for 10 s. It is informational, and
-    /// a warning if it rises by 4 % of RAM over an hour or longer, is 15 % of RAM, or leaves less than 10 % available.
+    /// VmallocUsed without kernel stacks is {VMALLOC_SHARE} of RAM or more, and {VMALLOC_MIN} or more, for {LEVEL}. It is informational, and
+    /// a warning if it rises by {CLIMB} of RAM over an hour or longer, is {TOO_LARGE} of RAM, or leaves less than {LITTLE_AVAILABLE} available.
     /// Kernels from 4.4 to 5.2 print 0, and older ones address space: nothing is concluded there.
     /// ## Not this
     /// - `kernel-stacks-large`: stacks of threads lie in vmalloc too, and are taken off here.
@@ -24,16 +24,17 @@ declare_rule! {
     /// - `unaccounted-memory`: pages that a driver took directly.
     /// ## What to do
     /// Now: find the callers of the largest areas in /proc/vmallocinfo (root), and stop or unload the owner. For good:
-    /// smaller maps or tables, a newer driver. Verify: VmallocUsed falls below 5 % of RAM and stays level over a day.
+    /// smaller maps or tables, a newer driver. Verify: VmallocUsed falls below {VMALLOC_SHARE} of RAM and stays level over a day.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst: vmallocinfo, VmallocUsed
     /// - kernel mm/vmalloc.c, vmalloc_nr_pages
     pub(crate) RULE = {
         id: "vmalloc-large", since: "0.1.0", class: Growth,
+        numbers: [VMALLOC_SHARE, VMALLOC_MIN, LEVEL, CLIMB, TOO_LARGE, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         cause: "A part of the kernel allocated large buffers: BPF maps, tables of a firewall, a \
                 driver, a file system.",
-        verify: "grep VmallocUsed /proc/meminfo: below 5 % of RAM, and level over a day",
+        verify: "grep VmallocUsed /proc/meminfo: below {VMALLOC_SHARE} of RAM, and level over a day",
         brings_about: WANT_AND_THRASH,
     }
 }

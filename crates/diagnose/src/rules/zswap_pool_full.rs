@@ -15,24 +15,25 @@ declare_rule! {
     /// full, it takes nothing until it is at 90 % again: newer pages, which are needed sooner, go to the disk, while old
     /// ones stay in the pool, unless the kernel writes them back (the shrinker, since 6.8).
     /// ## How it is recognised
-    /// The pool is at 90 % or more of its limit for 10 s or longer, or in a single sample. It is a warning if 100 pages
-    /// per second or more go to or come from the swap device and tasks wait at that time, otherwise informational.
+    /// The pool is at {FULL} or more of its limit for {LEVEL} or longer, or in a single sample. It is a warning if {TO_DEVICE}
+    /// or more go to or come from the swap device and tasks wait at that time, otherwise informational.
     /// ## Not this
     /// - A pool below its limit with traffic on the disk: zswap refuses pages that do not compress.
     /// - `swap-thrash`: traffic in both directions for longer; a larger pool helps only if the data compresses well.
     /// - `zram-misuse`: compressed swap without a disk behind it.
     /// ## What to do
-    /// Now: a larger pool, `echo 35 > /sys/module/zswap/parameters/max_pool_percent`, and the shrinker where the kernel
-    /// has it, `echo Y > /sys/module/zswap/parameters/shrinker_enabled`; for good as `zswap.max_pool_percent=35` at
-    /// boot. The pool is RAM too: if memory is short, reduce demand instead. Verify: the pool stays below 90 % of its
+    /// Now: a larger pool, `echo {POOL_PERCENT_MAX} > /sys/module/zswap/parameters/max_pool_percent`, and the shrinker where the kernel
+    /// has it, `echo Y > /sys/module/zswap/parameters/shrinker_enabled`; for good as `zswap.max_pool_percent={POOL_PERCENT_MAX}` at
+    /// boot. The pool is RAM too: if memory is short, reduce demand instead. Verify: the pool stays below {FULL} of its
     /// limit, and pages are no longer swapped to the device.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/zswap.rst
     pub(crate) RULE = {
         id: "zswap-pool-full", since: "0.1.0", class: Limit,
+        numbers: [FULL, LEVEL, TO_DEVICE, POOL_PERCENT_MAX],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "While its pool is at its limit, zswap takes no page, so new ones go to the disk.",
-        verify: "Zswap in /proc/meminfo below 90 % of the limit, and below 100 pages/s swapped out \
+        verify: "Zswap in /proc/meminfo below {FULL} of the limit, and below {TO_DEVICE} swapped out \
                  to the device",
         brings_about: &["swap-slow-device"],
     }

@@ -17,7 +17,7 @@ pub struct RuleEntry {
     /// `finding` or `note`.
     pub purpose: &'static str,
     /// One sentence.
-    pub summary: &'static str,
+    pub summary: String,
     /// Its documentation in Markdown.
     pub docs: String,
     /// Its trigger in words; null where it is found in another way: kernel reports, a level that rose.
@@ -134,10 +134,9 @@ fn some(name: &'static str) -> Option<&'static str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// A doc comment's text: its lines begin with the blank behind `///`.
 /// Its documentation, with the trigger's thresholds under *How it is recognised*, as the code has them.
 fn with_trigger(rule: &Rule, alert: Option<&AlertEntry>) -> String {
-    let docs = markdown(rule.docs);
+    let docs = markdown(&rule.docs());
     let Some(trigger) = rule.trigger_in_words() else {
         return docs;
     };
@@ -148,6 +147,7 @@ fn with_trigger(rule: &Rule, alert: Option<&AlertEntry>) -> String {
     docs.replacen("\n## Not this", &format!("\n\nThe trigger, {trigger}{promql}\n\n## Not this"), 1)
 }
 
+/// A doc comment's text: its lines begin with the blank behind `///`.
 fn markdown(docs: &str) -> String {
     let mut text = String::with_capacity(docs.len());
     for line in docs.lines() {

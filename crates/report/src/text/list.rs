@@ -38,7 +38,7 @@ pub(super) fn rules(rules: &[RuleEntry], screen: &Screen) -> String {
         }
         page.heading(&format!("{heading} ({}):", listed.len()));
         for rule in listed {
-            check::entry(&mut page, rule.id, rule.summary, screen);
+            check::entry(&mut page, rule.id, &rule.summary, screen);
         }
     }
     page.gap();

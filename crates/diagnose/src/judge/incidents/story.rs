@@ -187,10 +187,10 @@ fn window_around(timeline: &Timeline, occurrence: &Occurrence) -> (usize, usize)
 /// Fills in what the rule declares for all its findings.
 pub(super) fn complete(rule: &'static Rule, mut finding: Finding) -> Finding {
     if finding.cause.is_empty() {
-        rule.cause.clone_into(&mut finding.cause);
+        finding.cause = rule.filled(rule.cause);
     }
     if finding.verify.is_empty() {
-        rule.verify.clone_into(&mut finding.verify);
+        finding.verify = rule.filled(rule.verify);
     }
     if finding.references.is_empty() {
         finding.references = rule.references().collect();

@@ -8,6 +8,7 @@ use super::RULE;
 use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::finding::{Finding, Severity};
+use crate::measures::readings::LITTLE_AVAILABLE;
 use crate::oom::{self, Explained, Filler, OomCause, SwapState};
 
 pub(super) fn is_the_hosts(explained: &Explained<'_>) -> bool {
@@ -61,10 +62,10 @@ fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Findin
         _ => String::new(),
     };
     finding
-        .verify(
+        .verify(format!(
             "no further kill in the kernel log (journalctl -k -g 'Out of memory'); MemAvailable \
-             stays above 10 % of RAM over a work cycle",
-        )
+             stays above {LITTLE_AVAILABLE} of RAM over a work cycle"
+        ))
         .affects(oom::victim(one))
         .affects(one.holders.affected(4))
         .sure(oom::sure(one, if one.report.shows_scope() { 0.98 } else { 0.5 }, &open))

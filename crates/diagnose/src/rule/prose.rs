@@ -1,0 +1,116 @@
+//! What a rule says in words: its documentation, its cause, and what verifies a fix. A threshold stands in them by the
+//! name of its constant, `{STALL}`, so that the words print what the trigger compares with.
+
+/// A constant as `declare_rule!` lists it under `numbers`: its name, and how it is printed.
+pub(crate) type ProseConstant = (&'static str, fn() -> String);
+
+/// Returns the text with each `{NAME}` replaced by what the constant prints.
+pub(super) fn filled(text: &str, constants: &[ProseConstant]) -> String {
+    let fill = |text: String, (name, print): &ProseConstant| {
+        text.replace(&format!("{{{name}}}"), &print())
+    };
+    constants.iter().fold(text.to_owned(), fill)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rule::Rule;
+    use crate::rules;
+
+    /// What makes the number before it a quantity; `or more` and `or less` make a threshold of a plain number.
+    const UNITS: [&str; 27] = [
+        "%", "ms", "s", "min", "h", "d", "seconds", "minutes", "hours", "days", "B", "KiB", "MiB",
+        "GiB", "kB", "KiB/s", "MiB/s", "GiB/s", "pages", "pages/s", "times", "readings", "per",
+        "of", "or more", "or less", "at most",
+    ];
+
+    /// Numbers that are no thresholds, each in the rule that has it.
+    const FACTS: [(&str, &str); 7] = [
+        // Measured with and without the advice.
+        (
+            "cgroup-dirty-reclaim",
+            "a writer in 64 MiB on a fast disk, memory stalls fell from 18 % to 6 %, and 11 % more \
+             was written; in 40 MiB on a disk of 10 MiB/s they fell from 73 % to 44 %",
+        ),
+        // Measured on a host whose program text was evicted.
+        ("exec-pages-evicted", "10 to 26 faults per second brought in 14,000 pages"),
+        // What the kernel computes (mm/page_alloc.c, mm/khugepaged.c), and a size of pages.
+        ("min-free-too-large", "22 MiB for each zone with huge pages on"),
+        ("min-free-too-large", "arm64 with 64 KiB pages"),
+        // An order of an allocation, which a request by hand has not.
+        ("oom-manual", "the order is 0 or more"),
+        // Measured on healthy hosts.
+        ("slab-leak", "healthy hosts have 0.3 % to 6 %"),
+        ("unaccounted-memory", "1 % to 4 % unexplained"),
+    ];
+
+    /// Sections in which a number is no threshold: what the kernel and the hardware do, and sources.
+    const OF_FACTS: [&str; 2] = ["What it means", "References"];
+
+    /// The words of a rule that speak of its thresholds, in one line.
+    fn prose(rule: &Rule) -> String {
+        let sections = rule.prose.split("## ");
+        let judged = sections.filter(|text| !OF_FACTS.iter().any(|name| text.starts_with(name)));
+        let parts: Vec<&str> = judged.chain([rule.cause, rule.verify]).collect();
+        parts.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The numbers with a unit in a text, code left out.
+    fn bare_numbers(text: &str) -> Vec<String> {
+        let words = text.split('`').step_by(2).flat_map(str::split_whitespace);
+        let words: Vec<&str> = words.collect();
+        let is_number = |word: &str| {
+            word.ends_with(|c: char| c.is_ascii_digit())
+                && word.chars().all(|c| c.is_ascii_digit() || "(,.-−".contains(c))
+        };
+        let mut found = Vec::new();
+        for (at, number) in words.iter().enumerate().filter(|(_, word)| is_number(word)) {
+            let next: Vec<&str> = words.iter().skip(at + 1).take(2).copied().collect();
+            let next = next.join(" ");
+            let follows = |unit: &str| {
+                let rest = next.strip_prefix(unit);
+                rest.is_some_and(|rest| {
+                    !rest.starts_with(|c: char| c.is_alphanumeric() || c == '/')
+                })
+            };
+            if let Some(unit) = UNITS.into_iter().find(|unit| follows(unit)) {
+                found.push(format!("{number} {unit}"));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_number_with_a_unit_is_found_outside_of_code() {
+        let text = "for 4 s or longer, (5 % of RAM), `sleep 5 s`, kernels 5.9 or later, {STALL}, \
+                    vm.swappiness is 10 or less";
+        assert_eq!(bare_numbers(text), ["4 s", "(5 %", "10 or less"]);
+    }
+
+    #[test]
+    fn a_threshold_stands_in_the_words_of_a_rule_by_its_name() {
+        for rule in rules::ALL {
+            let facts = FACTS.iter().filter(|(id, _)| *id == rule.id);
+            let text = facts.fold(prose(rule), |text, (id, fact)| {
+                assert!(text.contains(fact), "{id} does not say: {fact}");
+                text.replace(fact, "")
+            });
+            let bare = bare_numbers(&text);
+            assert!(bare.is_empty(), "{}: {bare:?} stand there as numbers", rule.id);
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_rule_name_the_constants_that_it_lists_and_no_others() {
+        for rule in rules::ALL {
+            let written = [rule.prose, rule.cause, rule.verify].join("\n");
+            for (name, _) in rule.numbers {
+                let named = written.contains(&format!("{{{name}}}"));
+                assert!(named, "{}: {name} is listed and not named", rule.id);
+            }
+            let printed = rule.filled(&written);
+            assert!(!printed.contains(['{', '}']), "{}: {printed}", rule.id);
+            assert!(rule.references().all(|source| !source.contains('{')), "{}", rule.id);
+        }
+    }
+}
