@@ -16,10 +16,10 @@ declare_rule! {
     /// figures), the files come from different hosts, or the kernel adds memory to its zones only when it is first
     /// touched (micro-VMs). Shares of MemTotal are then unreliable.
     /// ## How it is recognised
-    /// In the median sample, the zones' managed pages differ from MemTotal by more than {TOLERANCE}, or their free pages from
-    /// MemFree by more than {TOLERANCE} of RAM, or the nodes' totals from MemTotal by more than {TOLERANCE}, or the terms of the
-    /// accounting exceed MemTotal by more than {TOLERANCE}.
-    /// A kernel report of an allocation confined to some nodes prints those nodes only: that is no mismatch.
+    /// In the median sample, the zones' managed pages differ from MemTotal by more than {TOLERANCE}, or their free
+    /// pages from MemFree by more than {TOLERANCE} of RAM, or the nodes' totals from MemTotal by more than {TOLERANCE},
+    /// or the terms of the accounting exceed MemTotal by more than {TOLERANCE}. A kernel report of an allocation
+    /// confined to some nodes prints those nodes only: that is no mismatch.
     /// ## Not this
     /// - `unaccounted-memory`: the figures agree, and some memory is in none of them.
     /// ## What to do

@@ -17,22 +17,24 @@ declare_rule! {
     /// of page cache and slab that can be dropped, minus the kernel's reserve. It includes cache that is in use, so it
     /// is an upper bound. Near zero, every allocation has to wait for reclaim, and an OOM kill is close.
     /// ## How it is recognised
-    /// MemAvailable stays at {AVAILABLE_LITTLE} of RAM or less (at most {LITTLE_AT_MOST} on large hosts) for {LEVEL} or longer. That alone is a
-    /// warning. It is critical when tasks wait: memory stalls {PressureWindow::MEMORY} of the time, or one allocation stall per second. With
-    /// such stalls, or while `top` shows kswapd with half a CPU or more, {AVAILABLE_LOW} of RAM or less (at most {LOW_AT_MOST}) is already a
-    /// warning. A kernel report of a request that could wait and still failed, with every zone at its watermark, counts
-    /// too: a warning, or informational where its caller has a fallback. Where RAM is unknown, the sum of the parts that the source shows replaces it, a lower bound. A dip in one of several samples does not
-    /// count, and a single sample lowers the confidence. Without MemAvailable (kernels before 3.14, old `free`), free
-    /// memory plus all of the cache and reclaimable slab is used as an upper bound.
+    /// MemAvailable stays at {AVAILABLE_LITTLE} of RAM or less (at most {LITTLE_AT_MOST} on large hosts) for {LEVEL} or
+    /// longer. That alone is a warning. It is critical when tasks wait: memory stalls {PressureWindow::MEMORY} of the
+    /// time, or one allocation stall per second. With such stalls, or while `top` shows kswapd with half a CPU or more,
+    /// {AVAILABLE_LOW} of RAM or less (at most {LOW_AT_MOST}) is already a warning. A kernel report of a request that
+    /// could wait and still failed, with every zone at its watermark, counts too: a warning, or informational where its
+    /// caller has a fallback. Where RAM is unknown, the sum of the parts that the source shows replaces it, a lower
+    /// bound. A dip in one of several samples does not count, and a single sample lowers the confidence. Without
+    /// MemAvailable (kernels before 3.14, old `free`), free memory plus all of the cache and reclaimable slab is used
+    /// as an upper bound.
     /// ## Not this
     /// - `free-low-harmless`: MemFree is low, which means nothing; MemAvailable is not.
     /// - A dip when a job starts, or a cgroup at its limit while the host has memory.
-    /// - Memory that only looks used: the ARC of ZFS beyond its minimum, which is added where the source shows it, and free hugetlb
-    ///   pages (`hugetlb-unused`) are not part of MemAvailable.
+    /// - Memory that only looks used: the ARC of ZFS beyond its minimum, which is added where the source shows it, and
+    ///   free hugetlb pages (`hugetlb-unused`) are not part of MemAvailable.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: smaller pools, fewer workers, the job at another hour, or more RAM;
-    /// some swap as a safety net. Verify: MemAvailable stays above {AVAILABLE_LOW} of RAM over a whole work cycle, and stalls stay
-    /// below {PressureWindow::CALM}.
+    /// some swap as a safety net. Verify: MemAvailable stays above {AVAILABLE_LOW} of RAM over a whole work cycle, and
+    /// stalls stay below {PressureWindow::CALM}.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - kernel mm/show_mem.c, si_mem_available

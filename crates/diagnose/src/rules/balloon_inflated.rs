@@ -17,9 +17,10 @@ declare_rule! {
     /// which gives them to other guests. Inside the guest nobody uses that memory, and nothing can take it back: only
     /// the hypervisor deflates the balloon. The guest may swap or kill while its size on paper is unchanged.
     /// ## How it is recognised
-    /// For {LEVEL} the balloon holds {BALLOON_SHARE} of RAM or more, and {BALLOON_MIN} or more. Linux 6.16 reports it (Balloon); before, it
-    /// is what was inflated minus what was deflated since boot (balloon_inflate, balloon_deflate). It is informational,
-    /// and a warning if less than {LITTLE_AVAILABLE} of RAM is available, or tasks wait for memory with less than {ROOM} available.
+    /// For {LEVEL} the balloon holds {BALLOON_SHARE} of RAM or more, and {BALLOON_MIN} or more. Linux 6.16 reports it
+    /// (Balloon); before, it is what was inflated minus what was deflated since boot (balloon_inflate,
+    /// balloon_deflate). It is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM is available, or
+    /// tasks wait for memory with less than {ROOM} available.
     /// ## Not this
     /// - `unaccounted-memory`: a balloon that the kernel does not count, as VMware's before 6.16, is in no counter.
     /// - `available-exhaustion`: processes hold the memory.

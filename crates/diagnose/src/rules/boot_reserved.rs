@@ -15,9 +15,9 @@ declare_rule! {
     /// counter shows that memory and nothing gives it back before the next boot. It is why MemTotal is less than what
     /// is built in.
     /// ## How it is recognised
-    /// The zones have {RESERVED_SHARE} more pages than the allocator manages (present and managed in /proc/zoneinfo), and {RESERVED_MIN} or
-    /// more. What the firmware keeps, or `mem=` cuts off, is not even present, so it is not counted. It is
-    /// informational: this is a setting, mostly on purpose.
+    /// The zones have {RESERVED_SHARE} more pages than the allocator manages (present and managed in /proc/zoneinfo),
+    /// and {RESERVED_MIN} or more. What the firmware keeps, or `mem=` cuts off, is not even present, so it is not
+    /// counted. It is informational: this is a setting, mostly on purpose.
     /// ## Not this
     /// - `balloon-inflated`: a balloon takes pages away later; then nothing is concluded here.
     /// - `hugetlb-unused`: huge pages, those reserved at boot too, are managed and counted.

@@ -20,16 +20,16 @@ declare_rule! {
     /// ## How it is recognised
     /// For {LEVEL} or longer, or in a single sample: page cache (without shared memory, dirty pages and pages under
     /// writeback) plus reclaimable slab is a third of RAM or more, MemAvailable contains at least half of it, more than
-    /// {available::AVAILABLE} of RAM is available, almost nothing refaults (is read again after eviction), and no task waits for memory.
-    /// Where RAM is unknown (vmstat), the cache must be {CACHE_UNKNOWN_RAM} or more, and free memory plus what the cache gained by
-    /// reading files must be more than {available::AVAILABLE} of cache plus free memory.
+    /// {available::AVAILABLE} of RAM is available, almost nothing refaults (is read again after eviction), and no task
+    /// waits for memory. Where RAM is unknown (vmstat), the cache must be {CACHE_UNKNOWN_RAM} or more, and free memory
+    /// plus what the cache gained by reading files must be more than {available::AVAILABLE} of cache plus free memory.
     /// ## Not this
     /// - `shmem-growth`: shared memory and tmpfs count as cache too, but cannot be dropped.
     /// - `page-cache-thrash`: the cache is full and still too small; files are read again and again.
     /// - `dirty-throttle`: the cache is full of pages that must be written first.
     /// ## What to do
-    /// Nothing. Dropping caches only slows the next reads. Alert on MemAvailable. Verify: MemAvailable stays above {available::AVAILABLE}
-    /// over a working day.
+    /// Nothing. Dropping caches only slows the next reads. Alert on MemAvailable. Verify: MemAvailable stays above
+    /// {available::AVAILABLE} over a working day.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - free(1): buff/cache and available

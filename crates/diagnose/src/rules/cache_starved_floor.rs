@@ -16,11 +16,12 @@ declare_rule! {
     /// memory. When free memory rests on this floor and the page cache is nearly gone too, programs fill all of RAM.
     /// Every file read waits for a disk, even if swap is quiet and monitoring shows "800 MB free".
     /// ## How it is recognised
-    /// For {LEVEL} or longer, MemFree is at most {Floor::REACH} times the floor (the zones' high watermarks plus reserves), at most {AVAILABLE}
-    /// of RAM is available, and page cache is at most {LITTLE_CACHE} of RAM or twice the floor, whichever is more. Something waits
-    /// at the same time: files refault (are read again after eviction) at {READ_AGAIN}, tasks stall for memory {PressureWindow::MEMORY} of the
-    /// time, or for disks {PressureWindow::IO} of the time while {READ} are read. Without zone data the floor is predicted for a host
-    /// of this size, with lower confidence.
+    /// For {LEVEL} or longer, MemFree is at most {Floor::REACH} times the floor (the zones' high watermarks plus
+    /// reserves), at most {AVAILABLE} of RAM is available, and page cache is at most {LITTLE_CACHE} of RAM or twice the
+    /// floor, whichever is more. Something waits at the same time: files refault (are read again after eviction) at
+    /// {READ_AGAIN}, tasks stall for memory {PressureWindow::MEMORY} of the time, or for disks {PressureWindow::IO} of
+    /// the time while {READ} are read. Without zone data the floor is predicted for a host of this size, with lower
+    /// confidence.
     /// ## Not this
     /// - `free-low-harmless`: free memory is on its floor because cache fills the rest.
     /// - More than {AVAILABLE} of RAM available: then cache is not starved.

@@ -12,13 +12,13 @@ declare_rule! {
     /// The caches were dropped by hand or by a job (vm.drop_caches): what was in them must be read again.
     ///
     /// ## What it means
-    /// `echo 3 > /proc/sys/vm/drop_caches` throws away page cache, dentries and inodes. It is meant for tests. As a job it
-    /// is a mistake with a wish behind it, that free memory look larger: the kernel would have dropped these pages by
-    /// itself as soon as memory was needed, and now programs wait for the disk to get them back.
+    /// `echo 3 > /proc/sys/vm/drop_caches` throws away page cache, dentries and inodes. It is meant for tests. As a job
+    /// it is a mistake with a wish behind it, that free memory look larger: the kernel would have dropped these pages
+    /// by itself as soon as memory was needed, and now programs wait for the disk to get them back.
     /// ## How it is recognised
-    /// The kernel's counter of dropped caches (`drop_pagecache` or `drop_slab`) rises. It is a warning if page cache fell
-    /// by {CACHE_LOST} of RAM or more, {READ_AFTER} or more are read in the seconds after it, twice as much as before, and tasks wait
-    /// for disks {PressureWindow::IO} of the time or more; otherwise informational.
+    /// The kernel's counter of dropped caches (`drop_pagecache` or `drop_slab`) rises. It is a warning if page cache
+    /// fell by {CACHE_LOST} of RAM or more, {READ_AFTER} or more are read in the seconds after it, twice as much as
+    /// before, and tasks wait for disks {PressureWindow::IO} of the time or more; otherwise informational.
     /// ## Not this
     /// - `page-cache-thrash`: reclaim evicts files because memory is short.
     /// - Files that were deleted, or a container that ended: cache goes, and the counter stays.

@@ -22,18 +22,18 @@ declare_rule! {
     /// with free memory. The host's reclaim counters do not move.
     /// ## How it is recognised
     /// The cgroup's memory is at {cgroups::AT_LIMIT} of its limit or more, it keeps hitting the limit (the `max` event,
-    /// `memory.failcnt` on v1), and its file pages refault at {READ_AGAIN} or more, for {STALL} or longer. In small cgroups the
-    /// kernel forgets most evicted pages, so this rate is a lower bound. If the cgroup does not count refaults, the
-    /// host's count is used while the host has free memory. It is informational if nothing in the cgroup waits (for memory or for
-    /// disks {NOTICED} of the time), and critical if nothing ran for a quarter of the time.
+    /// `memory.failcnt` on v1), and its file pages refault at {READ_AGAIN} or more, for {STALL} or longer. In small
+    /// cgroups the kernel forgets most evicted pages, so this rate is a lower bound. If the cgroup does not count
+    /// refaults, the host's count is used while the host has free memory. It is informational if nothing in the cgroup
+    /// waits (for memory or for disks {NOTICED} of the time), and critical if nothing ran for a quarter of the time.
     /// ## Not this
     /// - `page-cache-thrash`: the host is short of memory, not one cgroup.
     /// - `oom-cgroup`: nothing was left to evict, so the kernel killed.
     /// - Streaming: the cgroup's cache is full of data that was read once, and nothing refaults.
     /// ## What to do
     /// Now: raise the limit to anonymous memory plus the files in use. For good: do the same in the unit or pod. A
-    /// database's own cache counts twice unless it reads with O_DIRECT. Verify: the cgroup's refaults are below {REREAD_GOAL} of
-    /// what it reads.
+    /// database's own cache counts twice unless it reads with O_DIRECT. Verify: the cgroup's refaults are below
+    /// {REREAD_GOAL} of what it reads.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat and memory.events
     /// - kernel mm/workingset.c: what counts as a refault

@@ -20,29 +20,29 @@ declare_rule! {
     /// Writers in a cgroup of v1 wait for the disk: their own dirty pages fill the cgroup up to its limit.
     ///
     /// ## What it means
-    /// Cgroup v1 has no dirty limits of its own, and the host's are shares of RAM: a container of 256 MiB is full of dirty
-    /// pages long before the host begins to write. At its limit each new page has to be reclaimed from the cgroup, there
-    /// are no clean ones, and the writer waits in reclaim until the disk has written some. So does every other task of
-    /// the cgroup that needs a page. The host has memory to spare.
+    /// Cgroup v1 has no dirty limits of its own, and the host's are shares of RAM: a container of 256 MiB is full of
+    /// dirty pages long before the host begins to write. At its limit each new page has to be reclaimed from the
+    /// cgroup, there are no clean ones, and the writer waits in reclaim until the disk has written some. So does every
+    /// other task of the cgroup that needs a page. The host has memory to spare.
     /// ## How it is recognised
-    /// For {STALL} or longer tasks of the host wait for memory while the cgroup hits its limit ten times a second or more, in the
-    /// mean of {BETWEEN_BURSTS}: a writer that waits for a slow disk hits none meanwhile. Dirty pages plus pages under writeback are, in
-    /// the mean, a quarter of the cgroup's limit or more. The host's dirty pages are at most half of its own level. It is
-    /// probable, not confirmed: v1 does not count the waits of a cgroup.
+    /// For {STALL} or longer tasks of the host wait for memory while the cgroup hits its limit ten times a second or
+    /// more, in the mean of {BETWEEN_BURSTS}: a writer that waits for a slow disk hits none meanwhile. Dirty pages plus
+    /// pages under writeback are, in the mean, a quarter of the cgroup's limit or more. The host's dirty pages are at
+    /// most half of its own level. It is probable, not confirmed: v1 does not count the waits of a cgroup.
     /// ## Not this
     /// - A cgroup that reads files through its limit: its pages are clean, and reclaim drops them at once.
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
     /// - `cgroup-dirty-throttle`: the same on v2, which throttles the writers of a cgroup before it is full.
-    /// - `cgroup-cache-starved`: this cgroup or another reads evicted files again: that is waiting for memory too, and v1 does
-    ///   not count the waits of a cgroup.
+    /// - `cgroup-cache-starved`: this cgroup or another reads evicted files again: that is waiting for memory too, and
+    ///   v1 does not count the waits of a cgroup.
     /// - The host itself swaps in, reclaims for allocations, or has little available.
     /// ## What to do
-    /// Let the kernel write earlier, unless it does: `vm.dirty_background_bytes` of a quarter of the limit, of the smallest
-    /// where several cgroups are full. Or raise the limit, let the
-    /// program call sync_file_range or use O_DIRECT, or move to cgroup v2. Measured, November 2026: a writer in 64 MiB on a
-    /// fast disk, memory stalls fell from 18 % to 6 %, and 11 % more was written; in 40 MiB on a disk of 10 MiB/s they fell
-    /// from 73 % to 44 %, as no limit makes the disk faster. The limit is hit as often. Verify: tasks wait less for memory
-    /// during the same writes.
+    /// Let the kernel write earlier, unless it does: `vm.dirty_background_bytes` of a quarter of the limit, of the
+    /// smallest where several cgroups are full. Or raise the limit, let the program call sync_file_range or use
+    /// O_DIRECT, or move to cgroup v2. Measured, November 2026: a writer in 64 MiB on a fast disk, memory stalls fell
+    /// from 18 % to 6 %, and 11 % more was written; in 40 MiB on a disk of 10 MiB/s they fell from 73 % to 44 %, as no
+    /// limit makes the disk faster. The limit is hit as often. Verify: tasks wait less for memory during the same
+    /// writes.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v1/memory.rst, Reclaim
     /// - kernel mm/vmscan.c, shrink_folio_list and reclaim_throttle

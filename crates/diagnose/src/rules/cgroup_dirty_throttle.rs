@@ -24,21 +24,22 @@ declare_rule! {
     /// ## What it means
     /// On cgroup v2 each cgroup with a memory limit has dirty limits of its own: the same share as the host's, but of
     /// the memory that the cgroup has left for files. In a container of 256 MiB that is some 30 MiB. Its writers are
-    /// then throttled to the speed of the disk much earlier than the same program outside. The host shows no sign of it.
+    /// then throttled to the speed of the disk much earlier than the same program outside. The host shows no sign of
+    /// it.
     /// ## How it is recognised
-    /// For {STALL} or longer, dirty pages plus pages under writeback of a cgroup with `memory.max` or `memory.high` are at
-    /// {NEAR_OWN_LEVEL} or more of the level at which the kernel throttles its writers (the host's share, of the cgroup's file pages
-    /// and what is left below its limit), its tasks wait for disks {NOTICED} of the time or more, and the host's dirty pages
-    /// are at most half of the host's own level.
+    /// For {STALL} or longer, dirty pages plus pages under writeback of a cgroup with `memory.max` or `memory.high` are
+    /// at {NEAR_OWN_LEVEL} or more of the level at which the kernel throttles its writers (the host's share, of the
+    /// cgroup's file pages and what is left below its limit), its tasks wait for disks {NOTICED} of the time or more,
+    /// and the host's dirty pages are at most half of the host's own level.
     /// ## Not this
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
     /// - `cgroup-cache-starved`: the cgroup reads evicted files again.
     /// - `cgroup-high-throttle`: its tasks wait for memory.
     /// - `cgroup-dirty-reclaim`: on cgroup v1, which has no dirty limits of its own, writers fill the cgroup instead.
     /// ## What to do
-    /// Write less, or to a faster disk: what writes faster than the disk waits with any limit. For bursts raise the cgroup's
-    /// memory limit: its dirty limit grows with it. Smaller limits of the host would make it worse. Verify: the tasks of the cgroup
-    /// wait for disks less than {NOTICED} of the time during the same writes.
+    /// Write less, or to a faster disk: what writes faster than the disk waits with any limit. For bursts raise the
+    /// cgroup's memory limit: its dirty limit grows with it. Smaller limits of the host would make it worse. Verify:
+    /// the tasks of the cgroup wait for disks less than {NOTICED} of the time during the same writes.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, Writeback
     /// - kernel mm/page-writeback.c, domain_dirty_limits

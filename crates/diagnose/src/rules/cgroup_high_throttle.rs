@@ -23,10 +23,10 @@ declare_rule! {
     /// hardly any CPU while the host has memory to spare. The host's own memory pressure rises with it, although
     /// nothing else waits.
     /// ## How it is recognised
-    /// The cgroup's `high` event rises, its memory is at {NEAR_LIMIT} of `memory.high` or more, and its tasks stall for memory
-    /// {NOTICED} of the time, for {STALL} or longer. It is critical if nothing in the cgroup ran for a quarter of the time. In one
-    /// sample the kernel's averages of a minute show the stalls.
-    /// Without the cgroup's pressure file, its memory must stay at {ABOVE} of the limit or more, and the finding is only probable.
+    /// The cgroup's `high` event rises, its memory is at {NEAR_LIMIT} of `memory.high` or more, and its tasks stall for
+    /// memory {NOTICED} of the time, for {STALL} or longer. It is critical if nothing in the cgroup ran for a quarter
+    /// of the time. In one sample the kernel's averages of a minute show the stalls. Without the cgroup's pressure
+    /// file, its memory must stay at {ABOVE} of the limit or more, and the finding is only probable.
     /// ## Not this
     /// - A cgroup that streams files through its limit: `high` rises, but reclaim is easy and nothing stalls.
     /// - `available-exhaustion`, `swap-thrash`: the host itself is short of memory. Memory available on the host rules

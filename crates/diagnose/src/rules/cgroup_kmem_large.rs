@@ -18,10 +18,10 @@ declare_rule! {
     /// buffers, objects for open files, watches and BPF. No process shows that memory in its RSS, so the service seems
     /// small while it is at its limit. Swap cannot take it.
     /// ## How it is recognised
-    /// For {LEVEL}, memory that cannot be dropped (without page cache and reclaimable objects) is {cgroups::NEARLY_FULL} of the cgroup's
-    /// limit (memory.max, memory.high) or more, and kernel memory that cannot be reclaimed, socket buffers included, is
-    /// {KERNEL_SHARE} of the limit or more. It is informational, and a warning if the cgroup hits its limit or its tasks stall
-    /// for memory {NOTICED} of the time.
+    /// For {LEVEL}, memory that cannot be dropped (without page cache and reclaimable objects) is
+    /// {cgroups::NEARLY_FULL} of the cgroup's limit (memory.max, memory.high) or more, and kernel memory that cannot be
+    /// reclaimed, socket buffers included, is {KERNEL_SHARE} of the limit or more. It is informational, and a warning
+    /// if the cgroup hits its limit or its tasks stall for memory {NOTICED} of the time.
     /// ## Not this
     /// - Dentries and inodes in a cgroup are reclaimed when it needs memory, as page cache is.
     /// - `cgroup-shmem-large`: files in tmpfs.
@@ -29,8 +29,8 @@ declare_rule! {
     /// - `slab-leak`, `page-tables-large`, `socket-memory-pressure`: the same on the whole host.
     /// ## What to do
     /// Now: raise the limit. For good: fewer processes on one shared segment, huge pages, bounded thread pools, sockets
-    /// that are read and closed; memory.stat names the kind. Verify: kernel memory of the cgroup is below {KERNEL_SHARE} of its
-    /// limit.
+    /// that are read and closed; memory.stat names the kind. Verify: kernel memory of the cgroup is below
+    /// {KERNEL_SHARE} of its limit.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat: kernel, sock, slab_unreclaimable
     pub(crate) RULE = {

@@ -12,13 +12,13 @@ declare_rule! {
     /// A cgroup grows in a line, and meets its limit soon if that goes on.
     ///
     /// ## What it means
-    /// Memory of the cgroup that cannot be dropped (its programs' memory, tmpfs, kernel objects) rises without an end in
-    /// sight. At the limit the kernel kills in the cgroup. There is still time to find out what grows.
+    /// Memory of the cgroup that cannot be dropped (its programs' memory, tmpfs, kernel objects) rises without an end
+    /// in sight. At the limit the kernel kills in the cgroup. There is still time to find out what grows.
     /// ## How it is recognised
-    /// What cannot be dropped rises until the last reading, by {Rise::NOISE} and {GROWN} or more and beyond all it was before, for
-    /// a minute or longer; the classifier of `memtide growth` calls it a line; and at that rate the limit is met within
-    /// ten times the time that was seen. Where only memory.current is known, page cache is in it, and the finding is
-    /// informational.
+    /// What cannot be dropped rises until the last reading, by {Rise::NOISE} and {GROWN} or more and beyond all it was
+    /// before, for a minute or longer; the classifier of `memtide growth` calls it a line; and at that rate the limit
+    /// is met within ten times the time that was seen. Where only memory.current is known, page cache is in it, and the
+    /// finding is informational.
     /// ## Not this
     /// - A program that starts: its growth slows down and ends. In its first minutes it cannot be distinguished.
     /// - A sawtooth of collections: it reaches what it was before.

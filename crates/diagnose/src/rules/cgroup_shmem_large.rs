@@ -18,9 +18,10 @@ declare_rule! {
     /// it as `file`, so a container seems full of page cache; but only swap can take it, and the container is killed
     /// with files in its way that nobody reads.
     /// ## How it is recognised
-    /// For {LEVEL}, memory that cannot be dropped (without page cache and reclaimable objects) is {cgroups::NEARLY_FULL} of the cgroup's
-    /// limit (memory.max, memory.high) or more, and shared memory is {SHMEM_SHARE} of the limit or more. It is informational,
-    /// and a warning if the cgroup hits its limit or its tasks stall for memory {NOTICED} of the time.
+    /// For {LEVEL}, memory that cannot be dropped (without page cache and reclaimable objects) is
+    /// {cgroups::NEARLY_FULL} of the cgroup's limit (memory.max, memory.high) or more, and shared memory is
+    /// {SHMEM_SHARE} of the limit or more. It is informational, and a warning if the cgroup hits its limit or its tasks
+    /// stall for memory {NOTICED} of the time.
     /// ## Not this
     /// - `cgroup-cache-starved`: page cache of files on a disk, which can be dropped.
     /// - `cgroup-kmem-large`: kernel memory fills the limit.

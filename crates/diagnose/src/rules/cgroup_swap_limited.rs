@@ -17,9 +17,9 @@ declare_rule! {
     /// `memory.swap.max` limits the swap of a cgroup. When it is used up, anonymous memory of the cgroup can go
     /// nowhere: the kernel evicts the cgroup's last page cache, and then kills in it, while `free` shows swap to spare.
     /// ## How it is recognised
-    /// For {LEVEL} the cgroup's swap is at {USED_UP} of memory.swap.max or more, and memory that cannot be dropped is {cgroups::NEARLY_FULL} of
-    /// its limit (memory.max, memory.high) or more. It is informational, and a warning if the cgroup hits its limit or
-    /// its tasks stall for memory {NOTICED} of the time.
+    /// For {LEVEL} the cgroup's swap is at {USED_UP} of memory.swap.max or more, and memory that cannot be dropped is
+    /// {cgroups::NEARLY_FULL} of its limit (memory.max, memory.high) or more. It is informational, and a warning if the
+    /// cgroup hits its limit or its tasks stall for memory {NOTICED} of the time.
     /// ## Not this
     /// - `swap-full`: the swap of the host is used up.
     /// - A cgroup with its swap used up and room below its memory limit: cold pages, which may stay there.

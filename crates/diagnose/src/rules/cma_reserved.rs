@@ -15,9 +15,9 @@ declare_rule! {
     /// buffers may not. So the kernel reclaims, and may kill, while MemFree and MemAvailable count memory that it
     /// cannot take.
     /// ## How it is recognised
-    /// For {STALL} free memory outside CMA (MemFree - CmaFree) is at the floor that the kernel keeps free, CmaFree is {CMA_SHARE}
-    /// of RAM or more and {CMA_MIN} or more, and tasks wait for memory ({PressureWindow::MEMORY} of the time, or allocations that reclaim). It
-    /// is a warning, and critical if nothing ran for a quarter of the time.
+    /// For {STALL} free memory outside CMA (MemFree - CmaFree) is at the floor that the kernel keeps free, CmaFree is
+    /// {CMA_SHARE} of RAM or more and {CMA_MIN} or more, and tasks wait for memory ({PressureWindow::MEMORY} of the
+    /// time, or allocations that reclaim). It is a warning, and critical if nothing ran for a quarter of the time.
     /// ## Not this
     /// - CMA areas that movable pages fill: CmaFree is small, and nothing is lost.
     /// - `available-exhaustion`: memory inside and outside CMA is used up.

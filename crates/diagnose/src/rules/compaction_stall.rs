@@ -21,8 +21,8 @@ declare_rule! {
     /// One such attempt per second or more (`compact_stall`) for {STALL} or longer, and half of them or more fail.
     /// ## Not this
     /// - `node-reclaim-on`: system CPU for reclaim on a full node.
-    /// - A host with {LITTLE_AVAILABLE} of RAM or less available: compaction moves pages into free ones and fails without them
-    ///   (`available-exhaustion`, `page-cache-thrash`, `swap-thrash`).
+    /// - A host with {LITTLE_AVAILABLE} of RAM or less available: compaction moves pages into free ones and fails
+    ///   without them (`available-exhaustion`, `page-cache-thrash`, `swap-thrash`).
     /// - `direct-reclaim-stall`: single pages are missing; nothing is moved.
     /// - Background compaction (kcompactd): no task waits for it.
     /// ## What to do

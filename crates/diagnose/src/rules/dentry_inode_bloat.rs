@@ -20,10 +20,10 @@ declare_rule! {
     /// caches. No process shows that memory, so it looks lost. It is reclaimable: MemAvailable contains most of it. It
     /// costs something only when tasks wait for its reclaim, or when it counts towards a cgroup's limit.
     /// ## How it is recognised
-    /// Reclaimable slab (SReclaimable) is {CACHE_SHARE_LARGE} of RAM or more for {LEVEL}, or rises by {RISE} of RAM (at least {Rise::NOISE}) and
-    /// half of that stays for {LEVEL}. Where RAM is unknown, the thresholds are {LARGE_UNKNOWN_RAM} and a rise of {Rise::UNKNOWN_RAM}. It is a
-    /// warning only if tasks wait for memory for {NOTICED} of the time, for {LEVEL}, while the kernel scans slab caches;
-    /// otherwise informational.
+    /// Reclaimable slab (SReclaimable) is {CACHE_SHARE_LARGE} of RAM or more for {LEVEL}, or rises by {RISE} of RAM (at
+    /// least {Rise::NOISE}) and half of that stays for {LEVEL}. Where RAM is unknown, the thresholds are
+    /// {LARGE_UNKNOWN_RAM} and a rise of {Rise::UNKNOWN_RAM}. It is a warning only if tasks wait for memory for
+    /// {NOTICED} of the time, for {LEVEL}, while the kernel scans slab caches; otherwise informational.
     /// ## Not this
     /// - `slab-leak`: kernel objects that cannot be reclaimed.
     /// - `cache-full-harmless`: the same harmless fullness, of file contents.

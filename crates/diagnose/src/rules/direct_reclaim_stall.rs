@@ -18,9 +18,9 @@ declare_rule! {
     /// falls below the min watermark, the allocating task must search for pages to evict itself (direct reclaim,
     /// counted as an allocation stall). Users see pauses; system CPU rises.
     /// ## How it is recognised
-    /// For {STALL} or longer, one allocation stall per second or more while allocating tasks do at least {RECLAIM_CPU_SHARE} of all
-    /// scanning, and tasks wait for memory for {RECLAIM_COSTS} of the time or more. Without pressure files (PSI) the confidence is
-    /// lower.
+    /// For {STALL} or longer, one allocation stall per second or more while allocating tasks do at least
+    /// {RECLAIM_CPU_SHARE} of all scanning, and tasks wait for memory for {RECLAIM_COSTS} of the time or more. Without
+    /// pressure files (PSI) the confidence is lower.
     /// ## Not this
     /// - `node-reclaim-on`: pages scanned by allocating tasks, but no allocation stalls.
     /// - `cgroup-high-throttle`, `cgroup-cache-starved`: a cgroup at its limit; that moves neither counter.
@@ -28,8 +28,8 @@ declare_rule! {
     /// - A few stalls that cost no time: reclaim of clean page cache by a fast reader.
     /// ## What to do
     /// If the host is short of memory, this is a consequence: fix the shortage. Otherwise the bursts are larger than
-    /// the gap between the low and the min watermark: now `sysctl -w vm.watermark_scale_factor={SCALE}`, for good the same
-    /// in a file under `/etc/sysctl.d/`. Verify: no allocation stalls at the same load.
+    /// the gap between the low and the min watermark: now `sysctl -w vm.watermark_scale_factor={SCALE}`, for good the
+    /// same in a file under `/etc/sysctl.d/`. Verify: no allocation stalls at the same load.
     /// ## References
     /// - kernel mm/page_alloc.c, __alloc_pages_direct_reclaim
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor

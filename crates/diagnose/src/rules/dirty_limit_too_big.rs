@@ -17,13 +17,13 @@ declare_rule! {
     ///
     /// ## What it means
     /// The limit of dirty (unwritten) data is a share of memory, by default 20 %, however slow the disk is. On a host
-    /// with much memory and a slow disk it is minutes of writing. Whoever then calls sync or fsync on that disk, unmounts
-    /// it or shuts down waits for all of it, reads queue behind it, and a power cut loses it.
+    /// with much memory and a slow disk it is minutes of writing. Whoever then calls sync or fsync on that disk,
+    /// unmounts it or shuts down waits for all of it, reads queue behind it, and a power cut loses it.
     /// ## How it is recognised
-    /// For {LEVEL} or longer, dirty pages plus pages under writeback are at half of the limit or more and above the level
-    /// at which the kernel writes as fast as it can, a disk is busy {DISK_BUSY} of the time or more, and at that speed the disk
-    /// needs {TO_WRITE_MAX} or longer for all that the limit allows. It is a warning if tasks wait for disks {NOTICED} of the time or
-    /// more at that time, otherwise informational.
+    /// For {LEVEL} or longer, dirty pages plus pages under writeback are at half of the limit or more and above the
+    /// level at which the kernel writes as fast as it can, a disk is busy {DISK_BUSY} of the time or more, and at that
+    /// speed the disk needs {TO_WRITE_MAX} or longer for all that the limit allows. It is a warning if tasks
+    /// wait for disks {NOTICED} of the time or more at that time, otherwise informational.
     /// ## Not this
     /// - `dirty-throttle`: writers wait because the limit is reached, however large it is.
     /// - Little data at the end of a copy: half of the limit is never reached.
@@ -31,7 +31,8 @@ declare_rule! {
     /// ## What to do
     /// Set limits that follow from the disk: start writing at one second's worth, throttle at four. Now: `sysctl -w
     /// vm.dirty_background_bytes=… vm.dirty_bytes=…`; for good the same in a file under `/etc/sysctl.d/`. For one slow
-    /// device (a USB stick): `max_ratio` in `/sys/class/bdi/`. Verify: `time sync` during the same writes takes seconds.
+    /// device (a USB stick): `max_ratio` in `/sys/class/bdi/`. Verify: `time sync` during the same writes takes
+    /// seconds.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, dirty_bytes
     /// - kernel Documentation/ABI/testing/sysfs-class-bdi

@@ -24,17 +24,17 @@ declare_rule! {
     /// dirty (unwritten) data grows to a limit, and from then on the kernel throttles every writer to the speed of the
     /// disk. Memory is not short; the disk is slow.
     /// ## How it is recognised
-    /// For {STALL} or longer, dirty pages plus pages under writeback stay at {NEAR_LIMIT} or more of the level at which the kernel
-    /// throttles writers (the middle of `nr_dirty_background_threshold` and `nr_dirty_threshold`), while tasks wait for
-    /// disks for {WAITED} of the time or more and hardly for memory; waits for memory count only where less than a quarter of
-    /// RAM is available, as they are those of a cgroup at its own limit otherwise. Without pressure files, a disk that writes must be
-    /// busy for {DISK_BUSY} of the time.
+    /// For {STALL} or longer, dirty pages plus pages under writeback stay at {NEAR_LIMIT} or more of the level at which
+    /// the kernel throttles writers (the middle of `nr_dirty_background_threshold` and `nr_dirty_threshold`), while
+    /// tasks wait for disks for {WAITED} of the time or more and hardly for memory; waits for memory count only where
+    /// less than a quarter of RAM is available, as they are those of a cgroup at its own limit otherwise. Without
+    /// pressure files, a disk that writes must be busy for {DISK_BUSY} of the time.
     /// ## Not this
     /// - Swap-out: it counts as writeback too, and the limit falls with dirtyable memory.
     /// - A limit that is small because memory is used up: `available-exhaustion`, `swap-thrash`.
     /// - `fsync-storm`: fsync and O_SYNC writers wait for the disk with few dirty pages; so do O_DIRECT writers.
-    /// - `cgroup-dirty-throttle`: a cgroup's own limit (v2) is reached, a part of its `memory.max`, while the host is far
-    ///   from its limit.
+    /// - `cgroup-dirty-throttle`: a cgroup's own limit (v2) is reached, a part of its `memory.max`, while the host is
+    ///   far from its limit.
     /// ## What to do
     /// Use a faster disk, or write less. Smaller limits make the waits short and even; they do not make the work
     /// faster: now `sysctl -w vm.dirty_background_bytes=… vm.dirty_bytes=…` at one and four seconds of the disk's

@@ -13,9 +13,9 @@ declare_rule! {
     /// containers and cron jobs that come and go leave one each, if a file that they touched stays cached. Each takes
     /// per-CPU memory, more of it the more CPUs there are, and makes reclaim and reading memory.stat slower.
     /// ## How it is recognised
-    /// For {LEVEL} the kernel counts {MANY} dying cgroups or more, and as many as there are living ones: in the root's cgroup.stat, on
-    /// cgroup v1 as those of /proc/cgroups without a directory. It is informational, and a warning if per-CPU memory is
-    /// {PERCPU_SHARE} of RAM or more at the same time.
+    /// For {LEVEL} the kernel counts {MANY} dying cgroups or more, and as many as there are living ones: in the root's
+    /// cgroup.stat, on cgroup v1 as those of /proc/cgroups without a directory. It is informational, and a warning if
+    /// per-CPU memory is {PERCPU_SHARE} of RAM or more at the same time.
     /// ## Not this
     /// - Many living cgroups: a host with many containers.
     /// - `percpu-large`: per-CPU memory of other users: network devices, BPF maps, counters.

@@ -22,19 +22,20 @@ declare_rule! {
     /// and the last of those are the code and libraries of the running programs. Every step then waits for a disk:
     /// logins hang and desktops freeze, with swap free or switched off.
     /// ## How it is recognised
-    /// For {STALL} or longer, file pages refault (are read again after eviction) at {READ_AGAIN}, page cache is at most {LITTLE_CACHE} of
-    /// RAM, and the pages are mapped ones: three or more processes take major faults, or the host takes {MAJOR_FAULTS}.
-    /// Swap-ins are fewer than a tenth of the refaults. And anonymous memory cannot leave: there is no swap, at most
-    /// {SWAP_LEFT} of swap is free, or vm.swappiness is {LOW_SWAPPINESS} or less. Few major faults do not exclude it: with large readahead or the
-    /// multi-generational LRU, 10 to 26 faults per second brought in 14,000 pages.
+    /// For {STALL} or longer, file pages refault (are read again after eviction) at {READ_AGAIN}, page cache is at most
+    /// {LITTLE_CACHE} of RAM, and the pages are mapped ones: three or more processes take major faults, or the host
+    /// takes {MAJOR_FAULTS}. Swap-ins are fewer than a tenth of the refaults. And anonymous memory cannot leave: there
+    /// is no swap, at most {SWAP_LEFT} of swap is free, or vm.swappiness is {LOW_SWAPPINESS} or less. Few major faults
+    /// do not exclude it: with large readahead or the multi-generational LRU, 10 to 26 faults per second brought in
+    /// 14,000 pages.
     /// ## Not this
     /// - `swap-thrash`: anonymous pages move in and out.
     /// - `page-cache-thrash`: files are read with read(), or one process maps one data file.
     /// - `cgroup-cache-starved`: only a cgroup at its limit does so.
     /// ## What to do
     /// Now: let anonymous memory be swapped (add swap or zram, `vm.swappiness` 60), or cap what grew. For good: the
-    /// same in fstab and under `/etc/sysctl.d/`, MemoryMin for sshd. Verify: major faults below {MAJOR_FAULTS_GOAL} under the
-    /// same load.
+    /// same in fstab and under `/etc/sysctl.d/`, MemoryMin for sshd. Verify: major faults below {MAJOR_FAULTS_GOAL}
+    /// under the same load.
     /// ## References
     /// - kernel mm/vmscan.c, get_scan_count: what swappiness 0 and missing swap do
     /// - kernel mm/workingset.c: what counts as a refault

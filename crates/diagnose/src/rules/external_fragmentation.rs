@@ -22,10 +22,10 @@ declare_rule! {
     /// compact memory first.
     /// ## How it is recognised
     /// At least twice the floor is free, and in every zone above its watermarks, blocks of some order (from 3, which
-    /// the kernel expects to find, up to huge pages) make up less than {ABOUT_NONE} of the free memory, for {LEVEL} or longer.
-    /// Failed compactions or page faults that fell back to small pages show real requests: six or more, at most {APART}
-    /// apart. Without them it is informational, and only for small orders. A kernel report is proof by itself: a zone
-    /// is above its watermarks and has no free block of the requested size and type.
+    /// the kernel expects to find, up to huge pages) make up less than {ABOUT_NONE} of the free memory, for {LEVEL} or
+    /// longer. Failed compactions or page faults that fell back to small pages show real requests: six or more, at most
+    /// {APART} apart. Without them it is informational, and only for small orders. A kernel report is proof by itself:
+    /// a zone is above its watermarks and has no free block of the requested size and type.
     /// ## Not this
     /// - Little free memory: the zones are at their watermarks, and every block is rare.
     /// - Missing blocks that nothing requests.

@@ -18,10 +18,10 @@ declare_rule! {
     /// MemAvailable.
     /// ## How it is recognised
     /// For {LEVEL} or longer, or in a single sample: MemFree is at most {Floor::NEAR} of the upper edge of the floor (Σ
-    /// min(managed, high + protection) over the zones), or within {Floor::ABOVE} of RAM above it, and below {FREE_SHARE_LOW} of RAM; more than
-    /// {available::AVAILABLE} of RAM is available; fewer than {Quiet::REFAULTS} of files refault (are read again after eviction); and
-    /// tasks wait for memory less than {PressureWindow::MEMORY} of the time. Without zones in the source, the floor of a typical host of
-    /// this size is used.
+    /// min(managed, high + protection) over the zones), or within {Floor::ABOVE} of RAM above it, and below
+    /// {FREE_SHARE_LOW} of RAM; more than {available::AVAILABLE} of RAM is available; fewer than {Quiet::REFAULTS} of
+    /// files refault (are read again after eviction); and tasks wait for memory less than {PressureWindow::MEMORY} of
+    /// the time. Without zones in the source, the floor of a typical host of this size is used.
     /// ## Not this
     /// - `cache-starved-floor`: free memory at the floor and hardly any cache left.
     /// - `available-exhaustion`: little memory is available either.

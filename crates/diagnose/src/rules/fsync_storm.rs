@@ -18,10 +18,10 @@ declare_rule! {
     /// and a disk does only so many a second: some 50 if it rotates, some 1,000 on a plain SSD. Databases, mail and
     /// message queues that commit one by one wait for them. There is little dirty data, and memory is not involved.
     /// ## How it is recognised
-    /// For {STALL} or longer, a disk completes flushes at {FLUSHES} or more, at most {WRITTEN_FOR_EACH_MAX} is written for each, its
-    /// requests spend more time on writes than on reads, and tasks wait for disks {WAITED} of the time or more; dirty pages
-    /// are at most half of the level at which writers are throttled. It is a warning if tasks waited half of the time,
-    /// two or more at once, otherwise informational.
+    /// For {STALL} or longer, a disk completes flushes at {FLUSHES} or more, at most {WRITTEN_FOR_EACH_MAX} is written
+    /// for each, its requests spend more time on writes than on reads, and tasks wait for disks {WAITED} of the time or
+    /// more; dirty pages are at most half of the level at which writers are throttled. It is a warning if tasks waited
+    /// half of the time, two or more at once, otherwise informational.
     /// ## Not this
     /// - `dirty-throttle`: dirty pages are at their limit; writers wait for throughput, not for flushes.
     /// - `storage-bound`: a busy disk without flushes.

@@ -14,14 +14,15 @@ declare_rule! {
     /// The allocator of a process keeps ever more free memory in pieces that the program's peaks do not explain.
     ///
     /// ## What it means
-    /// The program's data do not grow, but the pieces that it frees do not fit what it allocates next, or lie between live
-    /// ones on the same pages: malloc takes new memory from the kernel and cannot return the old. It looks like a leak from
-    /// outside, and no heap profile shows it. It levels off, often at one and a half to three times the live bytes.
+    /// The program's data do not grow, but the pieces that it frees do not fit what it allocates next, or lie between
+    /// live ones on the same pages: malloc takes new memory from the kernel and cannot return the old. It looks like a
+    /// leak from outside, and no heap profile shows it. It levels off, often at one and a half to three times the live
+    /// bytes.
     /// ## How it is recognised
     /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live and free bytes). The
-    /// classifier of `memtide growth` calls it fragmentation with a confidence of {CONFIRMED} or more, over an hour or longer: free bytes
-    /// grew beyond what the highest live size so far leaves behind. {FREE_MIN} or more are free. It is
-    /// informational, and a warning if less than {LITTLE_AVAILABLE} of RAM was available meanwhile.
+    /// classifier of `memtide growth` calls it fragmentation with a confidence of {CONFIRMED} or more, over an hour or
+    /// longer: free bytes grew beyond what the highest live size so far leaves behind. {FREE_MIN} or more are free. It
+    /// is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM was available meanwhile.
     /// ## Not this
     /// - `process-leak`: live bytes rise; both may be there.
     /// - `malloc-arena-bloat`: the free memory lies in many arenas, one for each few threads.

@@ -16,8 +16,8 @@ declare_rule! {
     /// Pages of `vm.nr_hugepages` belong only to programs that request hugetlb memory. They count neither as free nor
     /// as available, and cannot hold page cache or be swapped, so an unused reserve makes the host smaller.
     /// ## How it is recognised
-    /// Free huge pages without a reservation (HugePages_Free − HugePages_Rsvd) make up {UNUSED_SHARE} of RAM or more, and {UNUSED_MIN} or more, for {LEVEL}. Where RAM is
-    /// unknown: {UNKNOWN_RAM_MIN} and a tenth of the pool.
+    /// Free huge pages without a reservation (HugePages_Free − HugePages_Rsvd) make up {UNUSED_SHARE} of RAM or more,
+    /// and {UNUSED_MIN} or more, for {LEVEL}. Where RAM is unknown: {UNKNOWN_RAM_MIN} and a tenth of the pool.
     /// ## Not this
     /// - Pages reserved by a program but not touched yet (`HugePages_Rsvd`): a database that has just started.
     /// - `thp-bloat`: transparent huge pages come from ordinary memory and are not reserved.

@@ -14,12 +14,12 @@ declare_rule! {
     ///
     /// ## What it means
     /// kcompactd is the kernel thread that makes large free blocks by moving pages. It is woken when a large block is
-    /// asked for, and by itself if `vm.compaction_proactiveness` is above 0. Where most pages cannot be moved (guests of
-    /// a hypervisor, pinned or kernel memory) it scans without an end, holds locks of the page lists, and other tasks
-    /// stutter.
+    /// asked for, and by itself if `vm.compaction_proactiveness` is above 0. Where most pages cannot be moved (guests
+    /// of a hypervisor, pinned or kernel memory) it scans without an end, holds locks of the page lists, and other
+    /// tasks stutter.
     /// ## How it is recognised
-    /// For {LEVEL} or longer, a kcompactd thread uses {CPU_BUSY} of a CPU or more. It is a warning if tasks wait for memory at
-    /// that time, otherwise informational.
+    /// For {LEVEL} or longer, a kcompactd thread uses {CPU_BUSY} of a CPU or more. It is a warning if tasks wait for
+    /// memory at that time, otherwise informational.
     /// ## Not this
     /// - `compaction-stall`: tasks compact by themselves, at a page fault.
     /// - `kswapd-saturated`: the thread that reclaims, not the one that moves.

@@ -15,8 +15,8 @@ declare_rule! {
     /// or dropped. Ten thousand threads take 160 MiB, and as much again in kernel objects and pages of their own
     /// stacks. A pool without a bound, a leak of threads or a fork bomb makes them.
     /// ## How it is recognised
-    /// KernelStack is {STACKS_SHARE} of RAM or more, and {STACKS_MIN} or more, for {LEVEL}. It is
-    /// informational, and a warning from {MATTERS} of RAM on if less than {LITTLE_AVAILABLE} of RAM is available at the same time.
+    /// KernelStack is {STACKS_SHARE} of RAM or more, and {STACKS_MIN} or more, for {LEVEL}. It is informational, and a
+    /// warning from {MATTERS} of RAM on if less than {LITTLE_AVAILABLE} of RAM is available at the same time.
     /// Per-process counts name the program.
     /// ## Not this
     /// - `vmalloc-large`: other memory of the kernel behind vmalloc; stacks are not counted there.

@@ -16,8 +16,8 @@ declare_rule! {
     /// remember every page. Where guests differ, that is work for nothing; merged pages must also be copied again when
     /// written.
     /// ## How it is recognised
-    /// For {LEVEL} the kernel thread ksmd uses {KSMD_CPU} of a CPU or more, while the pages that it saves (pages_sharing) are
-    /// less than {SAVES_LITTLE} of RAM. It is informational: nothing waits for ksmd.
+    /// For {LEVEL} the kernel thread ksmd uses {KSMD_CPU} of a CPU or more, while the pages that it saves
+    /// (pages_sharing) are less than {SAVES_LITTLE} of RAM. It is informational: nothing waits for ksmd.
     /// ## Not this
     /// - KSM that was just switched on: it merges nothing before its second pass over memory (full_scans).
     /// - KSM that saves memory at the same cost: that is its purpose.

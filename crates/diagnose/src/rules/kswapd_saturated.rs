@@ -16,18 +16,20 @@ declare_rule! {
     /// reclaim most of the pages it scans: they are in use, mapped, dirty or locked. Allocating tasks will soon have to
     /// reclaim too.
     /// ## How it is recognised
-    /// For {STALL} or longer, a kswapd thread uses {KSWAPD_CPU_BUSY} of a CPU or more and reclaims at most {EFFICIENT} of the pages it scans. Where
-    /// only `top` shows it, {KSWAPD_CPU_FULL} of a CPU count, and whether it reclaims pages is open.
+    /// For {STALL} or longer, a kswapd thread uses {KSWAPD_CPU_BUSY} of a CPU or more and reclaims at most {EFFICIENT}
+    /// of the pages it scans. Where only `top` shows it, {KSWAPD_CPU_FULL} of a CPU count, and whether it reclaims
+    /// pages is open.
     /// ## Not this
     /// - `streaming-read`: kswapd is busy, but reclaims nearly every page it scans.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners): its parent is not
     ///   kthreadd.
-    /// - `watermark-boost`: kswapd works for a temporary boost after fragmentation; the reclaimed pages are clean cache.
+    /// - `watermark-boost`: kswapd works for a temporary boost after fragmentation; the reclaimed pages are clean
+    ///   cache.
     /// - `kswapd-stuck`: kswapd is busy and scans hardly a page.
     /// ## What to do
     /// Reduce demand: cap what grew. If pages are mapped and hot, the multi-generational LRU ages them better: now
-    /// `echo y > /sys/kernel/mm/lru_gen/enabled`, for good through tmpfiles.d. Verify: kswapd below {kernel_threads::CPU_GOAL} of a CPU under
-    /// the same load.
+    /// `echo y > /sys/kernel/mm/lru_gen/enabled`, for good through tmpfiles.d. Verify: kswapd below
+    /// {kernel_threads::CPU_GOAL} of a CPU under the same load.
     /// ## References
     /// - kernel mm/vmscan.c, balance_pgdat
     /// - kernel Documentation/admin-guide/mm/multigen_lru.rst

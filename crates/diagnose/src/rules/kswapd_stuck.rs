@@ -16,7 +16,8 @@ declare_rule! {
     /// ## What it means
     /// kswapd should sleep until a zone falls below its low watermark. Here it runs without an end and scans hardly a
     /// page: it goes round a small zone that cannot reach its watermark, or round kernel caches that have nothing to
-    /// give. That costs a CPU, and latency on small hosts. It is a fault of the kernel or of a setting, not of the load.
+    /// give. That costs a CPU, and latency on small hosts. It is a fault of the kernel or of a setting, not of the
+    /// load.
     /// ## How it is recognised
     /// For {LEVEL} or longer, a kswapd thread uses {CPU_BUSY} of a CPU or more, scans fewer than {SCANNED_MAX} and
     /// reclaims fewer than {RECLAIMED_MAX}, while a quarter of RAM or more is available.
@@ -25,8 +26,8 @@ declare_rule! {
     /// - `streaming-read`: it reclaims what it scans.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners).
     /// ## What to do
-    /// See where it runs: its stack, and the zone below its watermark. Now: `echo 1 > /proc/sys/vm/drop_caches` once often
-    /// ends it; `sysctl -w vm.watermark_boost_factor=0` if the zone is boosted. For good: a newer kernel. Verify:
+    /// See where it runs: its stack, and the zone below its watermark. Now: `echo 1 > /proc/sys/vm/drop_caches` once
+    /// often ends it; `sysctl -w vm.watermark_boost_factor=0` if the zone is boosted. For good: a newer kernel. Verify:
     /// kswapd below {kernel_threads::CPU_GOAL} of a CPU.
     /// ## References
     /// - kernel mm/vmscan.c, balance_pgdat and prepare_kswapd_sleep

@@ -12,9 +12,9 @@ declare_rule! {
     /// nor dropped. A database or a virtual machine that locks its memory does so on purpose; everything else must then
     /// fit into the remaining RAM, and idle locked pages cannot relieve a shortage there.
     /// ## How it is recognised
-    /// Unevictable is {LOCKED_SHARE_LARGE} of RAM or more for {LEVEL}. It is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM is
-    /// available at the same time. Per-process figures (VmLck) name the owner; Mlocked distinguishes locked pages from
-    /// ramfs and locked segments.
+    /// Unevictable is {LOCKED_SHARE_LARGE} of RAM or more for {LEVEL}. It is informational, and a warning if less than
+    /// {LITTLE_AVAILABLE} of RAM is available at the same time. Per-process figures (VmLck) name the owner; Mlocked
+    /// distinguishes locked pages from ramfs and locked segments.
     /// ## Not this
     /// - `hugetlb-unused`: reserved huge pages are never on the list.
     /// - `shmem-growth`: shared memory that is not locked can be swapped.
@@ -22,7 +22,8 @@ declare_rule! {
     /// ## What to do
     /// Make the locked part smaller (heap, buffer pool, guest memory), or do not lock memory that may be swapped:
     /// `LimitMEMLOCK=` in the unit file; `bootstrap.memory_lock` of Elasticsearch, `lock_sga` of Oracle, `<locked/>` of
-    /// libvirt. ramfs has no size limit: use tmpfs. Verify: Unevictable below {LOCKED_SHARE_LARGE} of RAM, or {LITTLE_AVAILABLE} or more available.
+    /// libvirt. ramfs has no size limit: use tmpfs. Verify: Unevictable below {LOCKED_SHARE_LARGE} of RAM, or
+    /// {LITTLE_AVAILABLE} or more available.
     /// ## References
     /// - kernel Documentation/mm/unevictable-lru.rst
     /// - mlock(2), systemd.exec(5) LimitMEMLOCK

@@ -17,8 +17,9 @@ declare_rule! {
     /// memory is free elsewhere; the allocation fails, and the kernel may kill processes although that cannot help.
     /// ## How it is recognised
     /// From a kernel report: every zone that the allocation may use fails the allocator's watermark test, and a zone
-    /// above them has free memory beyond its watermarks or page cache to drop. On a 32-bit kernel also where {LOW_FREE_LITTLE} or less
-    /// of what it maps (LowTotal) is free for {LEVEL} or longer, while more than all of that is free above.
+    /// above them has free memory beyond its watermarks or page cache to drop. On a 32-bit kernel also where
+    /// {LOW_FREE_LITTLE} or less of what it maps (LowTotal) is free for {LEVEL} or longer, while more than all of that
+    /// is free above.
     /// ## Not this
     /// - DMA and DMA32 with much free memory reserved for such allocations (`lowmem_reserve`) during an ordinary
     ///   shortage: that is their normal state. See `oom-global`.

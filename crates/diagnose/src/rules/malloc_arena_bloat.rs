@@ -14,22 +14,23 @@ declare_rule! {
     /// glibc's malloc keeps much free memory in many arenas of a process with threads.
     ///
     /// ## What it means
-    /// Threads that allocate at the same time get arenas of their own, up to 8 for each CPU. Memory that is free in one arena
-    /// is of no use to a thread of another, and each keeps room for its own peak: the process needs the sum of peaks that never
-    /// come together.
+    /// Threads that allocate at the same time get arenas of their own, up to 8 for each CPU. Memory that is free in one
+    /// arena is of no use to a thread of another, and each keeps room for its own peak: the process needs the sum of
+    /// peaks that never come together.
     /// ## How it is recognised
-    /// The malloc heap was read while it ran (`memtide record --explain NAME`). In two readings in a row or more, it has
-    /// {ARENAS_MANY} arenas or more, and of its memory much is free but in RAM: {FREE_MIN} or more, a quarter of the heap, and
-    /// a tenth of the process, whatever is uncertain in the reading. It is informational, and a warning if less than {LITTLE_AVAILABLE} of
-    /// RAM is available.
+    /// The malloc heap was read while it ran (`memtide record --explain NAME`). In two readings in a row or more, it
+    /// has {ARENAS_MANY} arenas or more, and of its memory much is free but in RAM: {FREE_MIN} or more, a quarter of
+    /// the heap, and a tenth of the process, whatever is uncertain in the reading. It is informational, and a warning
+    /// if less than {LITTLE_AVAILABLE} of RAM is available.
     /// ## Not this
     /// - `heap-fragmentation-growth`: free memory that grows, in however few arenas.
     /// - `process-leak`: the memory is live.
     /// - Fewer arenas: free memory in one or two is no matter of their number.
     /// ## What to do
-    /// Start it with `MALLOC_ARENA_MAX=2` (2 to 4), or with jemalloc; threads then wait for each other a little more: measure
-    /// latency as well as memory. `memtide explain PID` says what fewer arenas would save. `malloc_trim(0)` returns free
-    /// pages in the middle of arenas, not their tops. Verify: fewer arenas and less free memory at the same load, latency as before.
+    /// Start it with `MALLOC_ARENA_MAX=2` (2 to 4), or with jemalloc; threads then wait for each other a little more:
+    /// measure latency as well as memory. `memtide explain PID` says what fewer arenas would save. `malloc_trim(0)`
+    /// returns free pages in the middle of arenas, not their tops. Verify: fewer arenas and less free memory at the
+    /// same load, latency as before.
     /// ## References
     /// - mallopt(3) M_ARENA_MAX, M_ARENA_TEST
     /// - glibc manual, Malloc Tunable Parameters: glibc.malloc.arena_max

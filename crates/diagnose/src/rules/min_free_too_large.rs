@@ -27,12 +27,14 @@ declare_rule! {
     /// thrash or kill processes with gigabytes "free".
     /// ## How it is recognised
     /// For {LEVEL} or longer, or in a single sample, the zones' watermarks add up to {FLOOR} of RAM or more, or
-    /// `min_free_kbytes` to {RESERVE_SHARE_MIN}, and that exceeds the kernel's default. A temporary boost of the watermarks is
-    /// subtracted. Without zones, `min_free_kbytes` alone must be {BEYOND_DEFAULT} times those {RESERVE_SHARE_MIN}. Refaults, swap-out or stalls of {STALL} or
-    /// longer while that much is free confirm that it costs something.
+    /// `min_free_kbytes` to {RESERVE_SHARE_MIN}, and that exceeds the kernel's default. A temporary boost of the
+    /// watermarks is subtracted. Without zones, `min_free_kbytes` alone must be {BEYOND_DEFAULT} times those
+    /// {RESERVE_SHARE_MIN}. Refaults, swap-out or stalls of {STALL} or longer while that much is free confirm that it
+    /// costs something.
     /// ## Not this
-    /// - The default: `sqrt(16 × RAM in kB)` kB, or 22 MiB for each zone with huge pages on, at most {RESERVE_SHARE_MIN} of RAM. On
-    ///   arm64 with 64 KiB pages, huge pages raise it to those {RESERVE_SHARE_MIN}: reported as informational.
+    /// - The default: `sqrt(16 × RAM in kB)` kB, or 22 MiB for each zone with huge pages on, at most
+    ///   {RESERVE_SHARE_MIN} of RAM. On arm64 with 64 KiB pages, huge pages raise it to those {RESERVE_SHARE_MIN}:
+    ///   reported as informational.
     /// - A large value on purpose, as on Oracle's engineered systems and NUMA hosts with fast networks: usually far
     ///   below {RESERVE_SHARE_MIN}.
     /// - A boost (`zone.boost`): gone after the next reclaim.

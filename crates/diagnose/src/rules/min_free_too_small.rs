@@ -22,8 +22,8 @@ declare_rule! {
     /// - `oom-global`: allocations that may wait fail too, and a process is killed.
     /// - `min-free-too-large`: the opposite.
     /// ## What to do
-    /// Now and for good: raise `vm.min_free_kbytes` to {ADVISED} of RAM, {RESERVE_MAX} at most. Verify: no further failures, and no
-    /// drops on the interface.
+    /// Now and for good: raise `vm.min_free_kbytes` to {ADVISED} of RAM, {RESERVE_MAX} at most. Verify: no further
+    /// failures, and no drops on the interface.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
     /// - kernel mm/page_alloc.c, __zone_watermark_ok

@@ -15,10 +15,10 @@ declare_rule! {
     /// show a shortage, and after a reboot or in a gap nothing was recorded. "Nothing found" then means less.
     /// ## How it is recognised
     /// One of these: gaps, suspends or reboots in the recording; samples more than {COARSE} apart; a recorder that was
-    /// late for a fifth of the time, or by a second or more, {LATE_IN_ALL} in all (with memory stalls at that time, the host
-    /// stalled; without, only the recorder was stopped or starved); no memory pressure and no allocation stalls; no
-    /// refaults; readings dropped because there were too many processes. A single sample is not a gap: its findings say
-    /// what it cannot show.
+    /// late for a fifth of the time, or by a second or more, {LATE_IN_ALL} in all (with memory stalls at that time, the
+    /// host stalled; without, only the recorder was stopped or starved); no memory pressure and no allocation stalls;
+    /// no refaults; readings dropped because there were too many processes. A single sample is not a gap: its findings
+    /// say what it cannot show.
     /// ## Not this
     /// - A short recording: it is complete, only short.
     /// - A suspended machine: its recorder is not late, because the time asleep is known.

@@ -15,16 +15,18 @@ declare_rule! {
     /// Without swap, anonymous and shared memory can never leave RAM, cold or not. When memory gets short, only file
     /// pages are left to evict, including the code of running programs, and after that only a kill helps.
     /// ## How it is recognised
-    /// SwapTotal is 0 and anonymous plus shared memory is {ANON_SHARE_MUCH} of RAM or more for {LEVEL} or longer. Where anonymous memory
-    /// was not measured (`free` does not print it), {UNAVAILABLE_SHARE_MUCH} of RAM or more is not available. That alone is informational. If programs lose their own code to reclaim at that time, or the kernel kills for lack of memory,
-    /// it is reported with that finding.
+    /// SwapTotal is 0 and anonymous plus shared memory is {ANON_SHARE_MUCH} of RAM or more for {LEVEL} or longer. Where
+    /// anonymous memory was not measured (`free` does not print it), {UNAVAILABLE_SHARE_MUCH} of RAM or more is not
+    /// available. That alone is informational. If programs lose their own code to reclaim at that time, or the kernel
+    /// kills for lack of memory, it is reported with that finding.
     /// ## Not this
     /// - A Kubernetes node with memory limits on all pods, or a database sized for its RAM: swap is off on purpose
     ///   there.
     /// - `exec-pages-evicted`, `oom-global`: the consequences of missing swap.
     /// ## What to do
-    /// Now: zram of half of RAM, {ZRAM_SIZE_MAX} at most, or a swap file. For good: fstab or zram-generator; on Kubernetes NodeSwap
-    /// with LimitedSwap. Verify: swap is active after a reboot, and swap-in stays below {SWAP_TRAFFIC}.
+    /// Now: zram of half of RAM, {ZRAM_SIZE_MAX} at most, or a swap file. For good: fstab or zram-generator; on
+    /// Kubernetes NodeSwap with LimitedSwap. Verify: swap is active after a reboot, and swap-in stays below
+    /// {SWAP_TRAFFIC}.
     /// ## References
     /// - kernel mm/vmscan.c, get_scan_count: without swap only file pages are scanned
     /// - zram-generator.conf(5), swapon(8)

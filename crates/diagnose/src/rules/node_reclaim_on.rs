@@ -15,10 +15,10 @@ declare_rule! {
     /// there, mostly page cache, instead of using free pages of another node. System CPU rises, files are read again
     /// and again, and half the memory stays free.
     /// ## How it is recognised
-    /// The mode is not 0, allocating tasks scan at least {PressureWindow::SCANNED} for reclaim, allocation stalls are rare
-    /// (at most {PressureWindow::PER_SCANNED_PAGE} for each scanned page: node reclaim does not count as one), and another node keeps {FREE_ELSEWHERE} of RAM
-    /// free. It is critical when nothing runs for a quarter of the time, or {READ_AGAIN_MUCH} of files are read again after
-    /// eviction.
+    /// The mode is not 0, allocating tasks scan at least {PressureWindow::SCANNED} for reclaim, allocation stalls are
+    /// rare (at most {PressureWindow::PER_SCANNED_PAGE} for each scanned page: node reclaim does not count as one), and
+    /// another node keeps {FREE_ELSEWHERE} of RAM free. It is critical when nothing runs for a quarter of the time, or
+    /// {READ_AGAIN_MUCH} of files are read again after eviction.
     /// ## Not this
     /// - Mode 0: `numa-imbalance` (a policy binds tasks to a node), or a shortage of the whole host.
     /// - `page-cache-thrash`: files are read again because the whole host lacks memory, not one node.

@@ -25,8 +25,8 @@ declare_rule! {
     /// - Tiered memory (`kernel.numa_balancing` 2): the faults find pages worth promoting.
     /// - `numa-imbalance`, `node-reclaim-on`: a node is full.
     /// ## What to do
-    /// Now: `sysctl -w kernel.numa_balancing=0`, and compare latency; for good in a file under `/etc/sysctl.d/`. Verify:
-    /// hinting faults stop, CPU time in the kernel falls, and numastat shows no more remote memory than before.
+    /// Now: `sysctl -w kernel.numa_balancing=0`, and compare latency; for good in a file under `/etc/sysctl.d/`.
+    /// Verify: hinting faults stop, CPU time in the kernel falls, and numastat shows no more remote memory than before.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/kernel.rst, numa_balancing
     pub(crate) RULE = {

@@ -19,10 +19,10 @@ declare_rule! {
     /// reclaims although the host as a whole has memory; it may even be killed. Without a binding, the kernel allocates
     /// on another node, which is slower to reach but hurts far less.
     /// ## How it is recognised
-    /// For {STALL} or longer, a node's free memory is at most {Floor::REACH} times its floor (the high watermarks of its zones) while
-    /// another node has {FREE_ELSEWHERE} free, and at the same time {SWAPPED_OUT} are swapped out, one allocation per second
-    /// stalls, or tasks wait for memory {RECLAIM_COSTS} of the time. If allocations merely go to the other node (`numa_foreign`)
-    /// and programs' memory fills the full one, it is informational.
+    /// For {STALL} or longer, a node's free memory is at most {Floor::REACH} times its floor (the high watermarks of
+    /// its zones) while another node has {FREE_ELSEWHERE} free, and at the same time {SWAPPED_OUT} are swapped out, one
+    /// allocation per second stalls, or tasks wait for memory {RECLAIM_COSTS} of the time. If allocations merely go to
+    /// the other node (`numa_foreign`) and programs' memory fills the full one, it is informational.
     /// ## Not this
     /// - `node-reclaim-on`: vm.zone_reclaim_mode makes the full node reclaim; that needs no binding.
     /// - Page cache that fills one node first: new allocations go to the other node, and no task waits.

@@ -29,8 +29,8 @@ declare_rule! {
     /// ## How it is recognised
     /// The cgroup's `oom_kill` event rises, and it or a cgroup above it hit its own limit at that moment (`oom`, or
     /// `max` if that is all there is). Every kill counts; there is no minimum duration. Kills at the limit of one
-    /// cgroup that follow each other within {oom::AGAIN} are one incident. Kills before the first sample are informational.
-    /// The kernel's own report in a pasted log names the cgroup, the limit and the memory charged to it.
+    /// cgroup that follow each other within {oom::AGAIN} are one incident. Kills before the first sample are
+    /// informational. The kernel's own report in a pasted log names the cgroup, the limit and the memory charged to it.
     /// ## Not this
     /// - `oom-global`: the host was out of memory. The victim's cgroup counts that kill too, but no limit was hit.
     /// - A kill by systemd-oomd, earlyoom or by hand: the kernel's events do not count it.

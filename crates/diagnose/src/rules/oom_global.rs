@@ -20,12 +20,12 @@ declare_rule! {
     /// largest; it need not be the one that grew.
     /// ## How it is recognised
     /// The kernel's kill counter rises, and cgroups at their limits do not explain it. A kill is an instant, so one is
-    /// enough and nothing has to last; kills that follow each other within {oom::AGAIN} are one incident. Allocation stalls in
-    /// the same interval, or {AVAILABLE_SHARE_SHORT} of RAM or less available before, confirm it; a fast-growing process is killed with
-    /// hardly any stall. If the source has no cgroups, both kinds of kill look alike and these two signs decide. Kills
-    /// before the first sample are informational.
-    /// The kubelet's event SystemOOM counts too. The kernel's own report of a kill, in a pasted log, has all details: the allocation, the watermark that each
-    /// zone was below, the processes, and what filled memory.
+    /// enough and nothing has to last; kills that follow each other within {oom::AGAIN} are one incident. Allocation
+    /// stalls in the same interval, or {AVAILABLE_SHARE_SHORT} of RAM or less available before, confirm it; a
+    /// fast-growing process is killed with hardly any stall. If the source has no cgroups, both kinds of kill look
+    /// alike and these two signs decide. Kills before the first sample are informational. The kubelet's event SystemOOM
+    /// counts too. The kernel's own report of a kill, in a pasted log, has all details: the allocation, the watermark
+    /// that each zone was below, the processes, and what filled memory.
     /// ## Not this
     /// - `oom-cgroup`: a cgroup hit its own limit; the host has memory, and no allocation outside had to reclaim.
     /// - A kill by systemd-oomd, earlyoom or a person: they raise no counter; SysRq f raises it without any shortage.

@@ -14,9 +14,9 @@ declare_rule! {
     /// thousandth of memory. -1000 means never. If the processes that fill memory are protected this way, the kernel
     /// kills small ones one after the other and gains nothing.
     /// ## How it is recognised
-    /// The report's task table: processes at {PROTECTED} or less have {PROTECTED_SHARE} of memory or more (a warning), or the victim had a
-    /// positive adjustment and less than a quarter of the memory of the largest killable process (informational,
-    /// because it may be intended: Kubernetes marks its pods like that).
+    /// The report's task table: processes at {PROTECTED} or less have {PROTECTED_SHARE} of memory or more (a warning),
+    /// or the victim had a positive adjustment and less than a quarter of the memory of the largest killable process
+    /// (informational, because it may be intended: Kubernetes marks its pods like that).
     /// ## Not this
     /// - sshd, udevd, a container's pause process: protected and small, as they should be.
     /// - `oom-global`, `oom-cgroup`: why memory ran out.

@@ -11,12 +11,12 @@ declare_rule! {
     ///
     /// ## What it means
     /// systemd-oomd, earlyoom, the kubelet's eviction and the OOM controller of Talos watch memory and end programs at
-    /// thresholds of their own. Their message proves that the threshold was passed and what was ended. It does not prove
-    /// that the kernel was out of memory: thresholds may be too eager, or be about one cgroup.
+    /// thresholds of their own. Their message proves that the threshold was passed and what was ended. It does not
+    /// prove that the kernel was out of memory: thresholds may be too eager, or be about one cgroup.
     /// ## How it is recognised
-    /// A message of such a program in a log, a status or an event; also systemd's result `oom-kill` of a unit, which does
-    /// not say whether the kernel or systemd-oomd killed, and the kubelet's condition MemoryPressure, which ends nothing
-    /// yet and is a warning. Kills that the source's kernel reports describe are left to those.
+    /// A message of such a program in a log, a status or an event; also systemd's result `oom-kill` of a unit, which
+    /// does not say whether the kernel or systemd-oomd killed, and the kubelet's condition MemoryPressure, which ends
+    /// nothing yet and is a warning. Kills that the source's kernel reports describe are left to those.
     /// ## Not this
     /// - `oom-global`, `oom-cgroup`: the kernel itself killed, and wrote a report.
     /// - `pod-oom`: the kernel killed in a container's cgroup, and Kubernetes or Docker reports it.

@@ -14,9 +14,9 @@ declare_rule! {
     /// Programs reserve far more than they touch, so malloc and fork fail ("Cannot allocate memory") while memory is
     /// free.
     /// ## How it is recognised
-    /// For {LEVEL}, the mode is 2 and `Committed_AS` is at {COMMITTED_SHARE} of `CommitLimit` or more, or so close that only the
-    /// reserve for root is left. From {NEAR_LIMIT} on it is informational: larger requests are refused already, and refused
-    /// requests leave no trace in any counter.
+    /// For {LEVEL}, the mode is 2 and `Committed_AS` is at {COMMITTED_SHARE} of `CommitLimit` or more, or so close that
+    /// only the reserve for root is left. From {NEAR_LIMIT} on it is informational: larger requests are refused
+    /// already, and refused requests leave no trace in any counter.
     /// ## Not this
     /// - Mode 0 or 1: `Committed_AS` may exceed `CommitLimit` by far and means nothing.
     /// - `RLIMIT_AS`, `RLIMIT_DATA`, `vm.max_map_count` or cgroup limits refuse as well; they do not bring
@@ -24,8 +24,8 @@ declare_rule! {
     /// - `available-exhaustion`: memory is really used up.
     /// ## What to do
     /// Now: `sysctl -w vm.overcommit_memory=0`, or a larger share with `vm.overcommit_ratio`. For good: the same in a
-    /// file under `/etc/sysctl.d/`. More swap raises the limit as well. Verify: Committed_AS stays below {NEAR_LIMIT} of the
-    /// limit, and fork works.
+    /// file under `/etc/sysctl.d/`. More swap raises the limit as well. Verify: Committed_AS stays below {NEAR_LIMIT}
+    /// of the limit, and fork works.
     /// ## References
     /// - kernel Documentation/mm/overcommit-accounting.rst
     /// - kernel mm/util.c, __vm_enough_memory

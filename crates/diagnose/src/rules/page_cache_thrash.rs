@@ -19,12 +19,12 @@ declare_rule! {
     /// needed again a moment later, and a read that should come from memory waits for a disk. Swap can be quiet all the
     /// while, and some memory looks free.
     /// ## How it is recognised
-    /// File pages refault (are read again after eviction) at {READ_AGAIN} or more, and refaults are at least a third of all
-    /// disk reads, for {STALL} or longer. Stalls confirm it: memory {PressureWindow::MEMORY} or I/O {PressureWindow::IO} of the time. Memory stalls may stay
-    /// near zero when files are read in turn and each page is used once per turn; I/O stalls then show the wait. It is
-    /// informational if nothing waits, or if the cache is so large that reading all of it again takes more than {TURN} at
-    /// the refault rate of the worst {pressure::WORST} (a backup that passes through a second time), unless nothing ran for lack of
-    /// memory for a quarter of the time.
+    /// File pages refault (are read again after eviction) at {READ_AGAIN} or more, and refaults are at least a third of
+    /// all disk reads, for {STALL} or longer. Stalls confirm it: memory {PressureWindow::MEMORY} or I/O
+    /// {PressureWindow::IO} of the time. Memory stalls may stay near zero when files are read in turn and each page is
+    /// used once per turn; I/O stalls then show the wait. It is informational if nothing waits, or if the cache is so
+    /// large that reading all of it again takes more than {TURN} at the refault rate of the worst {pressure::WORST} (a
+    /// backup that passes through a second time), unless nothing ran for lack of memory for a quarter of the time.
     /// ## Not this
     /// - `streaming-read`: much is read, but hardly anything twice.
     /// - A file that is read once more after it was evicted: the host evicts nothing while it is read.
@@ -33,8 +33,8 @@ declare_rule! {
     /// - `exec-pages-evicted`: the pages are program text, and anonymous memory cannot be swapped out instead.
     /// ## What to do
     /// Now: free memory for the cache (cap or stop what grew last), or protect the victim with MemoryLow. For good:
-    /// fewer or smaller programs next to it, a job that reads once, or more RAM. Verify: refaults are below {REREAD_GOAL} of disk
-    /// reads.
+    /// fewer or smaller programs next to it, a job that reads once, or more RAM. Verify: refaults are below
+    /// {REREAD_GOAL} of disk reads.
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault, and activation as its near miss
     /// - kernel mm/filemap.c, folio_wait_bit_common: why reading files may cause no memory pressure

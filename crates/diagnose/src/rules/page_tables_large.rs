@@ -18,16 +18,17 @@ declare_rule! {
     /// 500 processes costs 62 GiB of page tables, although the segment is in RAM once. Page tables cannot be swapped
     /// out.
     /// ## How it is recognised
-    /// For {LEVEL}, page tables are {PAGE_TABLES_SHARE} of RAM or more and {PAGE_TABLES_MIN} or more; or {PAGE_TABLES_MUCH} or more and ten times what mapping
-    /// the memory once would need. Per-process figures name the owner.
+    /// For {LEVEL}, page tables are {PAGE_TABLES_SHARE} of RAM or more and {PAGE_TABLES_MIN} or more; or
+    /// {PAGE_TABLES_MUCH} or more and ten times what mapping the memory once would need. Per-process figures name the
+    /// owner.
     /// ## Not this
     /// - A host with many small processes that need a few megabytes: below the thresholds.
     /// - Nested paging of virtual machines (`SecPageTables`): not counted here.
     /// - `fork-cow-spike`: a fork doubles the page tables for as long as the child lives.
     /// ## What to do
     /// Map the segment with huge pages: PostgreSQL `huge_pages=on`, Oracle `use_large_pages`, with `vm.nr_hugepages`
-    /// set to match; and use fewer processes (a connection pooler). Verify: PageTables below {PAGE_TABLES_GOAL} of RAM at the same
-    /// load.
+    /// set to match; and use fewer processes (a connection pooler). Verify: PageTables below {PAGE_TABLES_GOAL} of RAM
+    /// at the same load.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/hugetlbpage.rst
     /// - PostgreSQL documentation, Managing Kernel Resources: Linux Huge Pages

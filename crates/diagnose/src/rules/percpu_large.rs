@@ -13,8 +13,9 @@ declare_rule! {
     /// plugged in or not. Each cgroup, network device, mount and many BPF maps take some of it. On a host with hundreds
     /// of possible CPUs, thousands of such objects take gigabytes, which no process shows and reclaim cannot take.
     /// ## How it is recognised
-    /// Percpu is {PERCPU_SHARE} of RAM or more, and {PERCPU_MIN} or more, for {LEVEL}. It is informational, and a warning from {TOO_LARGE} of RAM
-    /// on, or from {MATTERS} on if less than {LITTLE_AVAILABLE} of RAM is available at the same time.
+    /// Percpu is {PERCPU_SHARE} of RAM or more, and {PERCPU_MIN} or more, for {LEVEL}. It is informational, and a
+    /// warning from {TOO_LARGE} of RAM on, or from {MATTERS} on if less than {LITTLE_AVAILABLE} of RAM is available at
+    /// the same time.
     /// ## Not this
     /// - `slab-leak`: objects that exist once.
     /// - `dying-cgroups`: removed cgroups that hold it; then those are the cause.

@@ -17,9 +17,10 @@ declare_rule! {
     /// lists of reclaim, so they look like memory that could be swapped; and as compaction cannot move them, they
     /// fragment RAM.
     /// ## How it is recognised
-    /// Pages pinned minus pages released since boot (nr_foll_pin_acquired, nr_foll_pin_released, 5.7 or later) are {PINNED_SHARE}
-    /// of RAM or more, and {PINNED_MIN} or more, for {LEVEL}. A page that is pinned twice counts twice, so this is an upper
-    /// bound. It is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM is available at the same time.
+    /// Pages pinned minus pages released since boot (nr_foll_pin_acquired, nr_foll_pin_released, 5.7 or later) are
+    /// {PINNED_SHARE} of RAM or more, and {PINNED_MIN} or more, for {LEVEL}. A page that is pinned twice counts twice,
+    /// so this is an upper bound. It is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM is
+    /// available at the same time.
     /// ## Not this
     /// - `locked-memory-large`: mlock keeps pages in RAM, but they can be moved.
     /// - Pins of direct I/O last for a request, and are released with it.

@@ -11,19 +11,19 @@ declare_rule! {
     ///
     /// ## What it means
     /// The kernel counted a kill in the container's cgroup, and the runtime passes that on: state OOMKilled, the event
-    /// `oom` or CgroupOOM, Slurm's oom-kill event. Nearly always the container hit its own limit; a kill for a shortage of
-    /// the node looks the same there.
+    /// `oom` or CgroupOOM, Slurm's oom-kill event. Nearly always the container hit its own limit; a kill for a shortage
+    /// of the node looks the same there.
     /// ## How it is recognised
-    /// The reason OOMKilled, `"OOMKilled": true`, the event `container oom`, or the kubelet's CgroupOOM, in the output of
-    /// kubectl, docker or podman, in events and in metrics. Kernel reports of the same kill say more, and
-    /// replace it.
+    /// The reason OOMKilled, `"OOMKilled": true`, the event `container oom`, or the kubelet's CgroupOOM, in the output
+    /// of kubectl, docker or podman, in events and in metrics. Kernel reports of the same kill say more, and replace
+    /// it.
     /// ## Not this
     /// - `oom-cgroup`: the kernel's own report, with usage, limit and what filled it.
     /// - Exit status 137 without OOMKilled: SIGKILL from anybody, such as a failed liveness probe or `docker kill`.
     /// - `oom-userspace`: the kubelet evicted the pod because the node was low on memory.
     /// ## What to do
-    /// Now: see what the container uses against its limit. For good: raise the limit to what it needs, or make its program
-    /// smaller (heap, workers). Verify: its restart count does not rise over a work cycle.
+    /// Now: see what the container uses against its limit. For good: raise the limit to what it needs, or make its
+    /// program smaller (heap, workers). Verify: its restart count does not rise over a work cycle.
     /// ## References
     /// - Kubernetes: Assign Memory Resources to Containers and Pods
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events

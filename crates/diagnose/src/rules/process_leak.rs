@@ -12,18 +12,18 @@ declare_rule! {
     /// A process allocates memory and does not free it again.
     ///
     /// ## What it means
-    /// What the program has allocated with malloc, its live bytes, rises in a line: objects that are never freed, a cache
-    /// or a queue without a bound. It ends at the limit of its cgroup or of the host, with an OOM kill. No setting of the
-    /// allocator helps, as the memory is in use.
+    /// What the program has allocated with malloc, its live bytes, rises in a line: objects that are never freed, a
+    /// cache or a queue without a bound. It ends at the limit of its cgroup or of the host, with an OOM kill. No
+    /// setting of the allocator helps, as the memory is in use.
     /// ## How it is recognised
-    /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live bytes). The classifier of
-    /// `memtide growth` calls the live bytes a leak with a confidence of {CONFIRMED} or more, which takes {READINGS_SURE} readings, over an hour
-    /// or longer; they grew by {Rise::NOISE} or more, and until the last reading. It is a warning if the limit is
-    /// reached within {NEAR} at this rate, or if the limit is unknown.
+    /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live bytes). The
+    /// classifier of `memtide growth` calls the live bytes a leak with a confidence of {CONFIRMED} or more, which takes
+    /// {READINGS_SURE} readings, over an hour or longer; they grew by {Rise::NOISE} or more, and until the last
+    /// reading. It is a warning if the limit is reached within {NEAR} at this rate, or if the limit is unknown.
     ///
-    /// Where the heap was not read, anonymous memory and swap of the process (its RSS, if the source has no more) rise in
-    /// a line until the last reading, for an hour or longer: this is informational, as a cache that fills looks the same.
-    /// It is a warning if the limit is met within ten times the time that was seen, from one minute on: there is
+    /// Where the heap was not read, anonymous memory and swap of the process (its RSS, if the source has no more) rise
+    /// in a line until the last reading, for an hour or longer: this is informational, as a cache that fills looks the
+    /// same. It is a warning if the limit is met within ten times the time that was seen, from one minute on: there is
     /// still time to find out.
     /// ## Not this
     /// - `heap-fragmentation-growth`: live bytes stand still, and free ones grow.
@@ -31,9 +31,9 @@ declare_rule! {
     /// - A cache that fills: its growth slows down and ends. While it is still in a line, it cannot be distinguished.
     /// - More load: live bytes follow connections or requests, and fall with them.
     /// ## What to do
-    /// Now: restart it before the limit is reached; a restart policy (`RuntimeMaxSec=`, `MemoryMax=` with `Restart=`) buys
-    /// time. For good: a heap profile shows which call allocates what stays (bcc `memleak`, heaptrack, jemalloc with
-    /// `prof:true`). Verify: memtide growth over the same time calls it flat, or a warm-up.
+    /// Now: restart it before the limit is reached; a restart policy (`RuntimeMaxSec=`, `MemoryMax=` with `Restart=`)
+    /// buys time. For good: a heap profile shows which call allocates what stays (bcc `memleak`, heaptrack, jemalloc
+    /// with `prof:true`). Verify: memtide growth over the same time calls it flat, or a warm-up.
     /// ## References
     /// - mallinfo2(3): uordblks, the live bytes
     /// - bcc tools/memleak: outstanding allocations by their stacks, while the program runs

@@ -20,10 +20,11 @@ declare_rule! {
     /// use most of RAM, all reclaim falls on the others: their page cache and working set go first, however idle the
     /// protected memory is. MemAvailable counts protected page cache as available, so the host seems to have room.
     /// ## How it is recognised
-    /// For {STALL} the cgroups at the top of the hierarchy use protected memory (their use up to memory.low or memory.min)
-    /// of {PROTECTED_SHARE} of RAM or more, tasks wait for memory ({PressureWindow::MEMORY} of the time, or allocations that reclaim), and the host
-    /// reclaims {PressureWindow::SCANNED} or more. It is a warning, and critical if nothing ran for a quarter of the time. A
-    /// breached memory.low (the `low` event) shows that the protections exceed what RAM holds.
+    /// For {STALL} the cgroups at the top of the hierarchy use protected memory (their use up to memory.low or
+    /// memory.min) of {PROTECTED_SHARE} of RAM or more, tasks wait for memory ({PressureWindow::MEMORY} of the time, or
+    /// allocations that reclaim), and the host reclaims {PressureWindow::SCANNED} or more. It is a warning, and
+    /// critical if nothing ran for a quarter of the time. A breached memory.low (the `low` event) shows that the
+    /// protections exceed what RAM holds.
     /// ## Not this
     /// - `available-exhaustion`, `swap-thrash`: the same waits without protections.
     /// - Protections that are set but not used: only memory in use counts.

@@ -19,8 +19,8 @@ declare_rule! {
     /// Then a task that only needs memory, and writes nothing, is as slow as the disk.
     /// ## How it is recognised
     /// For {STALL} or longer, reclaim meets {MET} or more of dirty file pages (`nr_vmscan_immediate_reclaim`) while
-    /// tasks wait for memory {PressureWindow::MEMORY} of the time or more, or one allocation per second or more stalls, and hardly a page is
-    /// swapped out.
+    /// tasks wait for memory {PressureWindow::MEMORY} of the time or more, or one allocation per second or more stalls,
+    /// and hardly a page is swapped out.
     /// ## Not this
     /// - `dirty-throttle`: those who write wait, and those who allocate do not.
     /// - `direct-reclaim-stall` alone: allocations wait for reclaim, which meets clean or anonymous pages.

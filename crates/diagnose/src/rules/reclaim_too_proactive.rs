@@ -13,9 +13,9 @@ declare_rule! {
     /// while nothing is short. If they take too much, programs read the same pages again at once. The host has memory
     /// free, and its tasks wait all the same.
     /// ## How it is recognised
-    /// For {STALL} or longer, {SCANNED} or more are scanned by proactive reclaim, while {READ_AGAIN} of files or {SWAPPED_AGAIN}
-    /// of anonymous memory refault and a quarter of RAM or more is available. It is a warning if tasks wait for
-    /// memory or disks, otherwise informational.
+    /// For {STALL} or longer, {SCANNED} or more are scanned by proactive reclaim, while {READ_AGAIN} of files or
+    /// {SWAPPED_AGAIN} of anonymous memory refault and a quarter of RAM or more is available. It is a warning if tasks
+    /// wait for memory or disks, otherwise informational.
     /// ## Not this
     /// - `page-cache-thrash`, `swap-thrash`: memory is short, and the kernel reclaims by itself.
     /// - `cgroup-high-throttle`, `cgroup-cache-starved`: a limit makes the kernel reclaim.

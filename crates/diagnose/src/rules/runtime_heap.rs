@@ -11,23 +11,25 @@ declare_rule! {
     /// Most of a process is the heap of its runtime or of an allocator other than glibc's malloc.
     ///
     /// ## What it means
-    /// Java, Go, Node, CPython and Ruby keep objects in memory that they manage themselves, and so do jemalloc and tcmalloc.
-    /// They return it late or never, and grow up to a limit of their own. Settings of malloc and `malloc_trim` do
-    /// not change it.
+    /// Java, Go, Node, CPython and Ruby keep objects in memory that they manage themselves, and so do jemalloc and
+    /// tcmalloc. They return it late or never, and grow up to a limit of their own. Settings of malloc and
+    /// `malloc_trim` do not change it.
     /// ## How it is recognised
-    /// The process was read while it ran (`memtide record --explain NAME`). In two readings in a row or more, half of its
-    /// RSS or more is such a heap, and that is {RUNTIME_HEAP_MIN} or more. It is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM is
-    /// available.
+    /// The process was read while it ran (`memtide record --explain NAME`). In two readings in a row or more, half of
+    /// its RSS or more is such a heap, and that is {RUNTIME_HEAP_MIN} or more. It is informational, and a warning if
+    /// less than {LITTLE_AVAILABLE} of RAM is available.
     /// ## Not this
-    /// - `process-leak`, `heap-fragmentation-growth`, `malloc-arena-bloat`: the memory is malloc's. How much of a runtime's
-    ///   heap is live, only the runtime knows: neither a leak nor fragmentation in it shows from outside.
+    /// - `process-leak`, `heap-fragmentation-growth`, `malloc-arena-bloat`: the memory is malloc's. How much of a
+    ///   runtime's heap is live, only the runtime knows: neither a leak nor fragmentation in it shows from outside.
     /// - A small part: an embedded interpreter beside much malloc memory.
     /// ## What to do
-    /// Ask the runtime: `jcmd PID GC.heap_info`, `GODEBUG=gctrace=1`, `process.memoryUsage()`, `GC.stat`;
-    /// `memtide explain PID --runtime-stats FILE` reads them. Bound it by its own setting (`-Xmx`, `GOMEMLIMIT`,
-    /// `--max-old-space-size`), below the limit of its cgroup. Verify: the heap stays below that bound, and response times as before.
+    /// Ask the runtime: `jcmd PID GC.heap_info`, `GODEBUG=gctrace=1`, `process.memoryUsage()`, `GC.stat`; `memtide
+    /// explain PID --runtime-stats FILE` reads them. Bound it by its own setting (`-Xmx`, `GOMEMLIMIT`,
+    /// `--max-old-space-size`), below the limit of its cgroup. Verify: the heap stays below that bound, and response
+    /// times as before.
     /// ## References
-    /// - JDK guide, Native Memory Tracking; Go's runtime/debug.SetMemoryLimit; Node's --max-old-space-size; Ruby's GC.stat
+    /// - JDK guide, Native Memory Tracking; Go's runtime/debug.SetMemoryLimit; Node's --max-old-space-size; Ruby's
+    ///   GC.stat
     pub(crate) RULE = {
         id: "runtime-heap", since: "0.1.0", class: Growth,
         numbers: [RUNTIME_HEAP_MIN, LITTLE_AVAILABLE],

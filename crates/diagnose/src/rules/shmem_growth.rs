@@ -14,11 +14,11 @@ declare_rule! {
     /// "buff/cache" in free(1), but only deleting or swapping them frees their memory. MemAvailable excludes them. A
     /// database's buffer pool is there on purpose; a forgotten file is not.
     /// ## How it is recognised
-    /// Shmem is {SHMEM_SHARE_LARGE} of RAM or more for {LEVEL}, or rises by {RISE} of RAM (at least {Rise::NOISE}) and half of that stays for {LEVEL}.
-    /// A rise ends when half of it is freed, or when Shmem is level for longer than the rise took (a minute at least).
-    /// A climb to {SHMEM_SHARE_LARGE} or more, in {Rise::CLIMB} or longer and several steps, is a warning. So is half of RAM with less than
-    /// {LITTLE_AVAILABLE} available. A level and a single jump are informational. Seconds show a climb, not a leak: that needs a
-    /// recording over hours.
+    /// Shmem is {SHMEM_SHARE_LARGE} of RAM or more for {LEVEL}, or rises by {RISE} of RAM (at least {Rise::NOISE}) and
+    /// half of that stays for {LEVEL}. A rise ends when half of it is freed, or when Shmem is level for longer than the
+    /// rise took (a minute at least). A climb to {SHMEM_SHARE_LARGE} or more, in {Rise::CLIMB} or longer and several
+    /// steps, is a warning. So is half of RAM with less than {LITTLE_AVAILABLE} available. A level and a single jump
+    /// are informational. Seconds show a climb, not a leak: that needs a recording over hours.
     /// ## Not this
     /// - `cache-full-harmless`: page cache of files on disks, which is reclaimed on demand.
     /// - A database's buffers (shared_buffers, SGA): large, and level from its start on.

@@ -17,12 +17,14 @@ declare_rule! {
     /// kernel allocate small objects that are never freed. No process shows them, dropping caches does not help, and
     /// one day memory is gone.
     /// ## How it is recognised
-    /// Unreclaimable slab (SUnreclaim) climbs by {CLIMB} of RAM or more (at least {Rise::NOISE}), in {Rise::CLIMB} or longer and in several
-    /// steps, or is at {SLAB_SHARE_HIGH} of RAM (at least {HIGH_AT_LEAST}, on small boards a third of RAM) for {LEVEL}; healthy hosts have 0.3 % to 6 %. A climb ends when half
-    /// of it is freed, or when the level is flat for longer than the climb took (a minute at least). A fifth of RAM, a
-    /// climb over an hour, or one with less than {LITTLE_AVAILABLE} available is a warning. Where RAM is unknown, {HIGH_UNKNOWN_RAM} and {TOO_HIGH_UNKNOWN_RAM}
-    /// replace the shares; {oom::LISTED_MIN}, as a warning, in a kernel report that lists the caches, which says that they are larger
-    /// than all pages of programs and files. Seconds show a climb, not a leak: that needs a recording over hours.
+    /// Unreclaimable slab (SUnreclaim) climbs by {CLIMB} of RAM or more (at least {Rise::NOISE}), in {Rise::CLIMB} or
+    /// longer and in several steps, or is at {SLAB_SHARE_HIGH} of RAM (at least {HIGH_AT_LEAST}, on small boards a
+    /// third of RAM) for {LEVEL}; healthy hosts have 0.3 % to 6 %. A climb ends when half of it is freed, or when the
+    /// level is flat for longer than the climb took (a minute at least). A fifth of RAM, a climb over an hour, or one
+    /// with less than {LITTLE_AVAILABLE} available is a warning. Where RAM is unknown, {HIGH_UNKNOWN_RAM} and
+    /// {TOO_HIGH_UNKNOWN_RAM} replace the shares; {oom::LISTED_MIN}, as a warning, in a kernel report that lists the
+    /// caches, which says that they are larger than all pages of programs and files. Seconds show a climb, not a leak:
+    /// that needs a recording over hours.
     /// ## Not this
     /// - `dentry-inode-bloat`: names and inodes of files, which are reclaimed when memory is needed.
     /// - A jump that does not continue: a program was started.

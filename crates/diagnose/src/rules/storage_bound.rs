@@ -21,13 +21,13 @@ declare_rule! {
     /// page is read again after eviction, nothing is swapped, no task waits for memory, dirty pages are below their
     /// limit. The data that is read was not in memory before, or is written on purpose.
     /// ## How it is recognised
-    /// For {STALL} or longer, a disk is busy {SATURATED} of the time or more and tasks wait for disks {WAITED} of the time or more,
-    /// while {PLENTY} of RAM or more is available, fewer than {Quiet::REFAULTS} of files refault, tasks hardly wait for
-    /// memory, hardly a page is swapped, and dirty pages do not hold up writers. Where pressure and disks are not measured
-    /// (a table of vmstat), CPUs idle for disks {disk_wait::IOWAIT} of the time or more while two or more tasks are in uninterruptible
-    /// sleep, hardly a page is swapped, and what they wait for are no evicted pages: four times as much is written as read,
-    /// or a fifth of free memory and page cache is free. Which disk it is, and whether dirty pages hold up the writers,
-    /// is open then.
+    /// For {STALL} or longer, a disk is busy {SATURATED} of the time or more and tasks wait for disks {WAITED} of the
+    /// time or more, while {PLENTY} of RAM or more is available, fewer than {Quiet::REFAULTS} of files refault, tasks
+    /// hardly wait for memory, hardly a page is swapped, and dirty pages do not hold up writers. Where pressure and
+    /// disks are not measured (a table of vmstat), CPUs idle for disks {disk_wait::IOWAIT} of the time or more while
+    /// two or more tasks are in uninterruptible sleep, hardly a page is swapped, and what they wait for are no evicted
+    /// pages: four times as much is written as read, or a fifth of free memory and page cache is free. Which disk it
+    /// is, and whether dirty pages hold up the writers, is open then.
     /// ## Not this
     /// - `page-cache-thrash`, `exec-pages-evicted`, `cgroup-cache-starved`: the reads are of evicted pages.
     /// - `swap-thrash`: the disk is busy with swap.
@@ -36,9 +36,9 @@ declare_rule! {
     /// - `fsync-storm`: small writes wait for flushes.
     /// - An SSD with many requests in flight is busy all the time and has capacity left: then no task waits.
     /// ## What to do
-    /// Find who reads or writes (`iotop`, `pidstat -d`), and move it, spread it over time, or limit it: `IOReadBandwidthMax=`
-    /// and `IOWeight=` in its unit file. Otherwise a faster disk. Verify: tasks wait for disks less than {WAITED} of the
-    /// time under the same load.
+    /// Find who reads or writes (`iotop`, `pidstat -d`), and move it, spread it over time, or limit it:
+    /// `IOReadBandwidthMax=` and `IOWeight=` in its unit file. Otherwise a faster disk. Verify: tasks wait for disks
+    /// less than {WAITED} of the time under the same load.
     /// ## References
     /// - kernel Documentation/accounting/psi.rst
     /// - iostat(1): %util and await

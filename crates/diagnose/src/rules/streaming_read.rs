@@ -14,8 +14,9 @@ declare_rule! {
     /// works, only because the page cache fills with pages that are evicted unused. More memory would change nothing;
     /// the first read of a file must come from the disk.
     /// ## How it is recognised
-    /// At least {READS} are read from block devices without swap, for {LEVEL} or longer, {IN_ALL} of RAM in all, and refaults
-    /// are fewer than {Quiet::REFAULTS} and less than {HARDLY_TWICE} of the reads. No task waits for memory at that time.
+    /// At least {READS} are read from block devices without swap, for {LEVEL} or longer, {IN_ALL} of RAM in all, and
+    /// refaults are fewer than {Quiet::REFAULTS} and less than {HARDLY_TWICE} of the reads. No task waits for memory at
+    /// that time.
     /// ## Not this
     /// - `page-cache-thrash`: a third or more of the reads had been in memory before.
     /// - Direct I/O (databases with their own buffers): it counts as reading too, and bypasses the page cache.

@@ -16,11 +16,12 @@ declare_rule! {
     /// RAM and swap together are nearly used up. The kernel can no longer swap anonymous memory out, so it evicts the
     /// last file pages and then kills a process.
     /// ## How it is recognised
-    /// At most {NEARLY_FULL} of swap is free and {AVAILABLE_COLD} of RAM is available, for {LEVEL} or longer. It is critical when less than {SWAP_FREE_SHARE_FULL}
-    /// of swap is free and tasks stall or files refault (are read again after eviction). A kernel report of a kill
-    /// shows both at once. Where MemAvailable is missing, free memory plus all of the cache is its upper bound; with more
-    /// than {AVAILABLE_COLD}, or without any figure of RAM, a swap of which less than {SWAP_FREE_SHARE_FULL} is free is informational, unless more than
-    /// {AVAILABLE_COLD} of RAM is free.
+    /// At most {NEARLY_FULL} of swap is free and {AVAILABLE_COLD} of RAM is available, for {LEVEL} or longer. It is
+    /// critical when less than {SWAP_FREE_SHARE_FULL} of swap is free and tasks stall or files refault (are read again
+    /// after eviction). A kernel report of a kill shows both at once. Where MemAvailable is missing, free memory plus
+    /// all of the cache is its upper bound; with more than {AVAILABLE_COLD}, or without any figure of RAM, a swap of
+    /// which less than {SWAP_FREE_SHARE_FULL} is free is informational, unless more than {AVAILABLE_COLD} of RAM is
+    /// free.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is full of cold pages, but RAM is available.
     /// - `swap-thrash`: pages move in and out; both may be found.

@@ -20,10 +20,10 @@ declare_rule! {
     /// volume, a throttled cloud disk or one that is busy with other work, each read takes 20 ms and more, and the same
     /// few pages per second are felt by everybody.
     /// ## How it is recognised
-    /// For {STALL} or longer, {SWAPPED_IN} or more are swapped in, a read of the disk that holds swap takes {READ_TAKES} or
-    /// more on average, at least half of what it reads can be swap, and tasks wait for memory {NOTICED} of the time or more.
-    /// It is informational where swap thrashes at the same time ({SWAPPED_AGAIN} of anonymous refaults and {THRASHES} or more
-    /// swapped in): then the shortage is what matters.
+    /// For {STALL} or longer, {SWAPPED_IN} or more are swapped in, a read of the disk that holds swap takes
+    /// {READ_TAKES} or more on average, at least half of what it reads can be swap, and tasks wait for memory {NOTICED}
+    /// of the time or more. It is informational where swap thrashes at the same time ({SWAPPED_AGAIN} of anonymous
+    /// refaults and {THRASHES} or more swapped in): then the shortage is what matters.
     /// ## Not this
     /// - `swap-thrash`: so much is swapped that a fast device would not save the host.
     /// - Swap in a file: which disk it lies on is not known here.
@@ -32,7 +32,8 @@ declare_rule! {
     /// ## What to do
     /// Put swap on a fast device, or a zram before it (`swapon -p 100`), so that the slow one only gets what is cold.
     /// `swapoff` of the slow device is safe only while more memory is available than it holds. Verify: a read of the
-    /// swap device takes less than {READ_TAKES_GOAL}, and tasks wait for memory less than {PressureWindow::CALM} of the time.
+    /// swap device takes less than {READ_TAKES_GOAL}, and tasks wait for memory less than {PressureWindow::CALM} of the
+    /// time.
     /// ## References
     /// - swapon(8), swapon(2): priorities
     /// - kernel Documentation/admin-guide/blockdev/zram.rst

@@ -18,12 +18,13 @@ declare_rule! {
     /// again a moment later, and a task waits for every such page. Used swap says nothing; sustained traffic in both
     /// directions is the shortage.
     /// ## How it is recognised
-    /// Pages are swapped in at {SWAPPED_IN} or more, at least {SWAPPED_AGAIN} of them are anonymous refaults (known to have
-    /// been evicted before), for {STALL} or longer. Kernels before 5.9 do not count anonymous refaults: there, pages
-    /// must move both ways at once. A slow disk moves less: {SWAPPED_SLOWLY} both ways is enough while two or more tasks are in
-    /// uninterruptible sleep and at most {NOTHING_LEFT} are available. Memory stalls ({PressureWindow::MEMORY} of the time or more) confirm it. It is critical when work stands
-    /// still: nothing runs for a quarter of the time, or, without pressure files, as many tasks as there are CPUs are
-    /// in uninterruptible sleep. Otherwise it is a warning.
+    /// Pages are swapped in at {SWAPPED_IN} or more, at least {SWAPPED_AGAIN} of them are anonymous refaults (known to
+    /// have been evicted before), for {STALL} or longer. Kernels before 5.9 do not count anonymous refaults: there,
+    /// pages must move both ways at once. A slow disk moves less: {SWAPPED_SLOWLY} both ways is enough while two or
+    /// more tasks are in uninterruptible sleep and at most {NOTHING_LEFT} are available. Memory stalls
+    /// ({PressureWindow::MEMORY} of the time or more) confirm it. It is critical when work stands still: nothing runs
+    /// for a quarter of the time, or, without pressure files, as many tasks as there are CPUs are in uninterruptible
+    /// sleep. Otherwise it is a warning.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is used, but nothing is swapped in.
     /// - Swap-in after a job has ended, after a suspend, or in a cgroup at its own limit: a quarter of RAM or more
@@ -31,8 +32,8 @@ declare_rule! {
     /// - Healthy zram or zswap: the same counters, but hardly any stalls; then this is a warning.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: less demand (smaller pools, fewer workers) or more RAM. More swap
-    /// only moves the wall; `swapoff` turns thrashing into OOM kills. Verify: swapped in below {SWAPPED_SLOWLY} and stalls
-    /// below {PressureWindow::CALM} under the same load.
+    /// only moves the wall; `swapoff` turns thrashing into OOM kills. Verify: swapped in below {SWAPPED_SLOWLY} and
+    /// stalls below {PressureWindow::CALM} under the same load.
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault
     /// - kernel Documentation/accounting/psi.rst

@@ -20,19 +20,19 @@ declare_rule! {
     /// the end, 100 treats both alike, 200 (since 5.8) spares the cache. If it is too low, cold anonymous memory stays
     /// and files in use are read again and again; if it is too high, a copy or backup pushes program data out to swap.
     /// ## How it is recognised
-    /// For {STALL} or longer. Too low: vm.swappiness is {LOW_SWAPPINESS} or less, {SWAP_FREE_SHARE} of swap is free, file pages refault at {READ_AGAIN}
-    /// or more and refaults are a third of all disk reads, and cold anonymous memory (the inactive list, or half of it
-    /// all with the multi-generational LRU) is {COLD} of RAM. Too high: vm.swappiness is {DEFAULT} or more, {SWAPPED_AGAIN} of anonymous
-    /// memory refault while hardly any file page does, and page cache is above {MUCH_CACHE} of RAM. It is informational if
-    /// no task waits.
+    /// For {STALL} or longer. Too low: vm.swappiness is {LOW_SWAPPINESS} or less, {SWAP_FREE_SHARE} of swap is free,
+    /// file pages refault at {READ_AGAIN} or more and refaults are a third of all disk reads, and cold anonymous memory
+    /// (the inactive list, or half of it all with the multi-generational LRU) is {COLD} of RAM. Too high: vm.swappiness
+    /// is {DEFAULT} or more, {SWAPPED_AGAIN} of anonymous memory refault while hardly any file page does, and page
+    /// cache is above {MUCH_CACHE} of RAM. It is informational if no task waits.
     /// ## Not this
     /// - `swap-thrash`: anonymous memory does not fit, whatever the setting.
     /// - `page-cache-thrash` at a fitting setting, or without swap (`no-swap-risk`): changing the setting would not
     ///   help.
     /// - A cgroup's own setting (v1 memory.swappiness) or limit.
     /// ## What to do
-    /// Now: `sysctl -w vm.swappiness={DEFAULT}`. For good: a file under `/etc/sysctl.d/`, and no tuned profile or installer
-    /// that resets it. Verify: file and anonymous refaults together fall under the same load.
+    /// Now: `sysctl -w vm.swappiness={DEFAULT}`. For good: a file under `/etc/sysctl.d/`, and no tuned profile or
+    /// installer that resets it. Verify: file and anonymous refaults together fall under the same load.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, swappiness
     /// - kernel mm/vmscan.c, get_scan_count

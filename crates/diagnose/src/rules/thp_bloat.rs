@@ -17,9 +17,9 @@ declare_rule! {
     /// that use their memory sparsely then have far more resident memory than they need. Dense users (most JVM heaps,
     /// databases with modern allocators) lose nothing and run faster; the counters alone cannot distinguish the two.
     /// ## How it is recognised
-    /// The mode is `always`, for {LEVEL} huge pages make up half of anonymous memory or more and {OF_RAM} of RAM or more, and
-    /// page faults or khugepaged created them. That alone is only possible bloat. Huge pages that the kernel splits
-    /// because they are mostly empty (`thp_underused_split_page`, 6.12 and later) prove it.
+    /// The mode is `always`, for {LEVEL} huge pages make up half of anonymous memory or more and {OF_RAM} of RAM or
+    /// more, and page faults or khugepaged created them. That alone is only possible bloat. Huge pages that the kernel
+    /// splits because they are mostly empty (`thp_underused_split_page`, 6.12 and later) prove it.
     /// ## Not this
     /// - Mode `madvise`: the program requested them.
     /// - A dense heap: resident memory is the same with small pages.

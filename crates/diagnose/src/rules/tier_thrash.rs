@@ -20,9 +20,9 @@ declare_rule! {
     /// - `swap-thrash`: pages go to a disk.
     /// - `numa-balancing-overhead`: pages stay where they are.
     /// ## What to do
-    /// Give the programs that matter the fast tier (`numactl --membind` or AllowedMemoryNodes= in the unit file), or use
-    /// less of it. Slower promotion helps where the load moves on: kernel.numa_balancing_promote_rate_limit_MBps. Verify:
-    /// less than {MOVED} each way.
+    /// Give the programs that matter the fast tier (`numactl --membind` or AllowedMemoryNodes= in the unit file), or
+    /// use less of it. Slower promotion helps where the load moves on: kernel.numa_balancing_promote_rate_limit_MBps.
+    /// Verify: less than {MOVED} each way.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/kernel.rst, numa_balancing
     /// - kernel Documentation/ABI/testing/sysfs-kernel-mm-numa: demotion

@@ -19,25 +19,26 @@ declare_rule! {
     /// A large part of RAM is in none of the kernel's counters: it belongs to a driver, a hypervisor, or pipes and rings of processes.
     ///
     /// ## What it means
-    /// Pages taken directly from the page allocator appear in no line of /proc/meminfo: buffers of sockets, data in pipes, rings
-    /// of io_uring and of packet sockets, network rings, GPU and DMA buffers, a VMware balloon, part of the ZFS ARC, file-system
-    /// modules. Processes, caches and kernel objects together do not explain where that memory is.
+    /// Pages taken directly from the page allocator appear in no line of /proc/meminfo: buffers of sockets, data in
+    /// pipes, rings of io_uring and of packet sockets, network rings, GPU and DMA buffers, a VMware balloon, part of
+    /// the ZFS ARC, file-system modules. Processes, caches and kernel objects together do not explain where that memory
+    /// is.
     /// ## How it is recognised
-    /// MemTotal minus all disjoint terms (memtide where) is {UNACCOUNTED_SHARE_LARGE} of RAM or more and {AT_LEAST} or more (on small boards a
-    /// quarter of RAM) for {LEVEL}; each value
-    /// is the median of five samples. If it rises by as much, is {TOO_LARGE} of RAM, or leaves less than {LITTLE_AVAILABLE} available, it is
-    /// a warning; otherwise informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave
-    /// 1 % to 4 % unexplained; there the threshold is {LARGE_INCOMPLETE}.
-    /// Where Slab and the lines after it were cut off, a quarter of RAM in none of the others is informational.
+    /// MemTotal minus all disjoint terms (memtide where) is {UNACCOUNTED_SHARE_LARGE} of RAM or more and {AT_LEAST} or
+    /// more (on small boards a quarter of RAM) for {LEVEL}; each value is the median of five samples. If it rises by as
+    /// much, is {TOO_LARGE} of RAM, or leaves less than {LITTLE_AVAILABLE} available, it is a warning; otherwise
+    /// informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave 1 % to 4 %
+    /// unexplained; there the threshold is {LARGE_INCOMPLETE}. Where Slab and the lines after it were cut off, a
+    /// quarter of RAM in none of the others is informational.
     /// ## Not this
     /// - `accounting-mismatch`: MemTotal itself is virtual, or memory is added lazily.
     /// - The ARC of ZFS, where the source shows it: what remains beside its pages must still be so large.
     /// - `hugetlb-unused`: huge pages are counted, in a line of their own.
     /// - A zram or zswap pool: it is counted too.
     /// ## What to do
-    /// Now: let `memtide where` name the processes of sockets, pipes and rings; if none has much, find the driver: network
-    /// rings (`ethtool -g`), ZFS (`arcstats`), GPU, balloon. For good: smaller rings,
-    /// `zfs_arc_max`, a newer driver; `page_owner=on` at boot names the owner. Verify: unaccounted memory falls.
+    /// Now: let `memtide where` name the processes of sockets, pipes and rings; if none has much, find the driver:
+    /// network rings (`ethtool -g`), ZFS (`arcstats`), GPU, balloon. For good: smaller rings, `zfs_arc_max`, a newer
+    /// driver; `page_owner=on` at boot names the owner. Verify: unaccounted memory falls.
     /// ## References
     /// - kernel Documentation/mm/page_owner.rst
     /// - kernel Documentation/mm/allocation-profiling.rst: /proc/allocinfo, 6.10 or later

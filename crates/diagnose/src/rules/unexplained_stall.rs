@@ -19,12 +19,13 @@ declare_rule! {
     /// throttled. Each of these has its own rule. If none of them fires at that time, the source lacks the data that
     /// would name the cause, such as the files of cgroups.
     /// ## How it is recognised
-    /// Memory stalls of {NOTICED} of the time or more for {LEVEL}, while no other rule has an incident. It is a warning if
-    /// nothing ran for a quarter of that time, otherwise informational. In one sample the kernel's averages of a minute or
-    /// five show the stalls.
+    /// Memory stalls of {NOTICED} of the time or more for {LEVEL}, while no other rule has an incident. It is a warning
+    /// if nothing ran for a quarter of that time, otherwise informational. In one sample the kernel's averages of a
+    /// minute or five show the stalls.
     /// ## Not this
     /// - Any incident at the same time: that is the cause.
-    /// - Files in use that a backup or a build evicted, and that are read again while {AVAILABLE} of RAM or more is available.
+    /// - Files in use that a backup or a build evicted, and that are read again while {AVAILABLE} of RAM or more is
+    ///   available.
     /// - A host short of CPU time (stolen or throttled) on which kswapd or khugepaged reclaims: the kernel counts these
     ///   threads as waiting for memory while they wait for a CPU.
     /// ## What to do

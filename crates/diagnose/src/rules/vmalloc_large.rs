@@ -15,16 +15,18 @@ declare_rule! {
     /// buffers of drivers and file systems. No process shows them and reclaim cannot take them. Every host has some
     /// tens to hundreds of megabytes; several percent of RAM have one owner.
     /// ## How it is recognised
-    /// VmallocUsed without kernel stacks is {VMALLOC_SHARE} of RAM or more, and {VMALLOC_MIN} or more, for {LEVEL}. It is informational, and
-    /// a warning if it rises by {CLIMB} of RAM over an hour or longer, is {TOO_LARGE} of RAM, or leaves less than {LITTLE_AVAILABLE} available.
-    /// Kernels from 4.4 to 5.2 print 0, and older ones address space: nothing is concluded there.
+    /// VmallocUsed without kernel stacks is {VMALLOC_SHARE} of RAM or more, and {VMALLOC_MIN} or more, for {LEVEL}. It
+    /// is informational, and a warning if it rises by {CLIMB} of RAM over an hour or longer, is {TOO_LARGE} of RAM, or
+    /// leaves less than {LITTLE_AVAILABLE} available. Kernels from 4.4 to 5.2 print 0, and older ones address space:
+    /// nothing is concluded there.
     /// ## Not this
     /// - `kernel-stacks-large`: stacks of threads lie in vmalloc too, and are taken off here.
     /// - `percpu-large`: per-CPU memory has a line of its own.
     /// - `unaccounted-memory`: pages that a driver took directly.
     /// ## What to do
     /// Now: find the callers of the largest areas in /proc/vmallocinfo (root), and stop or unload the owner. For good:
-    /// smaller maps or tables, a newer driver. Verify: VmallocUsed falls below {VMALLOC_SHARE} of RAM and stays level over a day.
+    /// smaller maps or tables, a newer driver. Verify: VmallocUsed falls below {VMALLOC_SHARE} of RAM and stays level
+    /// over a day.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst: vmallocinfo, VmallocUsed
     /// - kernel mm/vmalloc.c, vmalloc_nr_pages

@@ -25,8 +25,9 @@ declare_rule! {
     /// - `min-free-too-large`: the watermarks themselves are too high, always.
     /// - A boost while free memory is at its floor, or while little is available: kswapd would work without it too.
     /// ## What to do
-    /// Now: `sysctl -w vm.watermark_boost_factor=0`; for good in a file under `/etc/sysctl.d/`. If high-order allocations
-    /// then fail, go back. Verify: `boost` in /proc/zoneinfo stays 0, and kswapd is idle while memory is free.
+    /// Now: `sysctl -w vm.watermark_boost_factor=0`; for good in a file under `/etc/sysctl.d/`. If high-order
+    /// allocations then fail, go back. Verify: `boost` in /proc/zoneinfo stays 0, and kswapd is idle while memory is
+    /// free.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, watermark_boost_factor
     /// - kernel mm/vmscan.c, balance_pgdat

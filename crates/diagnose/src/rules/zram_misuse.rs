@@ -16,11 +16,11 @@ declare_rule! {
     /// much RAM as before and costs CPU on top. If a zram is filled after a disk, fast memory stays unused while pages
     /// go to the slow device.
     /// ## How it is recognised
-    /// For {LEVEL} or longer, or in a single sample, one of: RAM used is {POOR} or more of the data stored, with {WORTH_IT} of the
-    /// host's RAM stored; half of the data is stored uncompressed; RAM used is at {AT_LIMIT} of the device's limit, or writes
-    /// failed; zram takes {MUCH_RAM} of RAM while tasks stall for memory {PressureWindow::MEMORY} of the time; a disk's swap area is filled before
-    /// it. A full device and failing writes are a warning; the other faults are one only if tasks stall like this for
-    /// {STALL} or longer.
+    /// For {LEVEL} or longer, or in a single sample, one of: RAM used is {POOR} or more of the data stored, with
+    /// {WORTH_IT} of the host's RAM stored; half of the data is stored uncompressed; RAM used is at {AT_LIMIT} of the
+    /// device's limit, or writes failed; zram takes {MUCH_RAM} of RAM while tasks stall for memory
+    /// {PressureWindow::MEMORY} of the time; a disk's swap area is filled before it. A full device and failing writes
+    /// are a warning; the other faults are one only if tasks stall like this for {STALL} or longer.
     /// ## Not this
     /// - A ratio of 2 to 4: healthy zram.
     /// - `swap-thrash` on a healthy zram: the load does not fit, compressed or not.

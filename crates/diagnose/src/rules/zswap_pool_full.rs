@@ -12,20 +12,20 @@ declare_rule! {
     ///
     /// ## What it means
     /// zswap keeps swapped pages compressed in RAM, up to `max_pool_percent` of it (20 by default). When the pool is
-    /// full, it takes nothing until it is at 90 % again: newer pages, which are needed sooner, go to the disk, while old
-    /// ones stay in the pool, unless the kernel writes them back (the shrinker, since 6.8).
+    /// full, it takes nothing until it is at 90 % again: newer pages, which are needed sooner, go to the disk, while
+    /// old ones stay in the pool, unless the kernel writes them back (the shrinker, since 6.8).
     /// ## How it is recognised
-    /// The pool is at {FULL} or more of its limit for {LEVEL} or longer, or in a single sample. It is a warning if {TO_DEVICE}
-    /// or more go to or come from the swap device and tasks wait at that time, otherwise informational.
+    /// The pool is at {FULL} or more of its limit for {LEVEL} or longer, or in a single sample. It is a warning if
+    /// {TO_DEVICE} or more go to or come from the swap device and tasks wait at that time, otherwise informational.
     /// ## Not this
     /// - A pool below its limit with traffic on the disk: zswap refuses pages that do not compress.
     /// - `swap-thrash`: traffic in both directions for longer; a larger pool helps only if the data compresses well.
     /// - `zram-misuse`: compressed swap without a disk behind it.
     /// ## What to do
-    /// Now: a larger pool, `echo {POOL_PERCENT_MAX} > /sys/module/zswap/parameters/max_pool_percent`, and the shrinker where the kernel
-    /// has it, `echo Y > /sys/module/zswap/parameters/shrinker_enabled`; for good as `zswap.max_pool_percent={POOL_PERCENT_MAX}` at
-    /// boot. The pool is RAM too: if memory is short, reduce demand instead. Verify: the pool stays below {FULL} of its
-    /// limit, and pages are no longer swapped to the device.
+    /// Now: a larger pool, `echo {POOL_PERCENT_MAX} > /sys/module/zswap/parameters/max_pool_percent`, and the shrinker
+    /// where the kernel has it, `echo Y > /sys/module/zswap/parameters/shrinker_enabled`; for good as
+    /// `zswap.max_pool_percent={POOL_PERCENT_MAX}` at boot. The pool is RAM too: if memory is short, reduce demand
+    /// instead. Verify: the pool stays below {FULL} of its limit, and pages are no longer swapped to the device.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/zswap.rst
     pub(crate) RULE = {
