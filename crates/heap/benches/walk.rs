@@ -176,14 +176,14 @@ fn compare(name: &str, rate: &mut impl FnMut(Beside) -> f64, without: Beside, wi
             (1.0 - with / before) * 100.0
         })
         .collect();
-    losses.sort_by(f64::total_cmp);
-    rates.sort_by(f64::total_cmp);
+    let [low, middle, high] =
+        [0.25, 0.5, 0.75].map(|share| stats::quantile_in_place(&mut losses, share).unwrap());
     println!(
         "| {name} | {PAIRS} | {:.2} | {:.1} | {:.1} | {:.1} |",
-        rates[PAIRS / 2],
-        losses[PAIRS / 2],
-        losses[PAIRS / 4],
-        losses[PAIRS * 3 / 4],
+        stats::median(&rates).unwrap(),
+        middle,
+        low,
+        high,
     );
 }
 

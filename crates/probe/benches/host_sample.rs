@@ -52,7 +52,8 @@ fn main() {
             before();
             samples.push(cpu_micros(&mut take));
         }
-        let (reads, samples) = (median(reads), median(samples));
+        let [reads, samples] =
+            [reads, samples].map(|micros| stats::median(&micros).unwrap_or(f64::NAN));
         let ratio = samples / reads;
         println!("{name:<12} {reads:>6.1} {samples:>8.1} {ratio:>7.2}");
     }
@@ -105,9 +106,4 @@ fn cpu_micros(work: impl FnOnce()) -> f64 {
     let before = now();
     work();
     (now() - before).as_secs_f64() * 1e6
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
 }

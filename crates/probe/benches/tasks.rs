@@ -67,7 +67,7 @@ fn take_turns(rounds: usize, pause: Duration) -> [f64; 4] {
         measure(2, &mut || bare.stats());
         measure(3, &mut || walk(&mut scan));
     }
-    times.map(median)
+    times.map(|nanos| stats::median(&nanos).unwrap_or(f64::NAN))
 }
 
 fn walk(tasks: &mut Tasks) -> usize {
@@ -139,9 +139,4 @@ impl Drop for Sleepers {
 /// CPU time of this process, user and system.
 fn cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -60,7 +60,5 @@ fn cpu_micros(work: impl FnOnce()) -> f64 {
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
+    stats::median(&values.collect::<Vec<f64>>()).unwrap_or(f64::NAN)
 }

@@ -71,4 +71,4 @@ pub use timeline::{
     EntitySeries, Evicted, Noticed, OutOfOrder, Reported, RoundingCase, Run, Samples, Step,
     Timeline, step,
 };
-pub use track::{Track, quantile};
+pub use track::Track;

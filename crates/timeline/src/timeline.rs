@@ -565,9 +565,7 @@ impl Timeline {
 
 /// The median, the longer of the middle two; `None` where there are no steps.
 fn median(steps: impl Iterator<Item = Span>) -> Option<Span> {
-    let mut steps: Vec<Span> = steps.collect();
-    let middle = steps.len() / 2;
-    (!steps.is_empty()).then(|| *steps.select_nth_unstable(middle).1)
+    stats::middle(&mut steps.collect::<Vec<Span>>())
 }
 
 #[cfg(test)]

@@ -19,15 +19,6 @@ pub struct Track<Q> {
     quantity: PhantomData<Q>,
 }
 
-/// The value below which this share of sorted values lies (nearest rank); `None` where there are no values.
-pub fn quantile(sorted: &[f64], share: Ratio) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    // an index
-    let rank = (share.get().clamp(0.0, 1.0) * last as f64).round() as usize;
-    sorted.get(rank).copied()
-}
-
 impl<Q: Quantity> Track<Q> {
     pub(crate) fn new(clock: TimelineClock, values: Vec<Option<f64>>) -> Self {
         debug_assert_eq!(clock.len(), values.len());
@@ -163,9 +154,8 @@ impl<Q: Quantity> Track<Q> {
 
     /// The value below which `share` of the measured samples lie (nearest rank).
     pub fn quantile(&self, share: Ratio) -> Option<Q> {
-        let mut sorted: Vec<f64> = self.values.iter().flatten().copied().collect();
-        sorted.sort_by(f64::total_cmp);
-        quantile(&sorted, share).map(Q::from_f64)
+        let mut measured: Vec<f64> = self.values.iter().flatten().copied().collect();
+        stats::quantile_in_place(&mut measured, share.get()).map(Q::from_f64)
     }
 
     /// The sum of a rate over a stretch: pages a second become pages. Unmeasured time adds nothing.

@@ -1,13 +1,19 @@
 //! Does a curve rise, and how fast? Theil–Sen slopes with their 95 % interval and the Mann–Kendall test, on medians or
 //! low quantiles of blocks. Neighbours that resemble each other count less, as they are fewer independent readings.
 
+use stats::{PairSlopes, autocorrelation, mann_kendall_variance};
+
 use super::curve::GrowthCurve;
-use super::numbers::{autocorrelation, index_at, median, scatter};
+use super::numbers::{median, scatter};
 
 /// Blocks of a trend: enough to test, few enough that noise within a block averages out.
 const BLOCKS: usize = 24;
 /// The quantile of a block that is its lower envelope.
 const LOW: f64 = 0.1;
+/// Correlation of neighbours: a negative one counts as none, and a short list cannot show a larger one.
+const ALIKE: (f64, f64) = (0.0, 0.7);
+/// Standard deviations of the 95 % interval, both tails (normal distribution).
+const ONE_IN_20: f64 = 1.96;
 
 /// A slope per span that is judged.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,30 +44,18 @@ impl Trend {
         if count < 3 {
             return Self::default();
         }
-        let mut slopes = Vec::with_capacity(count * count / 2);
-        let mut rising = 0.0;
-        for (i, (at, value)) in blocks.points().enumerate() {
-            for (later, higher) in blocks.points().skip(i + 1) {
-                if later > at {
-                    slopes.push((higher - value) / (later - at));
-                    rising += f64::from(i8::from(higher > value) - i8::from(higher < value));
-                }
-            }
-        }
-        slopes.sort_by(f64::total_cmp);
-        let at = |share: f64| slopes.get(index_at(share, slopes.len())).copied();
-        let slope = at(0.5).unwrap_or(0.0);
+        let slopes = PairSlopes::of(&blocks.at, &blocks.values);
+        let slope = slopes.median().unwrap_or(0.0);
         let rest: Vec<f64> = blocks.points().map(|(at, value)| value - slope * at).collect();
-        let alike = autocorrelation(&rest);
-        let n = count as f64;
-        let variance = n * (n - 1.0) * (2.0 * n + 5.0) / 18.0 * (1.0 + alike) / (1.0 - alike);
-        let reach = 1.96 * variance.sqrt() / slopes.len().max(1) as f64 / 2.0;
+        let alike = autocorrelation(&rest).unwrap_or(0.0).clamp(ALIKE.0, ALIKE.1);
+        let variance = mann_kendall_variance(count, alike);
+        let (from, to) = slopes.interval(ONE_IN_20, variance).unwrap_or((slope, slope));
         let all = scatter(&blocks.values);
         Self {
             slope,
-            from: at(0.5 - reach).unwrap_or(slope),
-            to: at(0.5 + reach).unwrap_or(slope),
-            z: (rising - f64::signum(rising)) / variance.sqrt(),
+            from,
+            to,
+            z: slopes.z(variance),
             r_squared: if all > 0.0 { (1.0 - scatter(&rest) / all).max(0.0) } else { 0.0 },
             length: blocks.at[count - 1] - blocks.at[0],
         }

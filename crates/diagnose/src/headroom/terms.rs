@@ -359,17 +359,10 @@ fn least(series: &[Option<f64>]) -> Option<f64> {
 /// The value that is reached for at least `share` of the recorded time; samples may be unevenly spaced.
 fn at_quantile(series: &[Option<f64>], cx: &Evidence<'_>, share: Ratio) -> Option<f64> {
     let known = series.iter().enumerate();
-    let mut sorted: Vec<(f64, f64)> = known
+    let mut weighted: Vec<(f64, f64)> = known
         .filter_map(|(index, room)| Some(((*room)?, speaks_for(cx, index).unwrap_or(0.0))))
         .collect();
-    sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let all: f64 = sorted.iter().map(|(_, seconds)| seconds).sum();
-    let mut left = all * (1.0 - share.get());
-    let found = sorted.iter().find(|(_, seconds)| {
-        left -= seconds;
-        left <= 0.0 && (*seconds > 0.0 || all <= 0.0)
-    });
-    found.or(sorted.last()).map(|(room, _)| *room)
+    stats::weighted_quantile(&mut weighted, 1.0 - share.get())
 }
 
 /// The seconds that a sample covers: those since the sample before; after a gap the distance to its nearer neighbour,

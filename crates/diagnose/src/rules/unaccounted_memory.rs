@@ -208,8 +208,7 @@ fn unaccounted(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
         let around = AROUND.min(index).min(len - 1 - index);
         let mut values: Vec<f64> =
             raw[index - around..=index + around].iter().flatten().copied().collect();
-        values.sort_by(f64::total_cmp);
-        raw[index].and(values.get(values.len() / 2).copied())
+        raw[index].and(stats::quantile_in_place(&mut values, 0.5))
     };
     Ok(cx.timeline.track((0..len).map(median).collect()))
 }

@@ -121,19 +121,15 @@ fn reading(target: &Target, own: u64) -> BusyReading {
     }
 }
 
-/// Shares of the own count in percent, in order.
+/// Shares of the own count in percent.
 fn shares(readings: &[BusyReading], of: fn(&BusyReading) -> u64) -> Vec<f64> {
-    let shares = readings.iter().map(|one| of(one) as f64 / one.after() as f64 * 100.0);
-    let mut shares: Vec<f64> = shares.collect();
-    shares.sort_by(f64::total_cmp);
-    shares
+    readings.iter().map(|one| of(one) as f64 / one.after() as f64 * 100.0).collect()
 }
 
 /// Prints a row of the table. Returns the median error, and the share of readings with a bound that does not cover both counts.
 fn row(name: &str, readings: &[BusyReading]) -> (f64, f64) {
-    let at = |of: fn(&BusyReading) -> u64, percent: usize| {
-        let shares = shares(readings, of);
-        shares[(shares.len() - 1) * percent / 100]
+    let at = |of: fn(&BusyReading) -> u64, percent: u32| {
+        stats::quantile(&shares(readings, of), f64::from(percent) / 100.0).unwrap()
     };
     let uncovered = |of: fn(&BusyReading) -> u64| {
         let more = readings.iter().filter(|one| of(one) > one.uncertain);

@@ -52,12 +52,6 @@ impl Drop for Parked {
     }
 }
 
-fn median(of: &[f64]) -> f64 {
-    let mut sorted = of.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
 /// Whether the saving is in the range that was forecast, by the medians of some runs.
 fn is_inside(name: &str, command: &dyn Fn(u64) -> Command) -> bool {
     let (mut before, mut after, mut free) = (Vec::new(), Vec::new(), Vec::new());
@@ -75,6 +69,7 @@ fn is_inside(name: &str, command: &dyn Fn(u64) -> Command) -> bool {
         let few = Parked::start(&mut command(seed), Some(ARENAS_MAX));
         after.push(few.anonymous_bytes());
     }
+    let median = |of: &[f64]| stats::median(of).unwrap();
     let (low, high) = (median(&low), median(&high));
     let saved = median(&before) - median(&after);
     let is_inside = (low..=high).contains(&saved);

@@ -173,8 +173,7 @@ impl SarSeries {
             let records = self.records.iter();
             steps.extend(records.filter_map(|(time, record)| Some(time - record.start?)));
         }
-        let middle = steps.len() / 2;
-        (!steps.is_empty()).then(|| *steps.select_nth_unstable(middle).1)
+        stats::middle(&mut steps)
     }
 
     /// Emits the snapshots, in order.

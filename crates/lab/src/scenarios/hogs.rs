@@ -146,10 +146,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     }
     let total = mib(guest.host(MEM_TOTAL)?);
     let median = |ratio: &dyn Fn(&MemoryLevel) -> f64| {
-        let mut ratios: Vec<f64> = floor.iter().map(ratio).collect();
-        ratios.sort_by(f64::total_cmp);
-        let middle = ratios.get(ratios.len() / 2).copied();
-        middle.ok_or("RAM was not filled: more hogs")
+        let ratios: Vec<f64> = floor.iter().map(ratio).collect();
+        stats::median(&ratios).ok_or("RAM was not filled: more hogs")
     };
     let of_min_free = median(&|level| level.free_mib / min_free)?;
     let of_watermarks = median(&MemoryLevel::of_watermarks)?;

@@ -41,7 +41,7 @@ fn crate_edges_are_those_of_the_page() {
 
 #[test]
 fn pure_crates_touch_nothing_of_the_world() {
-    for name in ["units", "timeline", "diagnose", "chart", "report", "recorder_status"] {
+    for name in ["units", "timeline", "diagnose", "chart", "report", "recorder_status", "stats"] {
         let library = root().join("crates").join(name).join("src/lib.rs");
         let text = std::fs::read_to_string(library).unwrap();
         assert!(text.contains("#![warn(clippy::disallowed_methods)]"), "{name}");

@@ -239,8 +239,7 @@ impl Context<'_> {
     fn seen_every(&self, when: &Stretch) -> Option<Span> {
         let times = self.timeline.times().get(when.first..=when.last)?;
         let mut steps: Vec<Span> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        steps.sort_unstable();
-        steps.get(steps.len() / 2).copied()
+        stats::middle(&mut steps)
     }
 
     fn bursts(&self, bursts: &diagnose::Bursts) -> Option<Bursts> {

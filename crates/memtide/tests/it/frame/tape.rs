@@ -338,8 +338,7 @@ fn stamp(boot: Span) -> timeline::Stamp {
 fn cadence(from: &Timeline, entity: Entity) -> Option<usize> {
     let read: Vec<usize> = (0..from.len()).filter(|at| from.was_read(entity, *at)).collect();
     let mut steps: Vec<usize> = read.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    steps.sort_unstable();
-    steps.get(steps.len() / 2).copied()
+    stats::middle(&mut steps)
 }
 
 /// The host in a sample of a capture, with the rows of tables that are read more rarely; without what is read only once.
