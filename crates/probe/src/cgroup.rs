@@ -2,6 +2,7 @@
 //! containers.
 
 mod busiest;
+pub(crate) mod cpu_usage;
 mod dying;
 mod event_watch;
 pub(crate) mod files;
@@ -9,6 +10,7 @@ pub(crate) mod hierarchy;
 pub(crate) mod host_listing;
 mod kept_files;
 pub mod names;
+pub(crate) mod own_cgroups;
 pub(crate) mod service;
 mod tree;
 pub(crate) mod v1;

@@ -39,10 +39,12 @@ pub mod saved;
 mod tasks;
 pub mod text;
 
+pub use cgroup::cpu_usage::{cpu_usage_file, parse_cpu_usage};
 pub use cgroup::files::CgroupFiles;
 pub use cgroup::hierarchy::memory_cgroup_mount;
 pub use cgroup::host_listing::host_cgroup_keys;
 pub use cgroup::names as group_names;
+pub use cgroup::own_cgroups::OwnCgroups;
 pub use cgroup::walk::{Cgroups, cgroup_keys};
 pub use directory::{Sink, Walk};
 pub use error::{ParseError, ReadError};

@@ -181,9 +181,14 @@ pub(crate) fn cgroup_mode<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Option
 /// Whether a mount is a hierarchy of this version; of v1, the one with the memory controller.
 pub(crate) fn is_cgroup(mount: &Mount<'_>, mode: CgroupMode) -> bool {
     match mode {
-        CgroupMode::V1 => mount.kind == b"cgroup" && mount.has(b"memory"),
+        CgroupMode::V1 => has_controller(mount, b"memory"),
         CgroupMode::V2 => mount.kind == b"cgroup2",
     }
+}
+
+/// Whether it is the v1 hierarchy with this controller.
+pub(crate) fn has_controller(mount: &Mount<'_>, controller: &[u8]) -> bool {
+    mount.kind == b"cgroup" && mount.has(controller)
 }
 
 /// Replaces octal escapes by the bytes they stand for.

@@ -3,7 +3,8 @@
 //! Three nouns: a **sampler** ([`Sampler`]) reads the host on a beat, one sample for each call; a **watcher**
 //! ([`Watcher`]) puts samples into a timeline, [`capture()`] the files' texts into a capture; a **recorder**
 //! ([`Recorder`]) hands samples to a recording until it is stopped. The thread that records never waits for a disk,
-//! for another process's lock or for another thread, and in steady state it allocates nothing.
+//! for another process's lock or for another thread, and in steady state it allocates nothing. Apart from these,
+//! [`run_in_cgroup()`] runs a command in a cgroup of its own and samples that.
 //!
 //! ```no_run
 //! use probe::Root;
@@ -21,6 +22,7 @@ mod heaps;
 mod new_groups;
 mod pace;
 mod record;
+mod run_in_cgroup;
 mod sampler;
 mod watch;
 
@@ -33,6 +35,10 @@ pub use pace::{Beat, LastDone};
 pub use record::{
     Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead, Housekeeper, INBOX, Message,
     Recorder, RecordingState, Settings, TasksRead, privilege, status,
+};
+pub use run_in_cgroup::{
+    CgroupRun, CgroupRunError, CgroupRunOptions, GroupLimits, GroupReading, LimitsInForce, RunEnd,
+    RunPeak, run_in_cgroup,
 };
 pub use sampler::{Progress, Rates, SampleTaken, Sampler};
 pub use watch::{RECENT, WatchOptions, Watcher, watch};

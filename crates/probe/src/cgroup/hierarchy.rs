@@ -54,6 +54,19 @@ impl Hierarchy {
             .or_else(|| usual(CgroupMode::V2, "/sys/fs/cgroup", &has_memory))
     }
 
+    /// Finds the directory of our own cgroup in the v1 hierarchy of a controller, from our `mountinfo` and `cgroup`.
+    pub(crate) fn own_of_controller(
+        controller: &[u8],
+        mountinfo: &[u8],
+        cgroup: &[u8],
+    ) -> Option<String> {
+        let all = mounts::mountinfo(mountinfo);
+        let mounted = all.filter(|mount| mounts::has_controller(mount, controller)).last()?;
+        let hierarchy = Self::at_mount(CgroupMode::V1, &mounted)?;
+        let own = hierarchy.below(service::path_of_controller(cgroup, controller)?)?;
+        Some(format!("{}{}", hierarchy.point, own.trim_end_matches('/')))
+    }
+
     fn at_mount(mode: CgroupMode, mount: &Mount<'_>) -> Option<Self> {
         Some(Self {
             mode,
@@ -65,7 +78,11 @@ impl Hierarchy {
     /// Returns the cgroup in this `/proc/PID/cgroup` as it is keyed in the timeline: its path below the mount. `None`
     /// if it is outside of the mounted part.
     pub(crate) fn key(&self, cgroup: &[u8]) -> Option<String> {
-        let path = service::memory_path(cgroup, self.mode)?;
+        self.below(service::memory_path(cgroup, self.mode)?)
+    }
+
+    /// Returns a path in the hierarchy as it lies below the mount; `None` outside of the mounted part.
+    fn below(&self, path: &[u8]) -> Option<String> {
         let below = match &self.inside[..] {
             b"/" => path,
             inside => path.strip_prefix(inside)?,

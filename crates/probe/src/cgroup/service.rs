@@ -27,12 +27,19 @@ pub(crate) fn push_name(text: &[u8], name: &mut String) {
 
 /// Returns the path in the hierarchy that manages memory.
 pub(crate) fn memory_path(text: &[u8], mode: CgroupMode) -> Option<&[u8]> {
-    lines(text)
-        .find(|(controllers, _)| match mode {
-            CgroupMode::V2 => controllers.is_empty(),
-            CgroupMode::V1 => controllers.split(|b| *b == b',').any(|c| c == b"memory"),
-        })
-        .map(|(_, path)| path)
+    match mode {
+        CgroupMode::V1 => path_of_controller(text, b"memory"),
+        CgroupMode::V2 => {
+            lines(text).find(|(controllers, _)| controllers.is_empty()).map(|(_, path)| path)
+        }
+    }
+}
+
+/// Returns the path in the v1 hierarchy with this controller.
+pub(crate) fn path_of_controller<'a>(text: &'a [u8], controller: &[u8]) -> Option<&'a [u8]> {
+    let mut own = lines(text)
+        .filter(|(controllers, _)| controllers.split(|b| *b == b',').any(|c| c == controller));
+    own.next().map(|(_, path)| path)
 }
 
 /// Returns controllers and path of each line.

@@ -4,4 +4,5 @@ mod fake;
 mod limit_hits;
 mod looks;
 mod loop_of_samples;
+mod run_in_cgroup;
 mod steady_state;
