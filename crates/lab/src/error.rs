@@ -153,12 +153,9 @@ pub enum LabError {
         /// What there is.
         available: units::Bytes,
     },
-    /// No cgroup with a limit can be made.
-    #[error("no cgroup can be made: {why}")]
-    NoCgroup {
-        /// Why.
-        why: String,
-    },
+    /// A part cannot be run in a cgroup with a limit.
+    #[error(transparent)]
+    InCgroup(#[from] sampler::CgroupRunError),
     /// The recording cannot be read.
     #[error(transparent)]
     Recording(#[from] import::OpenError),
@@ -228,10 +225,7 @@ impl LabError {
                 "--limit SIZE keeps it within a cgroup; --beyond-available takes it all the same; \
                  memtide lab shell is a machine for it",
             ),
-            Self::NoCgroup { .. } => Some(
-                "as root, or with a limit of systemd: systemd-run --user --scope -p MemoryMax=512M \
-                 memtide lab …",
-            ),
+            Self::InCgroup(error) => error.help(),
             Self::SettingOfArm { .. } => {
                 Some("--arm plays an arm that leaves it open; memtide lab list names scenarios")
             }

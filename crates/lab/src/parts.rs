@@ -18,7 +18,7 @@ pub use archive::ArchivePart;
 pub use fork::ForkPart;
 pub use fragment::FragmentPart;
 pub use hog::{Content, Hog};
-pub use limited::{LimitedEnd, LimitedPart, LimitedSide};
+pub use limited::{LimitedEnd, is_within_limit, run_within_limit};
 pub use lookup::LookupPart;
 pub use map::MapPart;
 pub(crate) use noise::Noise;

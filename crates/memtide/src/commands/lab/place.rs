@@ -1,7 +1,7 @@
 //! Where a part of a workload runs: in this cgroup, in one that it joins, or in one that is made for it.
 
 use anyhow::{Context, bail};
-use lab::parts::{LimitedEnd, LimitedPart, LimitedSide, check_available};
+use lab::parts::{LimitedEnd, check_available, is_within_limit, run_within_limit};
 
 use crate::cli::{HoldingPartArgs, LabCommand, PartOfLabArgs};
 use crate::exit::Exit;
@@ -17,17 +17,15 @@ pub(super) fn enter(command: &LabCommand) -> anyhow::Result<Option<Exit>> {
         std::fs::write(file, std::process::id().to_string())
             .with_context(|| format!("cannot join {}", directory.display()))?;
     } else if let Some(limit) = part.limit {
-        // Before the cgroup is made: Ctrl-C leaves none behind. The part inherits it, and is killed from here.
-        let is_interrupted = interrupt::listen_to_any();
-        if let LimitedSide::Outside(part) = LimitedPart::fork(limit)? {
-            let ended = part.wait(is_interrupted)?;
-            return match ended {
-                LimitedEnd::Exited(0) | LimitedEnd::Interrupted => Ok(Some(Exit::Ok)),
-                LimitedEnd::Exited(_) => Ok(Some(Exit::Unknown)),
-                LimitedEnd::KilledAtLimit => bail!("the kernel killed it at its limit of {limit}"),
-                LimitedEnd::Killed => bail!("a signal ended it: it was killed, or it crashed"),
-            };
+        if is_within_limit() {
+            return Ok(None);
         }
+        return match run_within_limit(limit, interrupt::listen_to_any())? {
+            LimitedEnd::Exited(0) | LimitedEnd::Interrupted => Ok(Some(Exit::Ok)),
+            LimitedEnd::Exited(_) => Ok(Some(Exit::Unknown)),
+            LimitedEnd::KilledAtLimit => bail!("the kernel killed it at its limit of {limit}"),
+            LimitedEnd::Killed => bail!("a signal ended it: it was killed, or it crashed"),
+        };
     } else if let Some(holding) = holding(command)
         && !part.in_scenario
         && !lab::guest::is_inside()
