@@ -130,7 +130,7 @@ fn has_memory_high(cx: &Evidence<'_>) -> bool {
 
 /// The size that zram-generator's manual proposes: half of RAM, at most 4 GiB.
 const ZRAM_SIZE_SHARE: Ratio = Ratio::from_percent(50.0);
-const ZRAM_SIZE_MAX: Bytes = Bytes::from_gib(4);
+pub(crate) const ZRAM_SIZE_MAX: Bytes = Bytes::from_gib(4);
 
 /// Adds compressed swap in RAM that is filled before other areas. `more`: further lines of its settings, as printf takes
 /// them.

@@ -6,7 +6,7 @@ use crate::measures::baselines::SWAP_TRAFFIC;
 use crate::measures::readings::swappable;
 use crate::oom;
 use crate::prelude::*;
-use crate::remedy::zram_swap;
+use crate::remedy::{ZRAM_SIZE_MAX, zram_swap};
 
 declare_rule! {
     /// There is no swap, and programs use most of RAM: a peak ends in an OOM kill instead of a slow minute.
