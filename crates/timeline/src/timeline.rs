@@ -478,14 +478,12 @@ impl Timeline {
 
     /// The last reading of a host signal: for a counter, its total since boot.
     pub fn last<K: Kind>(&self, signal: Signal<K>) -> Option<K::Unit> {
-        let column = self.host.get(signal.id())?;
-        column.last().map(K::Unit::from_raw)
+        self.host.last(signal.id()).map(K::Unit::from_raw)
     }
 
     /// The reading of a host signal at exactly this sample.
     pub fn at<K: Kind>(&self, signal: Signal<K>, index: usize) -> Option<K::Unit> {
-        let column = self.host.get(signal.id())?;
-        let reading = column.get(index, self.reads(Entity::Host));
+        let reading = self.host.at(signal.id(), index, self.reads(Entity::Host));
         reading.map(K::Unit::from_raw)
     }
 
@@ -516,8 +514,7 @@ impl Timeline {
 
     /// The last reading of an entity's signal; for a counter, its total so far.
     pub fn last_of<K: Kind>(&self, series: &EntitySeries, signal: Signal<K>) -> Option<K::Unit> {
-        let column = series.columns.get(signal.id())?;
-        column.last().map(K::Unit::from_raw)
+        series.columns.last(signal.id()).map(K::Unit::from_raw)
     }
 
     /// The reading of an entity's signal at exactly this sample.
@@ -527,8 +524,7 @@ impl Timeline {
         signal: Signal<K>,
         index: usize,
     ) -> Option<K::Unit> {
-        let column = series.columns.get(signal.id())?;
-        let reading = column.get(index, self.reads(series.entity));
+        let reading = series.columns.at(signal.id(), index, self.reads(series.entity));
         reading.map(K::Unit::from_raw)
     }
 

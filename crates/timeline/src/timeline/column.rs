@@ -120,7 +120,7 @@ impl ReadingColumn {
     }
 
     /// The run that covers a sample, whether the table was read in it or not.
-    fn over(&self, index: usize) -> Option<&Run> {
+    pub(super) fn over(&self, index: usize) -> Option<&Run> {
         self.until(index).filter(|run| index <= run.last())
     }
 
@@ -159,6 +159,18 @@ impl ReadingColumn {
 
     pub(super) fn last(&self) -> Option<u64> {
         self.0.last().map(|run| run.value)
+    }
+
+    /// What [`latest`](Self::latest) returns of a [`cut`](Self::cut), without cutting.
+    pub(super) fn latest_in(
+        &self,
+        (first, end): (usize, usize),
+        index: usize,
+        reads: &ReadSet,
+    ) -> Option<u64> {
+        let last = first.saturating_add(index).min(end.saturating_sub(1));
+        let until = self.0.partition_point(|run| run.first() <= last);
+        self.clipped((first, end), until, reads).next_back().map(|run| run.value)
     }
 
     pub(super) fn runs(&self) -> &[Run] {
@@ -263,8 +275,20 @@ impl ReadingColumn {
         end: usize,
         reads: &'a ReadSet,
     ) -> impl Iterator<Item = Run> + 'a {
+        let until = self.0.partition_point(|run| run.first() < end);
+        self.clipped((first, end), until, reads)
+    }
+
+    /// Those of them that are before the run at `until`, in the whole column.
+    fn clipped<'a>(
+        &'a self,
+        (first, end): (usize, usize),
+        until: usize,
+        reads: &'a ReadSet,
+    ) -> impl DoubleEndedIterator<Item = Run> + 'a {
         let from = self.0.partition_point(|run| run.last() < first);
-        let runs = self.0[from..].iter().take_while(move |run| run.first() < end).map(move |run| {
+        let runs = self.0.get(from..until).unwrap_or_default().iter();
+        let runs = runs.map(move |run| {
             Run::new(run.first().max(first) - first, run.last().min(end - 1) - first, run.value)
         });
         runs.filter(|run| reads.touches(run.first(), run.last()))

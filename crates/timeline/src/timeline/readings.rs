@@ -48,6 +48,35 @@ impl Readings {
         (!cut.is_empty()).then_some(cut)
     }
 
+    /// The reading of a signal at exactly this sample. `reads` are the samples in which the table was read. A part reads it
+    /// in its source: one reading of each of a thousand processes is not worth a cut of a thousand columns.
+    pub(super) fn at(&self, signal: SignalId, index: usize, reads: &ReadSet) -> Option<u64> {
+        let column = self.columns.column(self.columns.find(signal)?);
+        let Some(excerpt) = &self.excerpt else {
+            return column.get(index, reads);
+        };
+        let run = column.over(excerpt.first.saturating_add(index))?;
+        reads.contains(index).then_some(run.value)
+    }
+
+    /// The reading of a signal at a sample, or else the nearest earlier one, read as by [`at`](Self::at).
+    pub(super) fn latest(&self, signal: SignalId, index: usize) -> Option<u64> {
+        let column = self.columns.column(self.columns.find(signal)?);
+        match &self.excerpt {
+            Some(part) => column.latest_in((part.first, part.end), index, &part.reads),
+            None => column.latest(index),
+        }
+    }
+
+    /// The last reading of a signal, read as by [`at`](Self::at).
+    pub(super) fn last(&self, signal: SignalId) -> Option<u64> {
+        let column = self.columns.column(self.columns.find(signal)?);
+        match &self.excerpt {
+            Some(part) => column.latest_in((part.first, part.end), part.end, &part.reads),
+            None => column.last(),
+        }
+    }
+
     /// The readings within samples `first` to before `end`, counted from `first`; `None` where there are none. `reads`
     /// are those of these samples in which the table was read.
     pub(super) fn part(&self, first: usize, end: usize, reads: &Arc<ReadSet>) -> Option<Self> {
