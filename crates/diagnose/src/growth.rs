@@ -7,7 +7,8 @@
 //! collections and daily load only add to it.
 //!
 //! Nothing depends on the scale of sizes or times, apart from a floor below which growth is noise. Cost: one pass over
-//! the samples, then at most 2,000 medians of them. Reads no clock and no file.
+//! the samples, then at most 2,000 medians of them; curves are fitted only to what its trend does not decide. Reads no
+//! clock and no file.
 
 mod class;
 mod curve;
@@ -20,6 +21,7 @@ mod levels;
 mod numbers;
 mod owners;
 mod series;
+mod shape;
 mod trend;
 mod words;
 
@@ -85,9 +87,16 @@ impl Growth {
         words::growth(&prepared, &features, &decision, series.limit)
     }
 
-    /// Judges a series that may have fewer readings than a class needs: then only whether it rises in a line.
-    pub(crate) fn of_few(series: &GrowthSeries) -> Self {
-        few_readings::line(series).unwrap_or_else(|| Self::of(series))
+    /// Judges whether a series leaks; one with fewer readings than a class needs, whether it rises in a line. `None` if
+    /// not: of most processes no more than their trend is computed.
+    pub(crate) fn of_leak(series: &GrowthSeries) -> Option<Self> {
+        let prepared = series.prepared();
+        few_readings::line(&prepared, series.limit).or_else(|| {
+            let features = Features::of(&prepared);
+            let decision = decision::decide(&features);
+            let growth = || words::growth(&prepared, &features, &decision, series.limit);
+            decision.class.leaks().then(growth)
+        })
     }
 
     /// Whether it is confirmed; never without the live size.

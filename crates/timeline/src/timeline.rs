@@ -536,8 +536,18 @@ impl Timeline {
         signal: Signal<K>,
         index: usize,
     ) -> Option<K::Unit> {
-        let column = series.columns.get(signal.id())?;
-        column.latest(index).map(K::Unit::from_raw)
+        series.columns.latest(signal.id(), index).map(K::Unit::from_raw)
+    }
+
+    /// The least and the largest reading of an entity's signal.
+    pub fn bounds_of<K: Kind>(
+        &self,
+        series: &EntitySeries,
+        signal: Signal<K>,
+    ) -> Option<(K::Unit, K::Unit)> {
+        let values = || Some(series.columns.get(signal.id())?.runs().iter().map(|run| run.value));
+        let (least, largest) = (values()?.min()?, values()?.max()?);
+        Some((K::Unit::from_raw(least), K::Unit::from_raw(largest)))
     }
 
     /// The samples that follow a break of rates, in order.

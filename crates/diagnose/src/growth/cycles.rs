@@ -202,13 +202,15 @@ fn season(curve: &GrowthCurve, whole: &[Leg], sigma: f64) -> Option<Cycles> {
         }
     }
     // A single cycle: one sine, and both a fall and a rise of most of its height.
+    if !goes_up_and_down(&coarse) {
+        return None;
+    }
     let tried = (0..24).map(|n| 0.7 * 1.06_f64.powi(n));
     let fit = Fit::best(tried.map(|cycles| Fit::sine(&coarse, cycles)));
     let r_squared = explains(&fit, &coarse, scatter(&coarse.values));
     let line = Fit::line(&coarse).rest;
     let is_clear = fit.r_squared >= ONCE_WITH_NOISE && fit.rest < 0.3 * line;
-    let is_cycle = r_squared >= ONCE && is_clear && goes_up_and_down(&coarse);
-    is_cycle.then_some(Cycles::Season { fit, r_squared })
+    (r_squared >= ONCE && is_clear).then_some(Cycles::Season { fit, r_squared })
 }
 
 /// Returns whether a curve both rises and falls by a good part of its spread.

@@ -2,7 +2,8 @@
 
 use super::class::GrowthClass;
 use super::cycles::Cycles;
-use super::features::{CurveShape, Excess, Features};
+use super::features::{Excess, Features};
+use super::shape::CurveShape;
 
 /// Readings below which nothing is judged.
 pub(super) const READINGS_MIN: usize = 40;
@@ -123,42 +124,49 @@ fn rises(shape: &CurveShape) -> RiseShape {
     let is_plain_line = trend.z >= 2.0 && trend.r_squared >= 0.9;
     let is_clear = trend.z >= SEEN || is_plain_line;
     let is_seen = is_clear && trend.growth() >= floor && trend.from > 0.0;
-    let left = shape.beyond_noise(shape.saturating.rest) / shape.beyond_noise(shape.line.rest);
-    let steps = shape.beyond_noise(shape.levels.rest);
-    let smooth = shape.beyond_noise(shape.saturating.rest.min(shape.line.rest));
-    if is_step(shape) && steps < smooth * 0.6 {
+    let grew = shape.rise >= shape.floor.max(shape.begins * 0.1);
+    if !is_seen && !grew || is_step(shape) && steps_fit_best(shape) {
         return RiseShape::No;
     }
-    let grew = shape.rise >= shape.floor.max(shape.begins * 0.1);
+    let left =
+        || shape.beyond_noise(shape.saturating().rest) / shape.beyond_noise(shape.line().rest);
     if !is_seen {
-        let levelled = grew && left < 0.5 && shape.saturating.r_squared > 0.5;
+        let levelled = left() < 0.5 && shape.saturating().r_squared > 0.5;
         return if levelled {
-            RiseShape::Slowing(sure_of_slowing(shape, left))
+            RiseShape::Slowing(sure_of_slowing(shape, left()))
         } else {
             RiseShape::No
         };
     }
-    let after =
-        shape.beyond_noise(shape.saturating_after.rest) / shape.beyond_noise(shape.line_after.rest);
+    let line_after = shape.beyond_noise(shape.line_after().rest);
+    let after = shape.beyond_noise(shape.saturating_after().rest) / line_after;
     let goes_on = goes_on(shape, floor);
-    if after < 0.6 && shape.slope_ratio < 0.6 && !goes_on {
-        return RiseShape::Slowing(sure_of_slowing(shape, left));
+    if after < 0.6 && shape.slope_ratio() < 0.6 && !goes_on {
+        return RiseShape::Slowing(sure_of_slowing(shape, left()));
     }
-    let sine = shape.beyond_noise(shape.sine.rest) / shape.beyond_noise(shape.line_after.rest);
-    if sine < 0.3 && (shape.bulge > 1.6 || shape.slope_ratio > 2.5) && after > sine {
-        return RiseShape::Unclear;
+    if shape.slope_ratio() > 2.5 || shape.bulge() > 1.6 {
+        let sine = shape.beyond_noise(shape.sine().rest) / line_after;
+        if sine < 0.3 && after > sine {
+            return RiseShape::Unclear;
+        }
     }
-    if after < 0.3 && shape.slope_ratio < 0.75 && !goes_on {
+    if after < 0.3 && shape.slope_ratio() < 0.75 && !goes_on {
         return RiseShape::Unclear;
     }
     RiseShape::Straight(sure_of_line(shape, floor, after))
 }
 
+/// Returns whether levels leave less than a smooth curve does.
+fn steps_fit_best(shape: &CurveShape) -> bool {
+    let smooth = shape.beyond_noise(shape.saturating().rest.min(shape.line().rest));
+    shape.beyond_noise(shape.levels().rest) < smooth * 0.6
+}
+
 /// Returns whether the last part still rises, as straight as its own first half.
 fn goes_on(shape: &CurveShape, floor: f64) -> bool {
-    let late = &shape.late;
+    let late = shape.late();
     let enough = floor.max(shape.trend.growth() * 0.12);
-    late.z >= SEEN && late.growth() >= enough * 0.7 && shape.late_slope_ratio >= 0.75
+    late.z >= SEEN && late.growth() >= enough * 0.7 && shape.late_slope_ratio() >= 0.75
 }
 
 /// Returns how sure it is that a rise is a line.
@@ -173,7 +181,7 @@ fn sure_of_line(shape: &CurveShape, floor: f64, after: f64) -> f64 {
     if trend.growth() < floor * 2.0 {
         sure *= 0.85;
     }
-    if !(0.6..=1.8).contains(&shape.slope_ratio) {
+    if !(0.6..=1.8).contains(&shape.slope_ratio()) {
         sure *= 0.85;
     }
     if after < 0.6 {
@@ -191,10 +199,10 @@ fn sure_of_slowing(shape: &CurveShape, left: f64) -> f64 {
     if left > 0.25 {
         sure *= 0.85;
     }
-    if shape.saturating.r_squared < 0.8 {
+    if shape.saturating().r_squared < 0.8 {
         sure *= 0.85;
     }
-    if shape.slope_ratio > 0.4 && shape.trend.z >= SEEN {
+    if shape.slope_ratio() > 0.4 && shape.trend.z >= SEEN {
         sure *= 0.8;
     }
     sure
@@ -202,11 +210,11 @@ fn sure_of_slowing(shape: &CurveShape, left: f64) -> f64 {
 
 /// Returns whether the levels of a curve are few, and one of them is a change of more than noise.
 fn is_step(shape: &CurveShape) -> bool {
-    let changes = shape.levels.changes();
-    let late = shape.levels.levels.iter().skip(1).any(|(at, _)| *at > 0.08);
+    let changes = shape.levels().changes();
+    let late = shape.levels().levels.iter().skip(1).any(|(at, _)| *at > 0.08);
     let least = shape.floor.max(shape.begins * 0.05);
     late && changes.iter().any(|change| change.abs() >= least)
-        && shape.levels.rest < 0.35 * shape.line.rest
+        && shape.levels().rest < 0.35 * shape.line().rest
 }
 
 /// Judges a curve that does not rise at its end.
@@ -216,7 +224,7 @@ fn by_pattern(features: &Features, fragments: f64) -> GrowthDecision {
     let outside = features.outside.filter(|outside| {
         outside.z >= PLAIN && outside.growth() >= total.floor && features.live_known
     });
-    if matches!(rises(total), RiseShape::Straight(_)) && outside.is_some() {
+    if outside.is_some() && matches!(rises(total), RiseShape::Straight(_)) {
         return GrowthDecision::of(GrowthClass::Leak, 0.65);
     }
     match &shape.cycles {
@@ -250,8 +258,8 @@ fn by_pattern(features: &Features, fragments: f64) -> GrowthDecision {
 
 /// Returns the share of the variance that levels explain.
 fn levels_explain(shape: &CurveShape) -> f64 {
-    let all = shape.line.rest / (1.0 - shape.line.r_squared).max(1e-9);
-    if all > 0.0 { 1.0 - shape.levels.rest / all } else { 0.0 }
+    let all = shape.line().rest / (1.0 - shape.line().r_squared).max(1e-9);
+    if all > 0.0 { 1.0 - shape.levels().rest / all } else { 0.0 }
 }
 
 /// Returns whether the live size rose once, fell again and stayed low, while the total stayed high.
@@ -260,13 +268,13 @@ fn is_pulse(features: &Features) -> bool {
     let fell = shape.peak - shape.ends;
     let kept = total.ends - total.begins > 0.5 * (total.peak - total.begins)
         || total.ends > 0.7 * total.peak;
-    let last = shape.levels.levels.last().map_or(0.0, |(at, _)| *at);
-    let still = shape.levels.levels.last().map_or(0.0, |(_, level)| (level - shape.ends).abs());
+    let last = shape.levels().levels.last().map_or(0.0, |(at, _)| *at);
+    let still = shape.levels().levels.last().map_or(0.0, |(_, level)| (level - shape.ends).abs());
     features.live_known
         && kept
         && fell > shape.floor
         && fell > 0.25 * shape.peak
         && last < 0.88
         && still < 0.2 * fell
-        && shape.levels.rest < 0.3 * shape.line.rest
+        && shape.levels().rest < 0.3 * shape.line().rest
 }

@@ -3,7 +3,7 @@
 use units::{Bytes, Quantity as _, Ratio};
 
 use super::decision::{READINGS_MIN, SEEN};
-use super::series::GrowthSeries;
+use super::series::Prepared;
 use super::trend::Trend;
 use super::{Growth, GrowthClass, words};
 
@@ -17,8 +17,7 @@ const GOES_ON: f64 = 0.7;
 const CONFIDENCE: Ratio = Ratio::from_percent(40.0);
 
 /// Returns the growth of a series that rises in a line; `None` if it does not, or has enough readings for a class.
-pub(super) fn line(series: &GrowthSeries) -> Option<Growth> {
-    let prepared = series.prepared();
+pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> {
     if !(FEW_MIN..READINGS_MIN).contains(&prepared.readings) {
         return None;
     }
@@ -29,7 +28,7 @@ pub(super) fn line(series: &GrowthSeries) -> Option<Growth> {
         return None;
     }
     let now = Bytes::from_f64(prepared.total.level(0.98, 1.0));
-    let rate = words::rate(&trend, &prepared);
+    let rate = words::rate(&trend, prepared);
     Some(Growth {
         class: GrowthClass::Leak,
         confidence: CONFIDENCE,
@@ -42,7 +41,7 @@ pub(super) fn line(series: &GrowthSeries) -> Option<Growth> {
         readings: prepared.readings,
         rate: Some(rate),
         levels_off_at: None,
-        limit_in: words::limit_in(rate, now, series.limit),
+        limit_in: words::limit_in(rate, now, limit),
         needs: None,
         evidence: Vec::new(),
     })

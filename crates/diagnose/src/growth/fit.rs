@@ -94,8 +94,9 @@ impl Fit {
         let mut matrix = [[0.0; TERMS]; TERMS];
         let mut right = [0.0; TERMS];
         let offset = curve.values.first().copied().unwrap_or(0.0);
-        for (at, value) in curve.points() {
-            let row = basis(at);
+        // Sines and exponentials are most of a fit: each is computed once.
+        let rows: Vec<[f64; TERMS]> = curve.at.iter().map(|at| basis(*at)).collect();
+        for (row, value) in rows.iter().zip(&curve.values) {
             for i in 0..count {
                 right[i] += row[i] * (value - offset);
                 for j in 0..count {
@@ -104,12 +105,11 @@ impl Fit {
             }
         }
         let mut terms = solve(matrix, right, count);
-        let difference = |(at, value): (f64, f64)| {
-            let row = basis(at);
+        let difference = |(row, value): (&[f64; TERMS], &f64)| {
             let model: f64 = row.iter().zip(&terms).take(count).map(|(a, b)| a * b).sum();
             (value - offset - model).powi(2)
         };
-        let rest = curve.points().map(difference).sum::<f64>();
+        let rest = rows.iter().zip(&curve.values).map(difference).sum::<f64>();
         let all = scatter(&curve.values);
         terms[0] += offset;
         Self {

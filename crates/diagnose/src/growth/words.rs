@@ -5,8 +5,9 @@ use units::{Bytes, BytesPerSecond, Quantity, Ratio, SignedBytes, Span};
 use super::class::GrowthClass;
 use super::cycles::Cycles;
 use super::decision::GrowthDecision;
-use super::features::{CurveShape, Features};
+use super::features::Features;
 use super::series::Prepared;
+use super::shape::CurveShape;
 use super::trend::Trend;
 use super::{Growth, GrowthRate};
 
@@ -59,7 +60,7 @@ pub(super) fn limit_in(rate: GrowthRate, now: Bytes, limit: Option<Bytes>) -> Op
 
 /// Returns where a curve that levels off ends: the limit of its fit, but never more than what it grew so far beyond now.
 fn plateau(shape: &CurveShape, now: Bytes) -> Bytes {
-    let [level, height, ..] = shape.saturating.terms;
+    let [level, height, ..] = shape.saturating().terms;
     let end = (level + height).min(now.as_f64() + shape.rise.max(0.0));
     Bytes::from_f64(end.max(now.as_f64()))
 }
@@ -76,24 +77,25 @@ fn method(features: &Features, class: GrowthClass) -> String {
             format!("{:.1} cycles (R² {r_squared:.2})", fit.parameter)
         }
         (_, GrowthClass::Steps | GrowthClass::Pinned) => {
-            format!("{} levels", shape.levels.levels.len())
+            format!("{} levels", shape.levels().levels.len())
         }
         _ => {
             let curves = [
-                ("a line", shape.line),
-                ("a curve that levels off", shape.saturating),
-                ("a logarithm", shape.logarithm),
+                ("a line", *shape.line()),
+                ("a curve that levels off", *shape.saturating()),
+                ("a logarithm", shape.logarithm()),
             ];
             let best = curves.into_iter().min_by(|a, b| a.1.rest.total_cmp(&b.1.rest));
-            let (name, fit) = best.unwrap_or(("a line", shape.line));
+            let (name, fit) = best.unwrap_or(("a line", *shape.line()));
             format!(
                 "{name} fits best (R² {:.2}; a line {:.2})",
-                fit.r_squared, shape.line.r_squared
+                fit.r_squared,
+                shape.line().r_squared
             )
         }
     };
-    let ratio = if shape.slope_ratio.is_finite() && shape.trend.z.abs() >= 2.0 {
-        format!("; slope of the second half to the first {:.2}", shape.slope_ratio)
+    let ratio = if shape.trend.z.abs() >= 2.0 && shape.slope_ratio().is_finite() {
+        format!("; slope of the second half to the first {:.2}", shape.slope_ratio())
     } else {
         String::new()
     };

@@ -70,11 +70,11 @@ impl SteadyGrowth {
             total,
             ..GrowthPoint::default()
         });
-        let growth = Growth::of_few(&GrowthSeries {
+        let growth = Growth::of_leak(&GrowthSeries {
             points: points.collect(),
             limit: room(last).map(|room| to + room),
-        });
-        growth.class.leaks().then_some(Self { first, last, from, to, growth })
+        })?;
+        Some(Self { first, last, from, to, growth })
     }
 
     /// In what time the limit is met at this rate, if that is near compared with the time that was seen.

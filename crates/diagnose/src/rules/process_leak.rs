@@ -97,13 +97,27 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
 /// How the memory of a process grows of which no heap was read: towards its limit, or for long.
 fn grows(cx: &Evidence<'_>, process: &EntitySeries) -> Option<SteadyGrowth> {
     let is_of_heap = cx.timeline.last_of(process, PROC_HEAP_LIVE).is_some();
-    if is_of_heap || !SteadyGrowth::may_be_of(cx, process) {
+    if is_of_heap || !SteadyGrowth::may_be_of(cx, process) || !may_rise(cx, process) {
         return None;
     }
     let anon = gauge(PROC_RSS_ANON).plus([gauge(PROC_SWAP)]);
     let size = anon.or(gauge(PROC_RSS).bytes()).track_of(cx, process).ok()?;
     let growth = SteadyGrowth::of(cx, &size, |_| room(cx, GrowthOwnerKind::Process, process))?;
     (growth.limit_in().is_some() || growth.growth.judged >= LONG).then_some(growth)
+}
+
+/// Whether the sizes of a process differ by as much as a rise, whenever that was: those of most do not, and no track is
+/// made of them.
+fn may_rise(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
+    let range = |(least, largest): (Bytes, Bytes)| largest.saturating_sub(least);
+    let bytes = |signal| cx.timeline.bounds_of(process, signal).map(range);
+    let resident = || {
+        let (least, largest) = cx.timeline.bounds_of(process, PROC_RSS)?;
+        let page = cx.facts.page_size?;
+        Some(range((least.to_bytes(page), largest.to_bytes(page))))
+    };
+    let by = bytes(PROC_RSS_ANON).map(|by| by + bytes(PROC_SWAP).unwrap_or_default());
+    by.or_else(resident).is_none_or(|by| by >= Rise::NOISE)
 }
 
 /// The finding about memory that grows, without a figure of its heap.
