@@ -88,7 +88,7 @@ mod zram_misuse;
 mod zswap_pool_full;
 
 /// Every rule, in the order in which lists show them: capacity, reclaim, writes, huge pages, kernel, limits, notes.
-pub const ALL: &[Rule] = &[
+pub static ALL: &[Rule] = &[
     available_exhaustion::RULE,
     cache_starved_floor::RULE,
     page_cache_thrash::RULE,

@@ -31,8 +31,9 @@ macro_rules! signals {
             pub const $const: Signal<$kind> = Signal::new(CatalogueIndex::$const as u16);
         )*)*
 
-        /// Every signal, in the order of the catalogue.
-        pub const ALL: &[SignalDef] = &[$($(SignalDef {
+        /// Every signal, in the order of the catalogue. A constant would be in the program a dozen times, each of 60 KiB,
+        /// and texts in it are addresses, which no process shares with another.
+        pub static ALL: &[SignalDef] = &[$($(SignalDef {
             name: $name,
             is_counter: <$kind as Kind>::IS_COUNTER,
             unit: <<$kind as Kind>::Unit as Quantity>::NAME,
