@@ -197,7 +197,8 @@ impl Writer {
         }
     }
 
-    /// Begins reading processes in this sample: those that are not [added](Self::process) are gone.
+    /// Begins reading processes in this sample: those that are not [added](Self::process) before its other rows, or its
+    /// end, are gone.
     pub fn begin_processes(&mut self) {
         if self.is_sampling {
             self.encoder.begin_processes();

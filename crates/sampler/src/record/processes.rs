@@ -39,8 +39,6 @@ pub(crate) struct Processes {
     visits: Visits,
     shares: Option<Shares>,
     heaps: Option<HeapWatch>,
-    /// Processes ranked by how much their share matters.
-    ranks: Vec<(u64, usize)>,
 }
 
 /// The state of a scan while it visits processes.
@@ -65,6 +63,12 @@ struct Visits {
     ticks_per_second: u64,
     /// How many services may still be read in this scan.
     reads_left: u32,
+    /// How many known processes this scan found.
+    found: usize,
+    /// The page size for ranks, in KiB; `None` if no shares are read.
+    page_kib: Option<u64>,
+    /// PIDs by how much their share matters.
+    ranks: Vec<(u64, u32)>,
     text: Vec<u8>,
     service: String,
     cells: ProcessCells,
@@ -108,14 +112,16 @@ impl Processes {
     /// Opens the processes below `root`.
     pub(crate) fn open(root: &Root, settings: &Settings, every: Span) -> Self {
         let share = settings.shares.filter(|share| share.get() > 0.0);
+        let shares = share.map(|share| Shares::new(root, share));
         let rotation = Self::ROTATION.as_nanos() / every.as_nanos().max(1);
+        let mut visits = Visits::new(root, settings.most_services, rotation);
+        visits.page_kib = shares.as_ref().map(Shares::page_kib);
         Self {
             tasks: Tasks::open(root, settings.source),
             known: Vec::with_capacity(1024),
-            visits: Visits::new(root, settings.most_services, rotation),
-            shares: share.map(|share| Shares::new(root, share)),
+            visits,
+            shares,
             heaps: None,
-            ranks: Vec::new(),
         }
     }
 
@@ -214,22 +220,17 @@ impl Processes {
         let Some(shares) = &mut self.shares else {
             return 0;
         };
-        self.ranks.clear();
-        for (at, process) in self.known.iter().enumerate() {
-            let resident = process.share.resident();
-            if let Some(rank) = process.schedule.rank(resident, shares.page_kib(), now) {
-                self.ranks.push((rank, at));
-            }
-        }
-        let waiting = self.ranks.len();
+        let ranks = &mut self.visits.ranks;
+        let waiting = ranks.len();
         let room = shares.room().min(waiting);
         if room > 0 && room < waiting {
-            self.ranks.select_nth_unstable_by(room - 1, |a, b| b.cmp(a));
+            ranks.select_nth_unstable_by(room - 1, |a, b| b.cmp(a));
         }
-        self.ranks.truncate(room);
-        self.ranks.sort_unstable_by(|a, b| b.cmp(a));
-        for (_, at) in &self.ranks {
-            if let Some(process) = self.known.get_mut(*at) {
+        ranks.truncate(room);
+        ranks.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, pid) in &*ranks {
+            let at = self.known.binary_search_by_key(pid, |process| process.of.pid);
+            if let Some(process) = at.ok().and_then(|at| self.known.get_mut(at)) {
                 let resident = process.share.resident();
                 shares.ask(process.of, &mut process.schedule, resident, now);
             }
@@ -258,6 +259,9 @@ impl Visits {
             now_ticks: 0,
             ticks_per_second: rustix::param::clock_ticks_per_second(),
             reads_left: 0,
+            found: 0,
+            page_kib: None,
+            ranks: Vec::new(),
             text: Vec::with_capacity(4096),
             service: String::with_capacity(256),
             cells: ProcessCells::default(),
@@ -271,6 +275,8 @@ impl Visits {
         self.now = now;
         self.scans += 1;
         self.reads_left = Self::READS_MAX;
+        self.found = 0;
+        self.ranks.clear();
         self.services.begin();
     }
 
@@ -306,6 +312,7 @@ impl Visits {
     ) {
         let before = process.service;
         process.last = self.scans;
+        self.found += 1;
         self.renew(process, task, writer);
         let share = self.answer_for(cursor, process.of);
         if let Some(answer) = share.and_then(|at| self.answers.get(at)) {
@@ -327,6 +334,14 @@ impl Visits {
             process.slot = process.declare(task.name, &self.services, writer);
             writer.process(process.slot, cells);
         }
+        self.rank(process.of.pid, &process.schedule, process.share.resident());
+    }
+
+    /// Notes how much the share of a process matters, if it may be asked for.
+    fn rank(&mut self, pid: u32, schedule: &Schedule, resident: u64) {
+        let page_kib = self.page_kib;
+        let rank = page_kib.and_then(|kib| schedule.rank(resident, kib, self.now.boot));
+        self.ranks.extend(rank.map(|rank| (rank, pid)));
     }
 
     fn add_new(&mut self, cursor: &mut ScanCursor, task: &Task<'_>, writer: &mut Writer) {
@@ -343,6 +358,7 @@ impl Visits {
         let heap = self.heap_for(cursor, of);
         let answer = heap.and_then(|at| Some(&self.heaps.get(at)?.cells));
         writer.process(slot, joined(&mut self.cells, task.cells, [None, answer]));
+        self.rank(of.pid, &Schedule::default(), share.resident());
         self.fresh.push(Process {
             of,
             slot,
@@ -425,7 +441,9 @@ impl Visits {
     /// Forgets the processes that this scan did not find, and adds the new ones.
     fn end(&mut self, known: &mut Vec<Process>, report: &mut dyn FnMut(Event)) {
         let scans = self.scans;
-        known.retain(|process| process.last == scans);
+        if self.found < known.len() {
+            known.retain(|process| process.last == scans);
+        }
         if !self.fresh.is_empty() {
             known.append(&mut self.fresh);
             known.sort_unstable_by_key(|process| process.of.pid);

@@ -34,9 +34,9 @@ pub(super) struct HeadClocks {
 #[derive(Debug)]
 pub(crate) struct Encoder {
     frame: Vec<u8>,
-    /// Separate, as rows of other tables may come while processes are written.
-    processes: Vec<u8>,
     processes_begun: bool,
+    /// Whether the section of the processes is being written, at the end of the frame.
+    processes_open: bool,
     host_taken: bool,
     tables: Vec<HeadTableEncoder>,
     unknown: UnknownFieldCache,
@@ -64,8 +64,8 @@ impl Encoder {
         tables[Entity::Process as usize].reserve(256);
         Self {
             frame: Vec::with_capacity(Self::FRAME),
-            processes: Vec::with_capacity(Self::FRAME),
             processes_begun: false,
+            processes_open: false,
             host_taken: false,
             tables,
             unknown: UnknownFieldCache::default(),
@@ -98,8 +98,8 @@ impl Encoder {
         let is_key = self.key_wanted || self.in_block >= BLOCK || is_other_boot;
         self.boot_id = stamp.boot_id;
         self.frame.clear();
-        self.processes.clear();
         self.processes_begun = false;
+        self.processes_open = false;
         self.host_taken = false;
         self.sample += 1;
         let kind = if is_key { FrameKind::Key } else { FrameKind::Step };
@@ -149,9 +149,10 @@ impl Encoder {
         };
     }
 
-    /// Adds a sample's readings, rows and unknown fields. Rows of processes are taken only if processes are not added
-    /// one by one.
+    /// Adds a sample's readings, rows and unknown fields, which ends its processes. Rows of processes are taken only if
+    /// processes are not added one by one.
     pub(crate) fn rows(&mut self, sample: &Sample) {
+        self.end_processes();
         if !sample.host.is_empty() {
             self.host(sample);
         }
@@ -182,8 +183,14 @@ impl Encoder {
 
     pub(crate) fn begin_processes(&mut self) {
         if !self.processes_begun {
-            self.processes_begun = true;
-            self.tables[Entity::Process as usize].begin(&mut self.processes, self.block, false);
+            (self.processes_begun, self.processes_open) = (true, true);
+            self.tables[Entity::Process as usize].begin(&mut self.frame, self.block, false);
+        }
+    }
+
+    fn end_processes(&mut self) {
+        if std::mem::take(&mut self.processes_open) {
+            self.tables[Entity::Process as usize].end(&mut self.frame, self.sample);
         }
     }
 
@@ -195,24 +202,21 @@ impl Encoder {
     /// Adds a process's readings; returns false if the slot is no longer its own.
     pub(crate) fn process(&mut self, index: u32, generation: u32, cells: &ProcessCells) -> bool {
         self.begin_processes();
+        debug_assert!(self.processes_open, "all processes of a sample are added in one go");
         let table = &mut self.tables[Entity::Process as usize];
         let Some(index) = table.slot_of(index, generation) else {
             return false;
         };
         let present = [cells.present()];
-        let into = &mut self.processes;
-        table.dense(into, index, cells.values(), &present, self.sample);
+        table.dense(&mut self.frame, index, cells.values(), &present, self.sample);
         true
     }
 
     /// Ends the sample and returns its frame.
     pub(crate) fn end(&mut self) -> &[u8] {
+        self.end_processes();
         if !self.host_taken {
             self.host(&Sample::default());
-        }
-        if self.processes_begun {
-            self.tables[Entity::Process as usize].end(&mut self.processes, self.sample);
-            self.frame.extend_from_slice(&self.processes);
         }
         frame::end(&mut self.frame, 0);
         &self.frame

@@ -50,13 +50,15 @@ pub(super) const PARTIAL: u8 = 0x40;
 /// read.
 pub(super) const NOT_READ: u64 = 1;
 
-/// An entity's names, encoded as for a declaration.
+/// An entity's names, encoded as for a declaration, which is all that needs them.
 #[derive(Debug, Default)]
 struct EntityNames {
     encoded: Vec<u8>,
     key: (usize, usize),
     label: (usize, usize),
     group: (usize, usize),
+    /// Hash under which a row's key is found; processes need none.
+    hash: Option<u64>,
 }
 
 impl EntityNames {
@@ -83,7 +85,7 @@ impl EntityNames {
     }
 }
 
-/// The slot of an entity, reused when that is gone.
+/// The slot of an entity, reused when that is gone. Each sample goes through those of all processes, so it is small.
 #[derive(Debug, Default)]
 struct EntitySlot {
     is_used: bool,
@@ -93,9 +95,6 @@ struct EntitySlot {
     declared: u64,
     /// The sample in which it was last read.
     seen: u64,
-    /// Hash under which a row's key is found; processes need none.
-    hash: Option<u64>,
-    names: EntityNames,
 }
 
 /// The state of one kind of entity.
@@ -103,11 +102,13 @@ struct EntitySlot {
 pub(super) struct HeadTableEncoder {
     code: u8,
     first: usize,
+    /// Columns up to the last one that was ever read: figures of heaps are few hosts'.
     width: usize,
     words: usize,
     values: Vec<u64>,
     present: Vec<u64>,
     places: Vec<EntitySlot>,
+    names: Vec<EntityNames>,
     free: Vec<u32>,
     by_hash: HashMap<u64, u32>,
     hasher: RandomState,
@@ -129,11 +130,12 @@ impl HeadTableEncoder {
         Self {
             code: entity as u8,
             first: signals.start,
-            width: signals.len(),
+            width: 0,
             words,
             values: Vec::new(),
             present: Vec::new(),
             places: Vec::new(),
+            names: Vec::new(),
             free: Vec::new(),
             by_hash: HashMap::new(),
             hasher: RandomState::new(),
@@ -150,6 +152,7 @@ impl HeadTableEncoder {
         self.values.reserve(entities * self.width);
         self.present.reserve(entities * self.words);
         self.places.reserve(entities);
+        self.names.reserve(entities);
         self.free.reserve(entities);
     }
 
@@ -187,7 +190,7 @@ impl HeadTableEncoder {
             let seen = place.seen;
             let mut values = std::mem::take(&mut self.row);
             let mut present = std::mem::take(&mut self.row_present);
-            values.copy_from_slice(&self.values[index * self.width..][..self.width]);
+            values[..self.width].copy_from_slice(&self.values[index * self.width..][..self.width]);
             present.copy_from_slice(&self.present[index * self.words..][..self.words]);
             self.dense(into, index, &values, &present, seen);
             self.row = values;
@@ -213,7 +216,7 @@ impl HeadTableEncoder {
         let place = &mut self.places[index];
         place.is_used = false;
         place.generation = place.generation.wrapping_add(1);
-        if let Some(hash) = place.hash.take() {
+        if let Some(hash) = self.names[index].hash.take() {
             self.by_hash.remove(&hash);
         }
         self.free.push(index as u32);
@@ -232,6 +235,7 @@ impl HeadTableEncoder {
     pub(super) fn claim(&mut self, key: &[u8], label: &[u8], group: &[u8]) -> (u32, u32) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.places.push(EntitySlot::default());
+            self.names.push(EntityNames::default());
             self.values.resize(self.places.len() * self.width, 0);
             self.present.resize(self.places.len() * self.words, 0);
             (self.places.len() - 1) as u32
@@ -240,8 +244,9 @@ impl HeadTableEncoder {
         place.is_used = true;
         place.declared = 0;
         place.seen = 0;
-        place.hash = None;
-        place.names.set(key, label, group);
+        let names = &mut self.names[index as usize];
+        names.hash = None;
+        names.set(key, label, group);
         (index, place.generation)
     }
 
@@ -258,18 +263,18 @@ impl HeadTableEncoder {
         let (label, group) = (row.label.as_bytes(), row.group.as_bytes());
         let mut hash = self.hasher.hash_one(key);
         while let Some(index) = self.by_hash.get(&hash) {
-            let place = &mut self.places[*index as usize];
-            if place.names.key() == key {
-                if !place.names.is_called(label, group) {
-                    place.names.set(key, label, group);
-                    place.declared = 0;
+            let names = &mut self.names[*index as usize];
+            if names.key() == key {
+                if !names.is_called(label, group) {
+                    names.set(key, label, group);
+                    self.places[*index as usize].declared = 0;
                 }
                 return *index as usize;
             }
             hash = hash.wrapping_add(1);
         }
         let (index, _) = self.claim(key, label, group);
-        self.places[index as usize].hash = Some(hash);
+        self.names[index as usize].hash = Some(hash);
         self.by_hash.insert(hash, index);
         index as usize
     }
@@ -319,6 +324,7 @@ impl HeadTableEncoder {
         present: &[u64],
         sample: u64,
     ) {
+        self.widen(columns_in(present));
         let rows = index * self.width..(index + 1) * self.width;
         let words = index * self.words..(index + 1) * self.words;
         let place = &mut self.places[index];
@@ -337,7 +343,7 @@ impl HeadTableEncoder {
         };
         self.operate(into, index, operation);
         if operation == Operation::Declare {
-            into.extend_from_slice(&self.places[index].names.encoded);
+            into.extend_from_slice(&self.names[index].encoded);
         }
         if operation != Operation::Change {
             for (old, new) in self.present[words].iter_mut().zip(present) {
@@ -347,6 +353,27 @@ impl HeadTableEncoder {
         }
         put_changes(into, &mut self.values[rows], values, present);
     }
+
+    /// Makes room for a column that is read for the first time.
+    fn widen(&mut self, width: usize) {
+        if width <= self.width {
+            return;
+        }
+        let mut wider = vec![0; self.places.len() * width];
+        if self.width > 0 {
+            let rows = wider.chunks_exact_mut(width).zip(self.values.chunks_exact(self.width));
+            rows.for_each(|(wide, row)| wide[..self.width].copy_from_slice(row));
+        }
+        self.values = wider;
+        self.width = width;
+    }
+}
+
+/// Returns how many columns there are up to the last present one.
+#[inline]
+fn columns_in(present: &[u64]) -> usize {
+    let last = present.iter().rposition(|word| *word != 0);
+    last.map_or(0, |word| 64 * (word + 1) - present[word].leading_zeros() as usize)
 }
 
 /// Whether any present reading differs.
@@ -371,15 +398,16 @@ fn changed(old: &[u64], new: &[u64]) -> u64 {
     mask
 }
 
-/// Writes which readings differ and by how much, and stores the new ones.
-fn put_changes(into: &mut Vec<u8>, old: &mut [u64], new: &[u64], present: &[u64]) {
-    let chunks = old.chunks_mut(64).zip(new.chunks(64)).zip(present);
-    for ((old, new), present) in chunks {
-        let mask = changed(old, new) & present;
+/// Writes which readings differ and by how much, and stores the new ones. No present reading is beyond the end of `old`.
+fn put_changes(into: &mut Vec<u8>, mut old: &mut [u64], new: &[u64], present: &[u64]) {
+    for (new, present) in new.chunks(64).zip(present) {
+        let (known, rest) = old.split_at_mut(old.len().min(64));
+        let mask = changed(known, new) & present;
         put_bits(into, mask);
         for column in ones(mask) {
-            put_step(into, old[column], new[column]);
-            old[column] = new[column];
+            put_step(into, known[column], new[column]);
+            known[column] = new[column];
         }
+        old = rest;
     }
 }

@@ -40,8 +40,10 @@ pub(crate) struct TaskIter {
     records: Vec<TaskRecord>,
     /// Records of threads before their process: PIDs restart at the lowest after the highest.
     early: Vec<[u8; THREAD * 8]>,
-    before: Vec<Remembered>,
-    now: Vec<Remembered>,
+    /// By PID, as the records are.
+    remembered: Vec<Remembered>,
+    /// Those of processes that this walk found first.
+    fresh: Vec<Remembered>,
     cells: ProcessCells,
 }
 
@@ -84,8 +86,8 @@ impl TaskIter {
             bytes: Vec::with_capacity(Self::CHUNK),
             records: Vec::new(),
             early: Vec::new(),
-            before: Vec::new(),
-            now: Vec::new(),
+            remembered: Vec::new(),
+            fresh: Vec::new(),
             cells: ProcessCells::default(),
         })
     }
@@ -170,7 +172,7 @@ impl TaskIter {
             };
             at += length;
             if pid == tgid {
-                push_process(&mut self.records, bytes, walk);
+                push_process(&mut self.records, pid, bytes, walk);
             } else if let Some(process) = find(&mut self.records, tgid) {
                 process.add(bytes);
             } else if let Some(thread) = bytes.first_chunk()
@@ -193,13 +195,16 @@ impl TaskIter {
     }
 
     fn show(&mut self, visit: &mut dyn FnMut(Task<'_>)) {
-        self.now.clear();
-        let mut before = self.before.iter().peekable();
+        let mut before = self.remembered.iter_mut().peekable();
         for record in &mut self.records {
             let pid = record.pid();
-            while before.next_if(|before| before.pid < pid).is_some() {}
-            let remembered = before.next_if(|before| before.pid == pid);
-            self.now.push(record.settle(remembered));
+            while let Some(gone) = before.next_if(|before| before.pid < pid) {
+                gone.is_gone = true;
+            }
+            match before.next_if(|before| before.pid == pid) {
+                Some(remembered) => record.settle(remembered),
+                None => self.fresh.push(record.remembered()),
+            }
             record.fill(self.scale, &mut self.cells);
             let (name, length) = record.name();
             visit(Task {
@@ -212,7 +217,12 @@ impl TaskIter {
                 cells: &self.cells,
             });
         }
-        std::mem::swap(&mut self.before, &mut self.now);
+        before.for_each(|gone| gone.is_gone = true);
+        self.remembered.retain(|one| !one.is_gone);
+        if !self.fresh.is_empty() {
+            self.remembered.append(&mut self.fresh);
+            self.remembered.sort_unstable_by_key(|one| one.pid);
+        }
     }
 }
 
@@ -235,14 +245,15 @@ fn load(cpus: u32) -> Result<OwnedFd, String> {
 }
 
 /// Keeps the order: a thread that became the leader of its process during the walk may come twice.
-fn push_process(records: &mut Vec<TaskRecord>, bytes: &[u8], walk: &mut Walk) {
-    let Some(record) = TaskRecord::read(bytes) else {
-        return;
-    };
+fn push_process(records: &mut Vec<TaskRecord>, pid: u32, bytes: &[u8], walk: &mut Walk) {
     if records.len() >= PROCESSES_MAX {
         walk.left_out += 1;
-    } else if records.last().is_none_or(|last| last.pid() < record.pid()) {
-        records.push(record);
+    } else if records.last().is_none_or(|last| last.pid() < pid) {
+        // In its place: a record is long, and there are thousands.
+        records.push(TaskRecord::default());
+        if let Some(record) = records.last_mut() {
+            record.read(bytes);
+        }
     }
 }
 

@@ -66,7 +66,7 @@ fn high(word: u64) -> u32 {
 }
 
 /// One process's record.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskRecord([u64; PROCESS]);
 
 /// The readings of a process that must not decrease from walk to walk: a thread that ends between the reading of its
@@ -74,6 +74,8 @@ pub(crate) struct TaskRecord([u64; PROCESS]);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Remembered {
     pub(crate) pid: u32,
+    /// Whether a walk did not find it.
+    pub(crate) is_gone: bool,
     start: u64,
     totals: [u64; THREAD - UTIME],
     shown: Shown,
@@ -87,11 +89,9 @@ struct Shown {
 }
 
 impl TaskRecord {
-    /// Reads a record; `None` if there are too few bytes.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let mut words = [0; PROCESS];
-        read_words(bytes, &mut words)?;
-        Some(Self(words))
+    /// Becomes the record of these bytes; of too few it stays as it is.
+    pub(crate) fn read(&mut self, bytes: &[u8]) {
+        let _ = read_words(bytes, &mut self.0);
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -127,22 +127,31 @@ impl TaskRecord {
         }
     }
 
-    /// Keeps counters from falling below `before` if that is the same process, and returns what to remember.
-    pub(crate) fn settle(&mut self, before: Option<&Remembered>) -> Remembered {
-        let before = before.filter(|before| before.start == self.0[START]);
-        if let Some(before) = before {
+    /// Keeps counters from falling below those that are remembered, if they are of the same process, and remembers these.
+    pub(crate) fn settle(&mut self, remembered: &mut Remembered) {
+        let before = Some(*remembered).filter(|before| before.start == self.0[START]);
+        if let Some(before) = &before {
             for (total, least) in self.0[TOTALS].iter_mut().zip(&before.totals) {
                 *total = (*total).max(*least);
             }
         }
+        *remembered = self.shown_after(before.map(|before| before.shown));
+    }
+
+    /// Returns what to remember of a process that was not there before.
+    pub(crate) fn remembered(&mut self) -> Remembered {
+        self.shown_after(None)
+    }
+
+    fn shown_after(&mut self, before: Option<Shown>) -> Remembered {
         let kernels = Shown { utime: self.0[SHOWN_UTIME], stime: self.0[SHOWN_STIME] };
-        let last = before.map_or(kernels, |before| before.shown.later(kernels));
+        let last = before.map_or(kernels, |before| before.later(kernels));
         let shown = last.then(self.0[UTIME], self.0[STIME], self.0[RUNTIME]);
         let mut totals = [0; THREAD - UTIME];
         totals.copy_from_slice(&self.0[TOTALS]);
         self.0[UTIME] = shown.utime;
         self.0[STIME] = shown.stime;
-        Remembered { pid: self.pid(), start: self.0[START], totals, shown }
+        Remembered { pid: self.pid(), is_gone: false, start: self.0[START], totals, shown }
     }
 
     /// Fills the cells. Times must be [settled](Self::settle).
@@ -250,7 +259,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn record(words: &[(usize, u64)]) -> TaskRecord {
-        let mut record = TaskRecord([0; PROCESS]);
+        let mut record = TaskRecord::default();
         for (index, value) in words {
             record.0[*index] = *value;
         }
@@ -276,12 +285,12 @@ mod tests {
     #[test]
     fn what_only_grows_does_not_shrink_for_a_thread_that_ended_meanwhile() {
         let mut first = record(&[(START, 7), (MINFLT, 100), (RUNTIME, 50), (UTIME, 40)]);
-        let remembered = first.settle(None);
+        let mut remembered = first.remembered();
         let mut second = record(&[(START, 7), (MINFLT, 90), (RUNTIME, 20), (UTIME, 10)]);
-        second.settle(Some(&remembered));
+        second.settle(&mut remembered);
         assert_eq!((second.0[MINFLT], second.0[UTIME]), (100, 50));
         let mut another = record(&[(START, 8), (MINFLT, 90)]);
-        another.settle(Some(&remembered));
+        another.settle(&mut remembered);
         assert_eq!(another.0[MINFLT], 90, "another process of the same number");
     }
 
@@ -315,12 +324,12 @@ mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>, extreme in proptest::collection::vec(any::<u64>(), PROCESS)) {
-            TaskRecord::read(&bytes);
-            let mut record = TaskRecord([0; PROCESS]);
+            let mut record = TaskRecord::default();
+            record.read(&bytes);
             record.0.copy_from_slice(&extreme);
             record.add(&bytes);
-            let remembered = record.settle(None);
-            record.settle(Some(&remembered));
+            let mut remembered = record.remembered();
+            record.settle(&mut remembered);
             record.fill(SCALE, &mut ProcessCells::default());
             record.name();
         }
