@@ -246,8 +246,8 @@ pub enum LimitValue {
 }
 
 /// Computes a chart's curves on the samples of any part of the source: one per series, in their order. A curve is empty
-/// if that part has no data.
-pub type Draw = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
+/// if that part has no data. Threads share it: a server draws in one and answers in another.
+pub type Draw = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve> + Send + Sync>;
 
 /// A chart: what it shows, and how to compute it.
 pub struct Chart {
@@ -311,7 +311,13 @@ impl std::fmt::Debug for Chart {
 mod tests {
     use diagnose::accounting::TermKind;
 
-    use super::Colour;
+    use super::{Chart, Colour};
+
+    #[test]
+    fn a_chart_can_leave_its_thread() {
+        const fn is_shared<T: Send + Sync>() {}
+        const { is_shared::<Chart>() };
+    }
 
     #[test]
     fn terms_of_one_colour_are_neighbours_in_the_stack() {

@@ -16,10 +16,7 @@ macro_rules! signals {
 pub(super) use signals;
 
 /// Computes one curve, or returns what the source lacks for it.
-type LineCurve = Box<dyn Fn(&Evidence<'_>) -> Result<Curve, Missing>>;
-
-/// Computes all curves together, one per series, in order; empty if a part has no data.
-type JointCurves = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
+type LineCurve = Box<dyn Fn(&Evidence<'_>) -> Result<Curve, Missing> + Send + Sync>;
 
 /// A chart of lines; the methods below complete it.
 pub(super) struct ChartBuilder {
@@ -110,7 +107,7 @@ impl ChartBuilder {
         mut self,
         cx: &Evidence<'_>,
         series: ChartSeries,
-        curve: impl Fn(&Evidence<'_>) -> Result<Curve, Missing> + 'static,
+        curve: impl Fn(&Evidence<'_>) -> Result<Curve, Missing> + Send + Sync + 'static,
     ) -> Self {
         match curve(cx) {
             Ok(_) => {
@@ -128,7 +125,7 @@ impl ChartBuilder {
         mut self,
         cx: &Evidence<'_>,
         series: ChartSeries,
-        curve: impl Fn(&Evidence<'_>) -> Result<Curve, Missing> + 'static,
+        curve: impl Fn(&Evidence<'_>) -> Result<Curve, Missing> + Send + Sync + 'static,
     ) -> Self {
         if curve(cx).is_ok() {
             self.chart.limits.push(ChartLimit {
@@ -171,7 +168,7 @@ impl ChartBuilder {
     }
 
     /// Returns the chart, with series that one function computes together.
-    pub(super) fn together(self, series: Vec<ChartSeries>, draw: JointCurves) -> Chart {
+    pub(super) fn together(self, series: Vec<ChartSeries>, draw: Draw) -> Chart {
         Chart { series, draw, ..self.chart }
     }
 
