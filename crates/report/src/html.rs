@@ -2,12 +2,14 @@
 //!
 //! It draws what [`Report`] says, in the same words; the script only adds charts, a cursor and zoom. Text from the
 //! host is escaped by one writer ([`escape`]). The page fetches nothing, and its own content security policy forbids
-//! it. Cost: proportional to the report and to the columns of the picture.
+//! it. A server may send it without the data of its charts ([`fetching_report`]), and that apart ([`page_data`]).
+//! Cost: proportional to the report and to the columns of the picture.
 
 mod block;
 mod chart;
 mod clear;
 mod compare;
+mod data;
 mod document;
 mod escape;
 mod events;
@@ -32,6 +34,7 @@ use timeline::Facts;
 
 pub use crate::picture::Picture;
 pub use compare::compare;
+pub use data::{DataAddress, PageData};
 pub(crate) use explain::alone as explain_alone;
 pub(crate) use heap_picture::alone as heap_picture_alone;
 pub use lab::{lab, lab_panel, lab_score};
@@ -67,6 +70,17 @@ pub struct Page {
 /// Returns the page of a report as one file; `screen` has the readers' time zone.
 pub fn report(page: &Page, screen: &Screen) -> String {
     page::draw(&Scene::new(page, screen, ComparedSide::Only))
+}
+
+/// Returns the same page without the data of its charts, which its script fetches, first when it opens.
+pub fn fetching_report(page: &Page, screen: &Screen, address: DataAddress<'_>) -> String {
+    let scene = Scene::new(page, screen, ComparedSide::Only);
+    page::draw(&Scene { address: Some(address), ..scene })
+}
+
+/// Returns the data of a page's charts; without charts, that there are none.
+pub fn page_data(page: &Page, screen: &Screen) -> PageData {
+    PageData::of(&Scene::new(page, screen, ComparedSide::Only))
 }
 
 /// The source that a block is about.
@@ -107,6 +121,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) clock: ReportClock<'a>,
     pub(crate) page: &'a Page,
     pub(crate) which: ComparedSide,
+    /// Where the script gets the data of the charts; `None`: from the page.
+    pub(crate) address: Option<DataAddress<'a>>,
 }
 
 impl<'a> Scene<'a> {
@@ -117,6 +133,7 @@ impl<'a> Scene<'a> {
             clock: ReportClock::new(&page.report.source, screen),
             page,
             which,
+            address: None,
         }
     }
 

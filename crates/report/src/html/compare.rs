@@ -18,7 +18,7 @@ use self::table::{table, tables};
 use super::block::section;
 use super::escape::{Html, Tag, tag};
 use super::page;
-use super::{ComparedSide, Page, Scene, document, icon};
+use super::{ComparedSide, Page, Scene, data, document, icon};
 use crate::Screen;
 use crate::model::{CompareReport, Direction, Level, Severity};
 use crate::phrases::compare::{self as phrases, Extent};
@@ -37,7 +37,12 @@ pub fn compare(report: &CompareReport, before: &Page, after: &Page, screen: &Scr
     let word = phrases::word(report.direction);
     let (before, after) = names(report);
     let title = format!("{word}: {before} and {after} · memtide");
-    let head = document::DocumentHead { title: &title, style: STYLE, script: Some(page::SCRIPT) };
+    let head = document::DocumentHead {
+        title: &title,
+        style: STYLE,
+        script: Some(page::SCRIPT),
+        fetches: false,
+    };
     document::draw(&head, |html| body(html, &both))
 }
 
@@ -62,7 +67,7 @@ fn body(html: &mut Html, both: &Both<'_>) {
     });
     page::footer(html);
     for (_, scene) in both.sides() {
-        page::data(html, scene);
+        data::draw(html, scene);
     }
     page::script(html);
 }

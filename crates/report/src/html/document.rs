@@ -14,6 +14,8 @@ pub(super) struct DocumentHead<'a> {
     pub(super) style: &'static str,
     /// The script that the body holds, if any.
     pub(super) script: Option<&'a str>,
+    /// Whether that script may ask the server that sent the file for data.
+    pub(super) fetches: bool,
 }
 
 /// Returns the whole file.
@@ -35,9 +37,10 @@ fn head(html: &mut Html, page: &DocumentHead<'_>) {
     );
     let script =
         page.script.map_or_else(String::new, |script| format!(" script-src '{}';", hash(script)));
+    let connect = if page.fetches { " connect-src 'self';" } else { "" };
     let policy = format!(
-        "default-src 'none'; style-src '{}';{script} img-src data:; base-uri 'none'; form-action \
-         'none'",
+        "default-src 'none'; style-src '{}';{script}{connect} img-src data:; base-uri 'none'; \
+         form-action 'none'",
         hash(&[STYLE, page.style].concat()),
     );
     let policy_tag = tag("meta").with("http-equiv", "Content-Security-Policy");

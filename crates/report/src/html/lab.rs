@@ -18,7 +18,7 @@ pub(super) const FIGURE_STYLE: &str = include_str!("../../assets/figure.css");
 /// Returns the page of a scenario as one file.
 pub fn lab(report: &LabReport) -> String {
     let title = format!("{} · memtide lab", report.scenario);
-    let head = DocumentHead { title: &title, style: STYLE, script: None };
+    let head = DocumentHead { title: &title, style: STYLE, script: None, fetches: false };
     document::draw(&head, |html| {
         let ram = Bytes::new(report.ram_bytes);
         let meta = [
@@ -122,7 +122,8 @@ fn standing(level: Level) -> &'static str {
 
 /// Returns the page of a score: the matrix of rules and scenarios.
 pub fn lab_score(report: &ScoreReport) -> String {
-    let head = DocumentHead { title: "score · memtide lab", style: STYLE, script: None };
+    let title = "score · memtide lab";
+    let head = DocumentHead { title, style: STYLE, script: None, fetches: false };
     document::draw(&head, |html| {
         let meta = [format!("{} cases", report.cases.len())];
         host_line(html, "score", &meta);

@@ -2,12 +2,10 @@
 
 use super::escape::{Html, Tag};
 use super::{
-    Scene, chart, clear, document, events, explain, facts, finding, headroom, note, recorded,
+    Scene, chart, clear, data, document, events, explain, facts, finding, headroom, note, recorded,
     verdict,
 };
-use crate::model::page::PageMeta;
 use crate::phrases::source::{hardware_items, source_items};
-use crate::picture::Picture;
 
 /// The page's script, made in `web/`.
 pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
@@ -18,6 +16,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> String {
         title: &title,
         style: scene.page.explain.as_ref().map_or("", |_| explain::STYLE),
         script: Some(SCRIPT),
+        fetches: scene.address.is_some(),
     };
     document::draw(&head, |html| body(html, scene))
 }
@@ -49,15 +48,24 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     clear::clear(html, scene);
     recorded::draw(html, scene);
     html.raw("\n</main>");
-    footer(html);
-    data(html, scene);
+    match scene.address {
+        Some(_) => signature(html, "The data of its charts comes from the server that sent it."),
+        None => footer(html),
+    }
+    data::draw(html, scene);
     script(html);
 }
 
 pub(super) fn footer(html: &mut Html) {
+    signature(html, "This page is complete: it loads nothing.");
+}
+
+fn signature(html: &mut Html, loads: &'static str) {
     html.raw("\n<footer>Written by memtide ")
         .text(env!("CARGO_PKG_VERSION"))
-        .raw(". This page is complete: it loads nothing.</footer>\n");
+        .raw(". ")
+        .raw(loads)
+        .raw("</footer>\n");
 }
 
 /// Returns the page's title: the requested heading, else the host, else the file.
@@ -109,28 +117,6 @@ fn strip(html: &mut Html, scene: &Scene<'_>) {
             html.raw(" · <a href=\"#recorded\">").text(&format!("and {more} more")).raw("</a>");
         }
     });
-}
-
-/// Writes the script's data on a source.
-pub(super) fn data(html: &mut Html, scene: &Scene<'_>) {
-    let nothing = Picture::default();
-    let picture = if scene.has_charts() { scene.picture } else { &nothing };
-    let packed = ::chart::pack(&picture.charts, &picture.drawing);
-    let events = &scene.page.events.events;
-    let meta = PageMeta::new(scene.report, picture, events, &packed.scales, &scene.clock);
-    // Serialising these values cannot fail.
-    let meta = serde_json::to_string(&meta).unwrap_or_default();
-    let of = scene.which.id_suffix();
-    html.raw("<script type=\"application/json\" id=\"memtide-page")
-        .raw(of)
-        .raw("\">")
-        .json(&meta)
-        .raw("</script>\n");
-    html.raw("<script type=\"application/octet-stream\" id=\"memtide-data")
-        .raw(of)
-        .raw("\">")
-        .base64(&data_encoding::BASE64.encode(&packed.bytes))
-        .raw("</script>\n");
 }
 
 pub(super) fn script(html: &mut Html) {

@@ -1,17 +1,24 @@
 //! The page, drawn from reports built by hand: whole, harmless, and in the words of the text.
 
+use chart::Drawing;
+use diagnose::Evidence;
 use proptest::prelude::*;
-use report::html::{Page, Picture};
+use report::html::{DataAddress, Page, Picture};
 use report::model::{EVENTS_SCHEMA, EventEntry, EventsReport, Report};
 use report::{Screen, html};
-use timeline::{Facts, facts};
-use units::Span;
+use timeline::signals::{MEM_AVAILABLE, MEM_FREE};
+use timeline::{Facts, Sample, Timeline, facts};
+use units::{Bytes, Span};
 
 use crate::fixtures;
 use crate::hostile::{any_report, any_text};
 
 fn drawn(report: &Report, events: Vec<EventEntry>, facts: &Facts, title: Option<&str>) -> String {
-    let page = Page {
+    html::report(&page(report, events, facts, title), &Screen::default())
+}
+
+fn page(report: &Report, events: Vec<EventEntry>, facts: &Facts, title: Option<&str>) -> Page {
+    Page {
         report: report.clone(),
         picture: Picture::default(),
         events: EventsReport { schema: EVENTS_SCHEMA, source: report.source.clone(), events },
@@ -20,8 +27,23 @@ fn drawn(report: &Report, events: Vec<EventEntry>, facts: &Facts, title: Option<
         part: None,
         title: title.map(str::to_owned),
         explain: None,
-    };
-    html::report(&page, &Screen::default())
+    }
+}
+
+/// Free memory over ten seconds.
+fn picture() -> Picture {
+    let mut timeline = Timeline::default();
+    for second in 0..10 {
+        let mut sample = Sample::at(Span::from_secs(second));
+        sample.host.set(MEM_FREE, Bytes::from_mib(100 + second));
+        sample.host.set(MEM_AVAILABLE, Bytes::from_mib(200 - second));
+        timeline.push(&sample).unwrap();
+    }
+    let facts = Facts::default();
+    let cx = Evidence::new(&timeline, &facts);
+    let charts = chart::charts(&cx);
+    let drawing = Drawing::new(&charts, &cx, &[]);
+    Picture::new(charts, drawing, Span::ZERO, &[])
 }
 
 fn event(text: &str, offset_s: Option<f64>) -> EventEntry {
@@ -138,19 +160,64 @@ fn the_policy_names_what_the_page_runs() {
     use data_encoding::BASE64;
     use sha2::{Digest as _, Sha256};
     let html = drawn(&fixtures::healthy(), Vec::new(), &Facts::default(), None);
-    let between = |from: &str, to: &str| {
-        let (_, rest) = html.split_once(from).unwrap();
-        rest.split_once(to).unwrap().0
-    };
     for (kind, text) in [
-        ("style-src", between("<style>", "</style>")),
-        ("script-src", between("<script>", "</script>")),
+        ("style-src", between(&html, "<style>", "</style>")),
+        ("script-src", between(&html, "<script>", "</script>")),
     ] {
         let digest = BASE64.encode(&Sha256::digest(text.as_bytes()));
         let policy = format!("{kind} 'sha256-{digest}'");
         assert!(html.contains(&policy), "{policy}");
     }
     assert!(!html.contains("unsafe-inline"));
+}
+
+/// What stands between two texts.
+fn between<'a>(html: &'a str, from: &str, to: &str) -> &'a str {
+    let (_, rest) = html.split_once(from).unwrap();
+    rest.split_once(to).unwrap().0
+}
+
+#[test]
+fn a_page_holds_the_data_that_a_server_sends() {
+    let mut page = page(&fixtures::thrashing(), Vec::new(), &Facts::default(), None);
+    page.picture = picture();
+    let data = html::page_data(&page, &Screen::default());
+    assert!(!data.meta.charts.is_empty());
+    let html = html::report(&page, &Screen::default());
+    let meta = between(&html, "id=\"memtide-page\">", "</script>");
+    let meta: serde_json::Value = serde_json::from_str(meta).unwrap();
+    assert_eq!(meta, serde_json::to_value(&data.meta).unwrap());
+    let packed = between(&html, "id=\"memtide-data\">", "</script>");
+    assert_eq!(packed, data_encoding::BASE64.encode(&data.packed));
+    let body = data.to_body();
+    let end = body.iter().position(|byte| *byte == b'\n').unwrap();
+    let (json, packed) = body.split_at(end);
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(json).unwrap(), meta);
+    assert_eq!(packed.split_first(), Some((&b'\n', data.packed.as_slice())));
+}
+
+#[test]
+fn a_page_can_leave_its_thread() {
+    const fn is_shared<T: Send + Sync>() {}
+    const { is_shared::<Page>() };
+}
+
+#[test]
+fn a_page_that_fetches_differs_in_its_data_and_its_policy() {
+    let mut page = page(&fixtures::thrashing(), Vec::new(), &Facts::default(), None);
+    page.picture = picture();
+    let whole = html::report(&page, &Screen::default());
+    let address = DataAddress { url: "data?of=\"a\"", every: Span::from_millis(2_500) };
+    let fetching = html::fetching_report(&page, &Screen::default(), address);
+    let data = "<script type=\"application/json\" id=\"memtide-page\" data-url=\"data?of=&quot;a&quot;\" \
+                data-every=\"2.5\"></script>\n";
+    assert_eq!(fetching.matches(data).count(), 1);
+    assert!(!whole.contains("connect-src") && !fetching.contains("id=\"memtide-data"));
+    let (start, _) = whole.split_once("<footer>").unwrap();
+    let (_, end) = whole.rsplit_once("</script>\n<script>").unwrap();
+    let allowed = start.replace(" img-src data:", " connect-src 'self'; img-src data:");
+    assert!(fetching.starts_with(&allowed));
+    assert!(fetching.ends_with(end));
 }
 
 #[test]
