@@ -84,7 +84,8 @@ pub enum StoreError {
         last: String,
     },
     /// It has another format.
-    #[error("{} was written by another memtide (format {format}; this one reads format {known})", path.display())]
+    #[error("{} was written by another memtide (format {format}; this one reads format \
+             {known})", path.display())]
     OtherFormat {
         /// The directory.
         path: PathBuf,

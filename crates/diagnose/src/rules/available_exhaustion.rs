@@ -45,7 +45,8 @@ declare_rule! {
         trigger: trigger, story: story,
         cause: "Programs and the kernel use nearly all of RAM, and little of it can be reclaimed.",
         verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: \
-                 MemAvailable stays above {AVAILABLE_LOW} of RAM, stalls stay below {PressureWindow::CALM}",
+                 MemAvailable stays above {AVAILABLE_LOW} of RAM, stalls stay below \
+                 {PressureWindow::CALM}",
         brings_about: &["swap-full", "no-swap-risk", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }

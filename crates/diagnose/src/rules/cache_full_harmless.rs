@@ -37,7 +37,8 @@ declare_rule! {
         numbers: [LEVEL, available::AVAILABLE, CACHE_UNKNOWN_RAM],
         trigger: trigger, story: story,
         cause: "The kernel caches files, names and inodes in memory that nothing else uses.",
-        verify: "memtide check over a working day: MemAvailable stays above {available::AVAILABLE}, no refaults",
+        verify: "memtide check over a working day: MemAvailable stays above \
+                 {available::AVAILABLE}, no refaults",
     }
 }
 

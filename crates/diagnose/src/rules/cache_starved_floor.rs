@@ -101,7 +101,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         "the floor is predicted; /proc/zoneinfo has the real one"
     };
-    let title = Title::from(format!("RAM is full: the {free} still free is the kernel's own floor, and only {least} of {ram} is page cache.")).then(stalls.sentence());
+    let title = Title::from(format!(
+        "RAM is full: the {free} still free is the kernel's own floor, \
+                                     and only {least} of {ram} is page cache."
+    ))
+    .then(stalls.sentence());
     Ok(RULE
         .found(Severity::critical_if(stalls.standstill()), title)
         .graph("page cache", &cache)

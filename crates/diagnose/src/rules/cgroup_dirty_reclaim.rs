@@ -119,7 +119,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let stalls = PressureWindow::during(cx, stretch);
     let share = mean.ratio_of(limit).unwrap_or_default();
-    let title = Title::from(format!("Writers in {name} wait for the disk: {share} of its limit of {limit} is unwritten data, and a cgroup of v1 that meets its limit waits until the disk has written some.")).then(stalls.sentence_beside_a_cgroup());
+    let title = Title::from(format!(
+        "Writers in {name} wait for the disk: {share} of its limit of \
+                                     {limit} is unwritten data, and a cgroup of v1 that meets its \
+                                     limit waits until the disk has written some."
+    ))
+    .then(stalls.sentence_beside_a_cgroup());
     let usage = cx.timeline.gauge_of(group, CGROUP_CURRENT);
     let used = usage.and_then(|usage| usage.max_in(stretch));
     Ok(RULE

@@ -93,7 +93,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let waited = Waited::during(stretch, [CGROUP_PSI_IO_SOME, CGROUP_PSI_IO_FULL], share);
     let waits = waited.time().unwrap_or_default();
     let (knob, signal, max) = binding(cx, group)?;
-    let title = Title::from(format!("Writers in {name} wait for the disk {waits}: its {max} leave room for only {level} of unwritten data.")).then("The host is far from its own limit.");
+    let title = Title::from(format!(
+        "Writers in {name} wait for the disk {waits}: its {max} leave \
+                                     room for only {level} of unwritten data."
+    ))
+    .then(
+        "The \
+                                                            host is far from its own limit.",
+    );
     Ok(RULE
         .found(Severity::Warning, title)
         .graph("dirty pages of the cgroup", &own_unwritten().track_of(cx, group)?)

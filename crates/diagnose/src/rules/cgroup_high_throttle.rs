@@ -44,8 +44,8 @@ declare_rule! {
         trigger: trigger, waits: Memory, story: story,
         cause: "The cgroup uses more than its memory.high, and the kernel cannot reclaim from it \
                 fast enough.",
-        verify: "the cgroup's memory.pressure stays below {PressureWindow::CALM}, and high in its memory.events no \
-                 longer rises",
+        verify: "the cgroup's memory.pressure stays below {PressureWindow::CALM}, and high in its \
+                 memory.events no longer rises",
     }
 }
 

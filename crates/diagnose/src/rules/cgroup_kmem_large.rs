@@ -39,8 +39,8 @@ declare_rule! {
         trigger: trigger, story: story,
         cause: "The kernel charges what it allocates for a cgroup to it, and cannot reclaim these \
                 kinds.",
-        verify: "the cgroup's memory.stat: kernel - slab_reclaimable + sock is below {KERNEL_SHARE} of its \
-                 limit",
+        verify: "the cgroup's memory.stat: kernel - slab_reclaimable + sock is below \
+                 {KERNEL_SHARE} of its limit",
         brings_about: &["cgroup-high-throttle", "cgroup-cache-starved", "oom-cgroup"],
     }
 }
@@ -83,7 +83,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let harm = LimitHarm::during(cx, group, stretch);
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
-    let title = Title::from(format!("{} is nearly full of memory that cannot be dropped, and {most} ({share} of its limit of {limit}) is kernel memory{mostly}.", capital(&name))).then(host);
+    let title = Title::from(format!(
+        "{} is nearly full of memory that cannot be dropped, and \
+                                     {most} ({share} of its limit of {limit}) is kernel \
+                                     memory{mostly}.",
+        capital(&name)
+    ))
+    .then(host);
     let anon = cx.timeline.at_of(group, CGROUP_ANON, index);
     let raised = remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit));
     let shown = RULE

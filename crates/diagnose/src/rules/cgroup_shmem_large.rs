@@ -82,7 +82,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
-    let title = Title::from(format!("{} is nearly full, and {most} ({share} of its limit of {limit}) is tmpfs files or shared memory: {only}.", capital(&name))).then(host);
+    let title = Title::from(format!(
+        "{} is nearly full, and {most} ({share} of its limit of \
+                                     {limit}) is tmpfs files or shared memory: {only}.",
+        capital(&name)
+    ))
+    .then(host);
     let raised = remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit));
     Ok(RULE
         .found(Severity::warning_if(harm.is_felt()), title)

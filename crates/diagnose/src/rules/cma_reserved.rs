@@ -36,7 +36,8 @@ declare_rule! {
         trigger: trigger, waits: Memory, story: story,
         cause: "CMA areas are larger than what movable pages fill, and the kernel's own \
                 allocations may not use them.",
-        verify: "memtide check --for 1m at the same load: memory stalls below {PressureWindow::CALM}",
+        verify: "memtide check --for 1m at the same load: memory stalls below \
+                 {PressureWindow::CALM}",
         brings_about: &["direct-reclaim-stall", "kswapd-saturated"],
         explained_by: &[Explains::Maybe(KERNEL_CMDLINE)],
     }
@@ -76,7 +77,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let edge = large().track(cx)?.at(index).unwrap_or_default();
     let kept = floor().track(cx)?.at(index).unwrap_or_default();
     let stalls = PressureWindow::during(cx, stretch);
-    let title = Title::from(format!("{cma} of the free memory lies in CMA areas, which the kernel cannot use for itself; outside them {least} is free, and tasks wait for it.")).then(stalls.sentence());
+    let title = Title::from(format!(
+        "{cma} of the free memory lies in CMA areas, which the kernel \
+                                     cannot use for itself; outside them {least} is free, and \
+                                     tasks wait for it."
+    ))
+    .then(stalls.sentence());
     Ok(RULE
         .found(Severity::critical_if(stalls.standstill()), title)
         .graph("free memory outside CMA areas", &track)

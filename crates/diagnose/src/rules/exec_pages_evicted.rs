@@ -44,8 +44,8 @@ declare_rule! {
         numbers: [STALL, READ_AGAIN, LITTLE_CACHE, MAJOR_FAULTS, SWAP_LEFT, LOW_SWAPPINESS,
             MAJOR_FAULTS_GOAL, PressureWindow::CALM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m under the same load: major faults below {MAJOR_FAULTS_GOAL}, stalls \
-                 below {PressureWindow::CALM}",
+        verify: "memtide check --for 1m under the same load: major faults below \
+                 {MAJOR_FAULTS_GOAL}, stalls below {PressureWindow::CALM}",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "page-cache-thrash", "swappiness-misfit", "no-swap-risk",
             "direct-reclaim-stall", "kswapd-saturated",

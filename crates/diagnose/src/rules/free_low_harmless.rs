@@ -38,7 +38,8 @@ declare_rule! {
         trigger: trigger, story: story,
         cause: "The page cache has grown into idle memory; the kernel reclaims it when programs \
                 need it.",
-        verify: "memtide check over a working day: MemAvailable stays above {available::AVAILABLE}, no refaults",
+        verify: "memtide check over a working day: MemAvailable stays above \
+                 {available::AVAILABLE}, no refaults",
         aliases: &["free-floor-harmless"],
     }
 }

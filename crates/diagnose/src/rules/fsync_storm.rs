@@ -39,8 +39,8 @@ declare_rule! {
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Each durable write waits for a flush of the disk, and the disk completes only so \
                 many of them.",
-        verify: "memtide check --for 1m at the same load: tasks wait for disks less than {WAITED} of \
-                 the time",
+        verify: "memtide check --for 1m at the same load: tasks wait for disks less than {WAITED} \
+                 of the time",
     }
 }
 
@@ -93,7 +93,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let tasks = blocked.and_then(|blocked| blocked.mean_in(stretch));
     let is_long = waited >= WAITED_LONG && tasks.is_some_and(|tasks| tasks.get() >= TASKS_WAITING);
     let each = Bytes::from_f64(load.written.get() / rate.get().max(1.0));
-    let title = Title::from(format!("Durable writes (fsync) wait for {name}: {rate} flushes with {each} each, and tasks wait for disks {waited} of the time.")).then("Memory is not short.");
+    let title = Title::from(format!(
+        "Durable writes (fsync) wait for {name}: {rate} flushes with \
+                                     {each} each, and tasks wait for disks {waited} of the \
+                                     time."
+    ))
+    .then("Memory is not short.");
     Ok(RULE
         .found(Severity::warning_if(is_long), title)
         .graph("flushes", &flushes)

@@ -37,7 +37,8 @@ declare_rule! {
         numbers: [LEVEL, CPU_BUSY, kernel_threads::CPU_GOAL],
         trigger: trigger, waits: Memory, story: story,
         cause: "Large free blocks are asked for, and the pages in the way can hardly be moved.",
-        verify: "memtide check --for 1m under the same load: kcompactd below {kernel_threads::CPU_GOAL} of a CPU",
+        verify: "memtide check --for 1m under the same load: kcompactd below \
+                 {kernel_threads::CPU_GOAL} of a CPU",
         explained_by: &[Explains::Maybe(COMPACTION_PROACTIVENESS), Explains::Maybe(THP_DEFRAG)],
     }
 }

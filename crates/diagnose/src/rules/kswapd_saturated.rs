@@ -38,7 +38,8 @@ declare_rule! {
         numbers: [STALL, KSWAPD_CPU_BUSY, EFFICIENT, KSWAPD_CPU_FULL, kernel_threads::CPU_GOAL],
         trigger: trigger, waits: Memory, story: story,
         cause: "The pages that kswapd scans are in use, mapped, dirty or locked.",
-        verify: "memtide check --for 1m under the same load: kswapd below {kernel_threads::CPU_GOAL} of a CPU",
+        verify: "memtide check --for 1m under the same load: kswapd below \
+                 {kernel_threads::CPU_GOAL} of a CPU",
     }
 }
 

@@ -103,9 +103,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("the setting")
         .fix(
             Fix::say(
-                "Add compressed swap in RAM (zram) or a swap file, unless swap is off on \
-                       purpose and every service has a limit. It survives a reboot where systemd's \
-                       zram-generator is installed.",
+                "Add compressed swap in RAM (zram) or a swap file, unless swap is off on purpose \
+                 and every service has a limit. It survives a reboot where systemd's \
+                 zram-generator is installed.",
             )
             .command(zram_swap(ram, "")),
         )

@@ -40,8 +40,8 @@ declare_rule! {
         numbers: [oom::AGAIN, AVAILABLE_SHARE_SHORT, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         cause: "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
-        verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above {LITTLE_AVAILABLE} of RAM over \
-                 a work cycle",
+        verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above \
+                 {LITTLE_AVAILABLE} of RAM over a work cycle",
         brings_about: &["available-exhaustion", "cache-starved-floor", "swap-full", "no-swap-risk", "oom-score-misuse", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }

@@ -35,8 +35,8 @@ declare_rule! {
         trigger: trigger, story: story,
         cause: "Programs reserve more address space than they touch, and in mode 2 every \
                 reservation counts.",
-        verify: "memtide check: Committed_AS below {NEAR_LIMIT} of CommitLimit, or mode 0; fork and malloc \
-                 succeed",
+        verify: "memtide check: Committed_AS below {NEAR_LIMIT} of CommitLimit, or mode 0; fork \
+                 and malloc succeed",
         explained_by: &[
             Explains::Surely(OVERCOMMIT_MEMORY), Explains::Surely(OVERCOMMIT_RATIO), Explains::Surely(OVERCOMMIT_KBYTES),
         ],

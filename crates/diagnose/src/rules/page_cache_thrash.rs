@@ -43,7 +43,8 @@ declare_rule! {
         numbers: [READ_AGAIN, STALL, PressureWindow::MEMORY, PressureWindow::IO, TURN,
             pressure::WORST, REREAD_GOAL],
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m under the same load: refaults are below {REREAD_GOAL} of disk reads",
+        verify: "memtide check --for 1m under the same load: refaults are below {REREAD_GOAL} of \
+                 disk reads",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "swappiness-misfit", "no-swap-risk", "direct-reclaim-stall",
             "kswapd-saturated",

@@ -36,8 +36,8 @@ declare_rule! {
         trigger: trigger, story: story,
         cause: "A device reads and writes this memory by itself, so the kernel must keep it where \
                 it is.",
-        verify: "memtide check at the same load: less than {PINNED_SHARE} of RAM is pinned, or {LITTLE_AVAILABLE} of RAM \
-                 or more is available",
+        verify: "memtide check at the same load: less than {PINNED_SHARE} of RAM is pinned, or \
+                 {LITTLE_AVAILABLE} of RAM or more is available",
         brings_about: WANT_AND_THRASH,
     }
 }

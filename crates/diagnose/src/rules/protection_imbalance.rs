@@ -42,7 +42,8 @@ declare_rule! {
             PressureWindow::CALM],
         trigger: trigger, waits: Memory, story: story,
         cause: "Protected cgroups keep what they use, so reclaim takes from the others alone.",
-        verify: "memtide check --for 1m at the same load: memory stalls below {PressureWindow::CALM}",
+        verify: "memtide check --for 1m at the same load: memory stalls below \
+                 {PressureWindow::CALM}",
         brings_about: WANT_AND_THRASH,
     }
 }
@@ -115,7 +116,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let first = groups.first().map_or_else(String::new, |(group, held)| {
         format!(", {held} of it in {}", cgroups::called(cx, group))
     });
-    let title = Title::from(format!("Cgroups protect {most} of RAM ({share}) from reclaim{first}; everything else has {rest}, and tasks wait for it.")).then(stalls.sentence());
+    let title = Title::from(format!(
+        "Cgroups protect {most} of RAM ({share}) from reclaim{first}; \
+                                     everything else has {rest}, and tasks wait for it."
+    ))
+    .then(stalls.sentence());
     let breached = groups.iter().filter_map(|(group, _)| {
         let rate = cx.timeline.rate_of(group, CGROUP_EVENTS_LOW)?;
         Some(rate.integral_in(stretch))

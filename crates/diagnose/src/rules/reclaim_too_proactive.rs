@@ -62,7 +62,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let left = least.map_or_else(String::new, |(least, _)| format!(" with {least} available"));
-    let title = Title::from(format!("A controller reclaims memory that is in use{left}: {rate} scanned for memory.reclaim, and pages are needed again at once.")).then(stalls.sentence());
+    let title = Title::from(format!(
+        "A controller reclaims memory that is in use{left}: {rate} \
+                                     scanned for memory.reclaim, and pages are needed again at \
+                                     once."
+    ))
+    .then(stalls.sentence());
     Ok(RULE
         .found(Severity::warning_if(stalls.any()), title)
         .graph("scanned by proactive reclaim", &scanned)

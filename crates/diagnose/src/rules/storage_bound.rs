@@ -48,8 +48,8 @@ declare_rule! {
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Programs ask more of the disk than it can do, for data that no cache could hold \
                 ready.",
-        verify: "memtide check --for 1m under the same load: tasks wait for disks less than {WAITED} \
-                 of the time",
+        verify: "memtide check --for 1m under the same load: tasks wait for disks less than \
+                 {WAITED} of the time",
         aliases: &["disk-bound"],
     }
 }
@@ -126,7 +126,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let left =
         least.map_or_else(String::new, |(least, _)| format!(" with {least} available at least"));
-    let title = Title::from(format!("Tasks wait for {name} {waited} of the time; it is busy {busy} of it ({} read, {} written).", disk.read, disk.written)).then(format!("Memory is not the reason{left}."));
+    let title = Title::from(format!(
+        "Tasks wait for {name} {waited} of the time; it is busy {busy} \
+                                     of it ({} read, {} written).",
+        disk.read, disk.written
+    ))
+    .then(format!("Memory is not the reason{left}."));
     Ok(RULE
         .found(Severity::Info, title)
         .graph("I/O stalls", &stalled)

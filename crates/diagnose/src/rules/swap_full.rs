@@ -36,8 +36,8 @@ declare_rule! {
         numbers: [NEARLY_FULL, AVAILABLE_COLD, LEVEL, SWAP_FREE_SHARE_FULL, SWAP_FREE_GOAL],
         trigger: trigger, story: story,
         cause: "Anonymous and shared memory together are nearly as large as RAM and swap.",
-        verify: "more than {SWAP_FREE_GOAL} of swap stays free over a work cycle: memtide capture --for 24h \
-                 --every 1m -o day.jsonl.zst",
+        verify: "more than {SWAP_FREE_GOAL} of swap stays free over a work cycle: memtide capture \
+                 --for 24h --every 1m -o day.jsonl.zst",
     }
 }
 

@@ -44,7 +44,8 @@ declare_rule! {
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The device that holds swap needs long for each read, because it is slow or busy \
                 with other work.",
-        verify: "iostat -x 5: r_await of the swap device below {READ_TAKES_GOAL} under the same load",
+        verify: "iostat -x 5: r_await of the swap device below {READ_TAKES_GOAL} under the same \
+                 load",
     }
 }
 

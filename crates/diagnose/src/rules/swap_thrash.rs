@@ -44,8 +44,8 @@ declare_rule! {
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The processes touch more anonymous memory than RAM holds, so the kernel swaps out \
                 pages that are needed again.",
-        verify: "memtide check --for 1m under the same load: swapped in below {SWAPPED_SLOWLY}, stalls \
-                 below {PressureWindow::CALM}",
+        verify: "memtide check --for 1m under the same load: swapped in below {SWAPPED_SLOWLY}, \
+                 stalls below {PressureWindow::CALM}",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "swap-full", "page-cache-thrash", "exec-pages-evicted",
             "direct-reclaim-stall", "kswapd-saturated", "zram-misuse", "zswap-pool-full", "swap-slow-device", "swap-readahead-waste",
@@ -105,7 +105,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
     let edge = if rate_in < SWAPPED_IN { SWAPPED_SLOWLY } else { SWAPPED_IN };
-    let title = Title::from(format!("This host needs more memory than it has: pages are swapped out and needed again at once ({rate_in} swapped in for {}).", stretch.duration())).then(stalls.sentence());
+    let title = Title::from(format!(
+        "This host needs more memory than it has: pages are swapped \
+                                     out and needed again at once ({rate_in} swapped in for \
+                                     {}).",
+        stretch.duration()
+    ))
+    .then(stalls.sentence());
     Ok(RULE
         .found(severity, title)
         .graph("swapped in", &swapped_in)

@@ -68,7 +68,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let up_rate = cx.mean_in(stretch, PGPROMOTE_SUCCESS, &up)?;
     let stalls = PressureWindow::during(cx, stretch);
     let least = MOVED.to_bytes(page);
-    let title = Title::from(format!("Pages in use are moved to slow memory and back: {down_rate} demoted and {up_rate} promoted for {}.", stretch.duration())).then(stalls.sentence());
+    let title = Title::from(format!(
+        "Pages in use are moved to slow memory and back: {down_rate} \
+                                     demoted and {up_rate} promoted for {}.",
+        stretch.duration()
+    ))
+    .then(stalls.sentence());
     Ok(RULE
         .found(Severity::warning_if(stalls.for_memory()), title)
         .graph("promoted", &up)

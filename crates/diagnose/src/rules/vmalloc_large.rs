@@ -36,7 +36,8 @@ declare_rule! {
         trigger: trigger, story: story,
         cause: "A part of the kernel allocated large buffers: BPF maps, tables of a firewall, a \
                 driver, a file system.",
-        verify: "grep VmallocUsed /proc/meminfo: below {VMALLOC_SHARE} of RAM, and level over a day",
+        verify: "grep VmallocUsed /proc/meminfo: below {VMALLOC_SHARE} of RAM, and level over a \
+                 day",
         brings_about: WANT_AND_THRASH,
     }
 }

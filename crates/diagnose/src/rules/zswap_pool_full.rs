@@ -33,8 +33,8 @@ declare_rule! {
         numbers: [FULL, LEVEL, TO_DEVICE, POOL_PERCENT_MAX],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "While its pool is at its limit, zswap takes no page, so new ones go to the disk.",
-        verify: "Zswap in /proc/meminfo below {FULL} of the limit, and below {TO_DEVICE} swapped out \
-                 to the device",
+        verify: "Zswap in /proc/meminfo below {FULL} of the limit, and below {TO_DEVICE} swapped \
+                 out to the device",
         brings_about: &["swap-slow-device"],
     }
 }

@@ -159,9 +159,8 @@ fn what_a_command_leaves_running_is_ended() {
     }
     let file = PidFile::new();
     let script = format!(
-        "exec >{}; setsid sleep 1000 & echo $!; \
-         sh -c 'setsid sh -c \"echo \\$\\$; sleep 1000 & echo \\$!; wait\" & wait' & echo $!; \
-         sleep 0.2; exit 3",
+        "exec >{}; setsid sleep 1000 & echo $!; sh -c 'setsid sh -c \"echo \\$\\$; sleep 1000 & \
+         echo \\$!; wait\" & wait' & echo $!; sleep 0.2; exit 3",
         file.path()
     );
     let run = run(&script, GroupLimits::default()).unwrap();
@@ -183,9 +182,9 @@ fn many_processes_and_groups_that_a_command_makes_are_ended_too() {
         CgroupMode::V2 => "sed -n s/^0:://p",
     };
     let script = format!(
-        "g={}$({path} /proc/self/cgroup); mkdir $g/inner $g/inner/most && \
-         echo $$ >$g/inner/most/cgroup.procs || exit 9; \
-         i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done",
+        "g={}$({path} /proc/self/cgroup); mkdir $g/inner $g/inner/most && echo $$ \
+         >$g/inner/most/cgroup.procs || exit 9; i=0; while [ $i -lt 200 ]; do sleep 1000 & \
+         i=$((i+1)); done",
         own.mount.display()
     );
     let begun = Instant::now();

@@ -116,8 +116,8 @@ pub const ALL: &[Setting] = &[
             "√(16 × RAM in kB) kB, 128 kB at least, 256 MiB at most (64 MiB before 5.7); with \
              transparent huge pages on, 11 huge pages for each zone, at most 5 % of RAM",
         )],
-        undone_by: "the value before; the kernel sets it anew when memory is added or taken away, and \
-                    when huge pages are switched on",
+        undone_by: "the value before; the kernel sets it anew when memory is added or taken away, \
+                    and when huge pages are switched on",
         source: "Documentation/admin-guide/sysctl/vm.rst, mm/page_alloc.c, mm/khugepaged.c",
         ..of(MIN_FREE)
     },
@@ -132,8 +132,8 @@ pub const ALL: &[Setting] = &[
         since: "5.0",
         unit: SettingUnit::PerTenThousand,
         default: &[is(15_000)],
-        takes_effect: "at the next allocation that mixes mobilities; a boost that is there stays until \
-                       kswapd has run",
+        takes_effect: "at the next allocation that mixes mobilities; a boost that is there stays \
+                       until kswapd has run",
         ..of(WATERMARK_BOOST)
     },
     Setting {
@@ -291,7 +291,8 @@ pub const ALL: &[Setting] = &[
         since: "2.6.38",
         values: &[values(AllowedValues::Choice(&["always", "madvise", "never"]))],
         default: &[built(
-            "CONFIG_TRANSPARENT_HUGEPAGE_ALWAYS, _MADVISE or _NEVER; never with less than 512 MiB of RAM",
+            "CONFIG_TRANSPARENT_HUGEPAGE_ALWAYS, _MADVISE or _NEVER; never with less than 512 MiB \
+             of RAM",
         )],
         takes_effect: AT_FAULT,
         source: THP,
@@ -351,7 +352,8 @@ pub const ALL: &[Setting] = &[
         values: &[number(0, 31)],
         default: &[is(3)],
         takes_effect: "at the next page that is read from swap",
-        source: "Documentation/admin-guide/sysctl/vm.rst; mm/swap.c: 2 with less than 16 MiB of RAM",
+        source: "Documentation/admin-guide/sysctl/vm.rst; mm/swap.c: 2 with less than 16 MiB of \
+                 RAM",
         ..of(PAGE_CLUSTER)
     },
     Setting {
