@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
+use aho_corasick::AhoCorasick;
 use probe::kernel_report::signatures::{self, CONTINUES, SIGNATURES};
 
 use super::PlainText;
@@ -78,33 +78,38 @@ pub(crate) fn search(
     (search.searched, end)
 }
 
-/// A part that several signatures have: a block is searched for a few parts, and not for each signature.
-struct Anchor {
-    finder: Finder<'static>,
-    /// The signatures that have it, and how many bytes they begin before it.
-    of: Vec<(&'static [u8], usize)>,
+/// Finds signatures by the few parts that they have: a block is searched once for all parts, and not for each signature.
+struct Anchors {
+    parts: AhoCorasick,
+    /// Of each part the signatures that have it, and how many bytes they begin before it.
+    of: Vec<Vec<(&'static [u8], usize)>>,
 }
 
-impl Anchor {
-    fn new(part: &'static str) -> Self {
-        let has = |signature: &'static str| Some((signature.as_bytes(), signature.find(part)?));
-        Self { finder: Finder::new(part), of: SIGNATURES.into_iter().filter_map(has).collect() }
+impl Anchors {
+    fn new() -> Self {
+        let has = |part: &'static str| {
+            let has = |signature: &'static str| Some((signature.as_bytes(), signature.find(part)?));
+            SIGNATURES.into_iter().filter_map(has).collect()
+        };
+        Self {
+            parts: AhoCorasick::new(signatures::ANCHORS).expect("four words are few"),
+            of: signatures::ANCHORS.into_iter().map(has).collect(),
+        }
     }
 
-    /// The places of its signatures.
+    /// The places of signatures.
     fn signatures<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-        let begins = move |at: usize| {
-            self.of.iter().find_map(|(signature, before)| {
-                let start = at.checked_sub(*before)?;
+        self.parts.find_iter(text).filter_map(|found| {
+            self.of[found.pattern()].iter().find_map(|(signature, before)| {
+                let start = found.start().checked_sub(*before)?;
                 text[start..].starts_with(signature).then_some(start)
             })
-        };
-        self.finder.find_iter(text).filter_map(begins)
+        })
     }
 }
 
 struct Search<'a> {
-    anchors: Vec<Anchor>,
+    anchors: Anchors,
     /// Offsets of signatures in the current lines.
     places: Vec<usize>,
     /// Number of the first of these lines.
@@ -128,7 +133,7 @@ struct LineWindow {
 impl<'a> Search<'a> {
     fn new(found: TakeWindow<'a>) -> Self {
         Self {
-            anchors: signatures::ANCHORS.iter().map(|part| Anchor::new(part)).collect(),
+            anchors: Anchors::new(),
             places: Vec::new(),
             line: 1,
             old: 0,
@@ -143,10 +148,8 @@ impl<'a> Search<'a> {
     /// Searches whole lines. Returns how many of their bytes are done with.
     fn lines(&mut self, text: &[u8]) -> usize {
         self.places.clear();
-        for anchor in &self.anchors {
-            let places = anchor.signatures(&text[self.old..]);
-            self.places.extend(places.map(|place| place + self.old));
-        }
+        let places = self.anchors.signatures(&text[self.old..]);
+        self.places.extend(places.map(|place| place + self.old));
         self.places.sort_unstable();
         let mut taken = self.extend(text, self.old);
         for i in 0..self.places.len() {
