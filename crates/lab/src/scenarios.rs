@@ -6,6 +6,7 @@ mod cache_full;
 mod cgroup_dirty;
 mod cgroup_high;
 mod cgroup_oom;
+mod container_starved;
 mod containers;
 pub mod fixes;
 mod fork_cow;
@@ -45,6 +46,7 @@ pub const ALL: &[&Scenario] = &[
     &cgroup_high::SCENARIO,
     &cgroup_oom::SCENARIO,
     &cgroup_dirty::SCENARIO,
+    &container_starved::SCENARIO,
     &containers::SCENARIO,
     &global_oom::SCENARIO,
     &fork_cow::SCENARIO,

@@ -222,7 +222,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     };
     let of_arm = |arm| {
         [
-            of(arm, "settings that the kernel has, of all", "had", "tried").at_least(0.8),
+            of(arm, "settings the kernel has, of all", "had", "tried").at_least(0.8),
             of(arm, "set and read back, of these", "applied", "had").at_least(1.0),
             of(arm, "taken back and read back, of these", "undone", "had").at_least(1.0),
         ]

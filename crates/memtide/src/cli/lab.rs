@@ -8,7 +8,7 @@ use units::{Bytes, Span};
 use super::AnswerFormat;
 use super::typed::{size, some_size, span};
 
-/// Make a memory pathology in a throwaway VM, and check the diagnosis
+/// Make a memory pathology in a throwaway VM and check the diagnosis
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -13,7 +13,7 @@ pub(super) fn list(args: &LabListArgs, output: &Output) -> anyhow::Result<Exit> 
         output.print(&one(scenarios::named(name)?, &screen))?;
         return Ok(Exit::Ok);
     }
-    let columns = |name: &str, ram: &str, time: &str| format!("{name:<16}{ram:<9}{time:<8}");
+    let columns = |name: &str, ram: &str, time: &str| format!("{name:<18}{ram:<9}{time:<8}");
     let mut rows = vec![(columns("scenario", "RAM", "time"), "shows".to_owned())];
     rows.extend(scenarios::ALL.iter().map(|scenario| {
         let ram = (scenario.machine)().ram.to_string();

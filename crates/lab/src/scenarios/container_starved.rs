@@ -1,0 +1,96 @@
+//! A demonstration of a minute: `free`, swap and the OOM counter of a host are calm, while a service in a container stands still.
+
+use chart::ChartUnit;
+use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, OOM_KILLS};
+use units::Span;
+
+use crate::guest::Guest;
+use crate::host::machine::{Machine, VirtualDisk};
+use crate::outcome::{ArmOutcomes, Claim, percent, plain, times};
+use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
+
+/// A container as Docker names it with the cgroupfs driver.
+const CONTAINER: &str = "docker/5a5a5a5a9be14f05a9d7b3cbb8ad4ee2f0a1c3e5d7960b8a4c2e1f3d5b7a9c0e";
+
+const DISK: &str = "/disk";
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "container-starved",
+    shows: "A minute's demonstration: free, swap and the OOM counter of the host are calm, while \
+            a service stands still, as its files do not fit below its container's limit.",
+    machine: || Machine::with_mib(768).disk(VirtualDisk::ext4(256).slow(8)),
+    time: Span::from_secs(20),
+    settings: &[ScenarioSetting {
+        name: "limit_mib",
+        default: 24.0,
+        range: (16.0, 300.0),
+        about: "memory.max of the container in MiB; the service reads 40 MiB of files",
+    }],
+    arms: &[
+        Arm { name: "starved", settings: &[], finds: &["cgroup-cache-starved"], may_find: &[] },
+        Arm { name: "room", settings: &[("limit_mib", 96.0)], finds: &[], may_find: &[] },
+    ],
+    variants: &[&[("limit_mib", 20.0)], &[("limit_mib", 30.0)]],
+    play,
+    claims,
+    figures: &[
+        ScenarioFigure::Measured(MeasuredFigure {
+            title: "Time of each pass of the service over its files",
+            help: "Below the limit every pass is read from the disk; with room for the files, from \
+                   the page cache.",
+            x: "pass",
+            unit: Some(ChartUnit::Millis),
+            is_bars: true,
+            curves: &["passes"],
+        }),
+        ScenarioFigure::Chart("cgroups"),
+        ScenarioFigure::Chart("where"),
+    ],
+    ..Scenario::DEFAULT
+};
+
+fn play(guest: &mut Guest) -> Result<(), String> {
+    let limit = guest.setting("limit_mib")?;
+    guest.mount("/dev/vda", DISK)?;
+    guest.run(&["write", DISK, "8M", "--files", "5"])?;
+    // Nothing of it stays in the page cache: it would be the root's.
+    guest.remount("/dev/vda", DISK)?;
+    let group = guest.nested_cgroup(CONTAINER, &[("memory.max", &format!("{limit:.0}M"))])?;
+    guest.record();
+    guest.sleep(2.0);
+    guest.phase(format!(
+        "a service reads its 40 MiB of files; its container may have {limit:.0} MiB"
+    ));
+    let reader = guest.start(&["read", DISK, "--for", "16s", "--join", &group])?;
+    let mut passes = Vec::new();
+    reader.each(|line| {
+        passes.extend(line.first().copied());
+        Ok(())
+    })?;
+    for (number, seconds) in (1_u32..).zip(&passes) {
+        guest.point("passes", f64::from(number), seconds * 1e3);
+    }
+    // The first pass fills the cache.
+    let warm = passes.get(1..).unwrap_or_default();
+    let fastest = warm.iter().copied().reduce(f64::min).ok_or("too few passes were read")?;
+    guest.measured("pass_ms", fastest * 1e3);
+    guest.measured("available", guest.host(MEM_AVAILABLE)? / guest.host(MEM_TOTAL)?);
+    guest.measured("swap_mib", guest.swap_used_mib()?);
+    guest.measured("kills", guest.host(OOM_KILLS)?);
+    Ok(())
+}
+
+fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+    let of = |name| outcomes.measured("starved", name);
+    vec![
+        Claim::of(
+            "a pass below the limit against one with room",
+            outcomes.ratio("pass_ms", "starved", "room"),
+            times,
+        )
+        .at_least(5.0),
+        Claim::of("available on the host meanwhile", of("available"), percent).at_least(0.5),
+        Claim::of("swap used, in MiB", of("swap_mib"), plain).at_most(0.0),
+        Claim::of("OOM kills", of("kills"), plain).at_most(0.0),
+    ]
+}
