@@ -129,8 +129,8 @@ impl AppliedFix {
             }
             FixChange::Command(command) => return Err(FixError::IsCommand(command.now.clone())),
         };
-        let setting = setting.filter(|setting| setting.values_on(None).allow(&text));
-        let Some(setting) = setting else {
+        let allows = |setting: &&Setting| setting.values_on(None).allow(&text);
+        let Some(setting) = setting.filter(allows) else {
             return Err(FixError::Refused { path, text });
         };
         let back = way_back(setting, &path, target)?;

@@ -33,7 +33,7 @@ pub use error::CgroupRunError;
 pub use limits::{GroupLimits, LimitsInForce};
 
 use crate::pace::Pace;
-use group::OwnedGroup;
+use group::RunGroup;
 use guard::RunGuard;
 use place::GroupPlace;
 use readings::{GroupFiles, awake};
@@ -138,7 +138,7 @@ pub fn run_in_cgroup(
     let place = GroupPlace::choose(options.name)?;
     // Before the cgroup, so that it is never without a guard, and dropped after it.
     let _guard = RunGuard::start(&place)?;
-    let group = OwnedGroup::make(place)?;
+    let group = RunGroup::make(place)?;
     let limits = options.limits.set(&group)?;
     let mut files = GroupFiles::open(&group);
     let mut running = RunningCommand::start(command, group)?;

@@ -28,8 +28,7 @@ declare_rule! {
     /// `--max-old-space-size`), below the limit of its cgroup. Verify: the heap stays below that bound, and response
     /// times as before.
     /// ## References
-    /// - JDK guide, Native Memory Tracking; Go's runtime/debug.SetMemoryLimit; Node's --max-old-space-size; Ruby's
-    ///   GC.stat
+    /// - JDK guide, Native Memory Tracking; Go's runtime/debug.SetMemoryLimit; Node's --max-old-space-size; Ruby's GC.stat
     pub(crate) RULE = {
         id: "runtime-heap", since: "0.1.0", class: Growth,
         numbers: [RUNTIME_HEAP_MIN, LITTLE_AVAILABLE],

@@ -14,7 +14,7 @@ use crate::cases;
 use crate::support::{file, has, memtide, promtool, root, stdout};
 
 /// What fits on a screen.
-const LINES_MAX: usize = 70;
+const LINES_MAX: usize = 85;
 
 /// Every file below `rules/`, with its text.
 fn sources() -> Vec<(PathBuf, String)> {

@@ -85,7 +85,7 @@ fn section(name: &str, bytes: u64) -> GroupSection {
             verdict: Level::Warning,
             headline: name.to_owned(),
             available_bytes: Some(bytes),
-            is_same: bytes % 2 == 0,
+            is_same: bytes.is_multiple_of(2),
             findings: vec![HostFinding {
                 id: "swap-thrash".to_owned(),
                 title: name.to_owned(),

@@ -18,12 +18,12 @@ const EVERY: Duration = Duration::from_millis(5);
 
 /// A cgroup that is emptied and removed with this value.
 #[derive(Debug)]
-pub(super) struct OwnedGroup {
+pub(super) struct RunGroup {
     place: GroupPlace,
     is_removed: bool,
 }
 
-impl OwnedGroup {
+impl RunGroup {
     /// Makes it. CPU time is not counted, and processes are not frozen, where their v1 hierarchies take no cgroup.
     pub(super) fn make(place: GroupPlace) -> Result<Self, CgroupRunError> {
         let mut group = Self { place, is_removed: false };
@@ -175,7 +175,7 @@ impl OwnedGroup {
     }
 }
 
-impl Drop for OwnedGroup {
+impl Drop for RunGroup {
     fn drop(&mut self) {
         if !self.is_removed {
             // Nobody is left to see the error: this is a panic, or an error of its own is on the way.

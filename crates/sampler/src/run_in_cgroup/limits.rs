@@ -7,7 +7,7 @@ use timeline::signals::{CGROUP_HIGH, CGROUP_MAX, CGROUP_SWAP_MAX};
 use units::{Bytes, Limit};
 
 use crate::run_in_cgroup::error::CgroupRunError;
-use crate::run_in_cgroup::group::OwnedGroup;
+use crate::run_in_cgroup::group::RunGroup;
 
 /// The v1 file that limits memory and swap together.
 const BOTH_ON_V1: &str = "memory.memsw.limit_in_bytes";
@@ -40,7 +40,7 @@ pub struct LimitsInForce {
 
 impl GroupLimits {
     /// Sets them, and reads them back.
-    pub(super) fn set(&self, group: &OwnedGroup) -> Result<LimitsInForce, CgroupRunError> {
+    pub(super) fn set(&self, group: &RunGroup) -> Result<LimitsInForce, CgroupRunError> {
         let set = |file: &str, limit: Option<Bytes>| match limit {
             Some(limit) => group.write(file, &limit.get().to_string()).map_err(|error| {
                 CgroupRunError::NotSet { file: group.directory().join(file), limit, error }
@@ -99,7 +99,7 @@ fn in_pages(limit: Bytes) -> Bytes {
     Bytes::new(limit.get() / page * page)
 }
 
-fn read(group: &OwnedGroup) -> LimitsInForce {
+fn read(group: &RunGroup) -> LimitsInForce {
     let mut row = Row::default();
     for name in ["memory.limit_in_bytes", "memory.max", "memory.high", "memory.swap.max"] {
         if let Ok(text) = group.read(name) {
@@ -116,7 +116,7 @@ fn read(group: &OwnedGroup) -> LimitsInForce {
 }
 
 /// Returns what a v1 cgroup may have in swap beyond its memory.
-fn swap_on_v1(group: &OwnedGroup, memory: Limit) -> Option<Limit> {
+fn swap_on_v1(group: &RunGroup, memory: Limit) -> Option<Limit> {
     let both = text::number(text::trim(&group.read(BOTH_ON_V1).ok()?))?;
     Some(match memory {
         Limit::Bytes(memory) => Limit::Bytes(Bytes::new(both.saturating_sub(memory.get()))),

@@ -7,7 +7,7 @@ use timeline::signals::CGROUP_EVENTS_MAX;
 use units::{Count, Span};
 
 use crate::run_in_cgroup::GroupReading;
-use crate::run_in_cgroup::group::OwnedGroup;
+use crate::run_in_cgroup::group::RunGroup;
 
 const V1: [&str; 5] = [
     "memory.usage_in_bytes",
@@ -41,7 +41,7 @@ pub(super) struct GroupFiles {
 
 impl GroupFiles {
     /// Opens those that this kernel has.
-    pub(super) fn open(group: &OwnedGroup) -> Self {
+    pub(super) fn open(group: &RunGroup) -> Self {
         let mode = group.mode();
         let names: &[&str] = match mode {
             CgroupMode::V1 => &V1,

@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use units::Span;
 
 use crate::run_in_cgroup::error::CgroupRunError;
-use crate::run_in_cgroup::group::OwnedGroup;
+use crate::run_in_cgroup::group::RunGroup;
 use crate::run_in_cgroup::readings::awake;
 use crate::run_in_cgroup::{ENDING_MAX, RunEnd};
 
@@ -27,12 +27,12 @@ pub(super) struct RunningCommand {
     child: Child,
     /// Ready once the command has ended.
     ended: Option<OwnedFd>,
-    group: OwnedGroup,
+    group: RunGroup,
 }
 
 impl RunningCommand {
     /// Starts the command. It joins the cgroup before its program is loaded.
-    pub(super) fn start(mut command: Command, group: OwnedGroup) -> Result<Self, CgroupRunError> {
+    pub(super) fn start(mut command: Command, group: RunGroup) -> Result<Self, CgroupRunError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let failed = |error| CgroupRunError::NotStarted { program, error };
         let doors = group.doors()?;
