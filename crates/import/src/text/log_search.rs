@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use memchr::memmem::Finder;
 use probe::kernel_report::signatures::{self, CONTINUES, SIGNATURES};
 
 use super::PlainText;
@@ -78,38 +78,33 @@ pub(crate) fn search(
     (search.searched, end)
 }
 
-/// Finds signatures by the few parts that they have: a block is searched once for all parts, and not for each signature.
-struct Anchors {
-    parts: AhoCorasick,
-    /// Of each part the signatures that have it, and how many bytes they begin before it.
-    of: Vec<Vec<(&'static [u8], usize)>>,
+/// A part that several signatures have: a block is searched for a few parts, and not for each signature.
+struct Anchor {
+    finder: Finder<'static>,
+    /// The signatures that have it, and how many bytes they begin before it.
+    of: Vec<(&'static [u8], usize)>,
 }
 
-impl Anchors {
-    fn new() -> Self {
-        let has = |part: &'static str| {
-            let has = |signature: &'static str| Some((signature.as_bytes(), signature.find(part)?));
-            SIGNATURES.into_iter().filter_map(has).collect()
-        };
-        Self {
-            parts: AhoCorasick::new(signatures::ANCHORS).expect("four words are few"),
-            of: signatures::ANCHORS.into_iter().map(has).collect(),
-        }
+impl Anchor {
+    fn new(part: &'static str) -> Self {
+        let has = |signature: &'static str| Some((signature.as_bytes(), signature.find(part)?));
+        Self { finder: Finder::new(part), of: SIGNATURES.into_iter().filter_map(has).collect() }
     }
 
-    /// The places of signatures.
+    /// The places of its signatures.
     fn signatures<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-        self.parts.find_iter(text).filter_map(|found| {
-            self.of[found.pattern()].iter().find_map(|(signature, before)| {
-                let start = found.start().checked_sub(*before)?;
+        let begins = move |at: usize| {
+            self.of.iter().find_map(|(signature, before)| {
+                let start = at.checked_sub(*before)?;
                 text[start..].starts_with(signature).then_some(start)
             })
-        })
+        };
+        self.finder.find_iter(text).filter_map(begins)
     }
 }
 
 struct Search<'a> {
-    anchors: Anchors,
+    anchors: Vec<Anchor>,
     /// Offsets of signatures in the current lines.
     places: Vec<usize>,
     /// Number of the first of these lines.
@@ -133,7 +128,7 @@ struct LineWindow {
 impl<'a> Search<'a> {
     fn new(found: TakeWindow<'a>) -> Self {
         Self {
-            anchors: Anchors::new(),
+            anchors: signatures::ANCHORS.iter().map(|part| Anchor::new(part)).collect(),
             places: Vec::new(),
             line: 1,
             old: 0,
@@ -148,8 +143,10 @@ impl<'a> Search<'a> {
     /// Searches whole lines. Returns how many of their bytes are done with.
     fn lines(&mut self, text: &[u8]) -> usize {
         self.places.clear();
-        let places = self.anchors.signatures(&text[self.old..]);
-        self.places.extend(places.map(|place| place + self.old));
+        for anchor in &self.anchors {
+            let places = anchor.signatures(&text[self.old..]);
+            self.places.extend(places.map(|place| place + self.old));
+        }
         self.places.sort_unstable();
         let mut taken = self.extend(text, self.old);
         for i in 0..self.places.len() {
