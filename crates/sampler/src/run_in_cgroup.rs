@@ -1,7 +1,8 @@
 //! Runs a command in a cgroup of its own and samples that: memory, events and CPU time of all its processes.
 //!
-//! Reading the cgroup's files takes no lock of its processes: 10 to 40 µs a reading. What is in memory is charged to the cgroup that
-//! touched it first: the page cache that the command finds is not in its figures.
+//! Reading the cgroup's files, one `pread` for each of six or seven, takes no lock of its processes; 18 µs on v1 of 6.18.
+//! What is in memory is charged to the cgroup that touched it first: the page cache that the command finds is not in its
+//! figures.
 //!
 //! **What is ended and removed.** However [`run_in_cgroup`] ends (with a result, an error, or a panic of its callback),
 //! every process of the cgroup is killed and the cgroup is removed before. If this process ends meanwhile, by any signal
@@ -59,7 +60,8 @@ pub struct GroupReading {
     /// Since the command was started.
     pub at: Span,
     /// The signals of the cgroup and all below it: current, peak, events, and what `memory.stat` has. A file that this kernel
-    /// lacks leaves its signals absent. On v1, kills are counted of this cgroup alone.
+    /// lacks leaves its signals absent. On v1, kills are counted of this cgroup alone, and limit hits not at all where swap
+    /// is limited to none (seen on 6.18): kills and the peak are.
     pub row: Row,
     /// CPU time of all processes so far, ended ones included; `None` where nothing counts it.
     pub cpu: Option<Span>,

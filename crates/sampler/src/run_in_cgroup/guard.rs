@@ -1,7 +1,8 @@
 //! The guard of a run: a process that ends what is left when this one is gone, whatever ended it.
 //!
 //! It is a shell, as it must outlive this program, and waits for the end of a pipe that only this process has open. It is
-//! in a process group of its own: Ctrl-C at the terminal does not reach it. Cost: 1 MiB and a millisecond.
+//! in a process group of its own: Ctrl-C at the terminal does not reach it. Cost: 0.3 MiB (PSS)
+//! and 0.4 ms of CPU with dash.
 
 use std::io::PipeWriter;
 use std::os::unix::process::CommandExt as _;

@@ -16,8 +16,9 @@ const V1: [&str; 5] = [
     "memory.oom_control",
     "memory.stat",
 ];
-/// On v1, hits of the limit of memory and swap together. A page is charged to both first, so that hits count here alone where
-/// both limits are the same (`try_charge_memcg` in `mm/memcontrol.c`).
+/// On v1, hits of the limit of memory and swap together. A page is charged to both first, so that a hit counts here alone
+/// where both limits are the same (`try_charge_memcg` in `mm/memcontrol.c`). Kernels with `track_failcnt` (6.18 is one) set
+/// it for memory alone and count nothing here.
 const HITS_OF_BOTH: &str = "memory.memsw.failcnt";
 const V2: [&str; 6] = [
     "memory.current",
