@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use timeline::facts::chosen_word;
 use timeline::settings::{AllowedValues, Setting};
 use units::{Limit, PageSize};
 
@@ -197,8 +198,7 @@ fn way_back(
 
 /// The text that sets what a file shows: the chosen word of `always [madvise] never`.
 fn chosen(shown: &str) -> &str {
-    let word = shown.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    word.map_or(shown.trim(), |(word, _)| word)
+    chosen_word(shown).unwrap_or(shown.trim())
 }
 
 fn read(target: &mut impl FixTarget, path: &str) -> Result<String, FixError> {

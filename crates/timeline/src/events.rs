@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use units::Span;
 
 use crate::event::{Event, EventKind};
-use crate::facts::{Change, Facts};
+use crate::facts::{Change, Facts, chosen_word};
 use crate::sample::Stamp;
 use crate::timeline::{Noticed, Timeline};
 
@@ -155,7 +155,8 @@ fn fact_change(timeline: &Timeline, change: &Change) -> PlacedEvent {
 impl Event {
     /// A changed setting; also used by a recorder.
     pub fn of_change(stamp: Stamp, name: &str, from: &str, to: &str) -> Self {
-        let (from, to) = (choice(from), choice(to));
+        let shown = |text| chosen_word(text).unwrap_or(text);
+        let (from, to) = (shown(from), shown(to));
         Self {
             stamp,
             kind: EventKind::FactChanged,
@@ -164,12 +165,6 @@ impl Event {
             report: String::new(),
         }
     }
-}
-
-/// The chosen word of a text that lists its choices (`always [madvise] never`), else the text.
-fn choice(text: &str) -> &str {
-    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    chosen.map_or(text, |(choice, _)| choice)
 }
 
 /// The stamp of a time on the timeline's clock.

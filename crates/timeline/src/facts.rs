@@ -270,6 +270,12 @@ impl Default for FactsBudget {
     }
 }
 
+/// The chosen word of a kernel file that lists its choices: `always [madvise] never`; `None` if no word is in brackets.
+pub fn chosen_word(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('[')?;
+    rest.split_once(']').map(|(word, _)| word)
+}
+
 impl Facts {
     /// The longest text that is kept: the kernel's boot parameters have at most 64 KiB on any machine.
     const TEXT_LEN_MAX: usize = 64 << 10;
@@ -370,8 +376,7 @@ impl Facts {
 
     /// The chosen word of a fact that lists its choices: `always [madvise] never`.
     pub fn choice(&self, fact: Fact) -> Option<&str> {
-        let (_, rest) = self.text(fact)?.split_once('[')?;
-        rest.split_once(']').map(|(choice, _)| choice)
+        chosen_word(self.text(fact)?)
     }
 
     /// The kernel's version.
