@@ -69,8 +69,23 @@ impl<'a> Run<'a> {
         report::text::check(&loud, &screen())
     }
 
+    /// Every rule answers once: it found something, or says why not.
+    fn assert_each_rule_answers(&self) {
+        let report = &self.report;
+        let found = [&report.findings, &report.notes, &report.earlier];
+        let mut ids: BTreeSet<&str> = found.into_iter().flatten().map(|it| &*it.id).collect();
+        ids.extend(report.bursts.iter().map(|bursts| &*bursts.id));
+        let quiet = report.clear.iter().map(|rule| &*rule.id);
+        let quiet = quiet.chain(report.not_evaluated.iter().map(|rule| &*rule.id));
+        for id in quiet {
+            assert!(ids.insert(id), "{}: {id} answers twice", self.case.id);
+        }
+        assert_eq!(ids.len(), rules::ALL.len(), "{}", self.case.id);
+    }
+
     /// Why each rule that found nothing did so, by rule.
     fn quiet(&self) -> Vec<(String, String)> {
+        self.assert_each_rule_answers();
         let clear = self.report.clear.iter().map(|rule| (&rule.id, rule.because.clone()));
         let needs = self.report.not_evaluated.iter().map(|rule| {
             let names = rule.missing.join(", ");
@@ -328,22 +343,6 @@ fn a_folder_has_nothing_that_no_test_reads() {
         orphans.map(|name| format!("{}/{name}", case.id)).collect::<Vec<_>>()
     });
     assert_eq!(wrong.concat(), Vec::<String>::new());
-}
-
-#[test]
-fn every_rule_answers_once() {
-    for case in cases::all() {
-        let report = answers::check(&case.judged().source);
-        let found = [&report.findings, &report.notes, &report.earlier];
-        let mut ids: BTreeSet<&str> = found.into_iter().flatten().map(|it| &*it.id).collect();
-        ids.extend(report.bursts.iter().map(|bursts| &*bursts.id));
-        let quiet = report.clear.iter().map(|rule| &*rule.id);
-        let quiet = quiet.chain(report.not_evaluated.iter().map(|rule| &*rule.id));
-        for id in quiet {
-            assert!(ids.insert(id), "{}: {id} answers twice", case.id);
-        }
-        assert_eq!(ids.len(), rules::ALL.len(), "{}", case.id);
-    }
 }
 
 /// What a reader must never meet.
