@@ -9,6 +9,8 @@ use timeline::signals::CGROUP_CURRENT;
 use timeline::{Entity, Sample, Source, SourceKind};
 use units::Bytes;
 
+use crate::this_host::names;
+
 /// The cgroup that an answer is asked about, as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupSelector {
@@ -205,7 +207,7 @@ pub fn find_group_of_this_host(
     let mut source = Source::default();
     // One sample is in order.
     let _ = source.timeline.push(&sample);
-    crate::this_host::add_names(root, &mut source);
+    names::add(root, &mut source);
     find_group(&source, selector)
 }
 

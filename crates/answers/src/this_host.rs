@@ -1,6 +1,6 @@
 //! This host: what an answer needs besides its samples, and its identity as in its recording.
 
-mod names;
+pub(crate) mod names;
 mod owners;
 
 use std::path::PathBuf;
@@ -31,30 +31,25 @@ pub struct Besides<'a> {
 ///
 /// # Errors
 /// Which directory cannot be searched for files in the page cache, and why, in a sentence.
-pub fn complete(root: &Root, mut source: Source, besides: Besides<'_>) -> Result<Source, String> {
+pub fn complete(root: &Root, source: &mut Source, besides: Besides<'_>) -> Result<(), String> {
     if source.origin.kind == SourceKind::Live {
         if besides.history {
-            source = with_history(source, root);
+            *source = with_history(std::mem::take(source), root);
         }
-        names::add(root, &mut source);
+        names::add(root, source);
         if besides.owners {
-            owners::add(root, &mut source);
+            owners::add(root, source);
         }
         if besides.users {
-            names::add_users(root, &mut source);
+            names::add_users(root, source);
         }
         if let Some(directories) = besides.cached_files {
-            owners::add_cached_files(root, &mut source, directories)?;
+            owners::add_cached_files(root, source, directories)?;
         }
     } else if source.origin.kind == SourceKind::Recording {
-        names::add(root, &mut source);
+        names::add(root, source);
     }
-    Ok(source)
-}
-
-/// Adds what people call the containers of this host.
-pub(crate) fn add_names(root: &Root, source: &mut Source) {
-    names::add(root, source);
+    Ok(())
 }
 
 /// Returns the live source with this host's recording before its samples, if there is one that reaches them. A

@@ -6,7 +6,7 @@ use timeline::{Entity, Source, SourceKind};
 /// Adds what people call the containers, pods and users of a source, from state files of this host. An id of a container
 /// is unique, so a source of another host gets no wrong names. Names that a recording has itself stay; of the live host
 /// those of now count.
-pub(super) fn add(root: &Root, source: &mut Source) {
+pub(crate) fn add(root: &Root, source: &mut Source) {
     let timeline = &source.timeline;
     let paths = timeline.entities(Entity::Cgroup).map(|group| &group.key);
     let processes = timeline.entities(Entity::Process);

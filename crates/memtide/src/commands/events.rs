@@ -12,8 +12,8 @@ use crate::output::Output;
 pub(crate) fn run(args: &EventsArgs, output: &Output) -> anyhow::Result<Exit> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
     let range = source::range(&args.around)?;
-    let source = source::open_for_events(&path, range, output)?;
-    let group = source::group(&args.group, &source)?;
+    let mut source = source::open_for_events(&path, range, output)?;
+    let group = source::group(&args.group, &mut source)?;
     if args.format() != EventsFormat::Json {
         source::warn(&source, output);
     }

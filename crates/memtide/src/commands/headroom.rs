@@ -14,8 +14,8 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &HeadroomArgs, output: &Output) -> anyhow::Result<Exit> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
-    let source = source::open_screened(&path, range(args, &path), output)?;
-    let group = source::group(&args.group, &source)?;
+    let mut source = source::open_screened(&path, range(args, &path), output)?;
+    let group = source::group(&args.group, &mut source)?;
     let report = answers::headroom(&source, &question(&args.demand, args.at), group.as_deref());
     let text = match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",

@@ -26,8 +26,8 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
         );
     }
     let range = source::range(&args.around)?;
-    let source = source::open_screened(&path, range, output)?;
-    let group = source::group(&args.group, &source)?;
+    let mut source = source::open_screened(&path, range, output)?;
+    let group = source::group(&args.group, &mut source)?;
     if source.timeline.is_empty() {
         bail!(
             "{} has no sample, so there is nothing to draw; memtide check reads the rest of it",

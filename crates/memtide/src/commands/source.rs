@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use answers::GroupError;
 use answers::this_host::{self, Besides};
 use anyhow::bail;
 use import::{OpenError, OpenOptions};
@@ -25,10 +24,11 @@ pub(crate) fn watch(
     output: &Output,
 ) -> anyhow::Result<Source> {
     let root = Root::default();
-    let source = output.watching("watching this host", options.duration, |progress| {
+    let mut source = output.watching("watching this host", options.duration, |progress| {
         sampler::watch(&root, options, progress)
     });
-    this_host::complete(&root, source, besides).map_err(anyhow::Error::msg)
+    this_host::complete(&root, &mut source, besides).map_err(anyhow::Error::msg)?;
+    Ok(source)
 }
 
 /// Reads all of a source and warns of its problems.
@@ -69,21 +69,26 @@ fn read(
     open: impl FnOnce(&mut dyn FnMut(f64)) -> Result<Source, OpenError>,
 ) -> anyhow::Result<Source> {
     refuse_backwards(range)?;
-    let read = output.reading("reading", open);
-    let source = read.map_err(|error| match (&error, answers::coverage::understood(&range)) {
+    let source = output.reading("reading", open);
+    source.map_err(|error| match (&error, answers::coverage::understood(&range)) {
         (OpenError::OutOfRange { .. }, Some(range)) => anyhow::Error::new(error).context(range),
         _ => error.into(),
-    })?;
+    })
+}
+
+/// Adds what people call the containers of a recording. Answers that name no container do without.
+pub(crate) fn name_containers(source: &mut Source) -> anyhow::Result<()> {
     let besides = Besides::default();
     this_host::complete(&Root::default(), source, besides).map_err(anyhow::Error::msg)
 }
 
-/// Returns the path of the cgroup that was asked about; `None` if the host was.
+/// Returns the path of the cgroup that was asked about; `None` if the host was. Names the containers.
 ///
 /// # Errors
 /// If the source has no such cgroup, or several.
-pub(crate) fn group(typed: &GroupArgs, source: &Source) -> Result<Option<String>, GroupError> {
-    answers::group_of(source, typed.selector().as_ref(), true)
+pub(crate) fn group(typed: &GroupArgs, source: &mut Source) -> anyhow::Result<Option<String>> {
+    name_containers(source)?;
+    Ok(answers::group_of(source, typed.selector().as_ref(), true)?)
 }
 
 /// Warns of a source's problems, for answers that do not show them.

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         (file, _) => file.clone(),
     };
     let by = args.by.map(GroupBy::from);
-    let source = match &recording {
+    let mut source = match &recording {
         Some(file) => source::open_part(file, part(file, args), output)?,
         None => source::watch(WatchOptions::one_sample(args.deep), besides(by, args), output)?,
     };
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         }
     }
     output.print(&match by {
-        Some(by) => table(&source, by, args, output)?,
+        Some(by) => table(&mut source, by, args, output)?,
         None => tree(&source, args, output)?,
     })?;
     if source.origin.kind == SourceKind::Live && by.is_none() {

@@ -18,11 +18,11 @@ pub(super) fn saved(
     args: &CheckArgs,
     output: &Output,
 ) -> anyhow::Result<Report> {
-    let source = source::open_screened(path, range, output)?;
+    let mut source = source::open_screened(path, range, output)?;
     if args.explain_input {
         source::warn(&source, output);
     }
-    Ok(match source::group(&args.group, &source)? {
+    Ok(match source::group(&args.group, &mut source)? {
         Some(group) => answers::check_group(&source, &group),
         None => answers::check(&source),
     })

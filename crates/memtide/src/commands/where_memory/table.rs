@@ -1,18 +1,23 @@
 //! The table of `where --by`.
 
 use diagnose::accounting::GroupBy;
-use timeline::Source;
+use timeline::{Source, SourceKind};
 
 use crate::cli::{Format, WhereArgs};
+use crate::commands::source::name_containers;
 use crate::output::Output;
 
 /// Returns the table by owners of one kind, printed.
 pub(super) fn table(
-    source: &Source,
+    source: &mut Source,
     by: GroupBy,
     args: &WhereArgs,
     output: &Output,
 ) -> anyhow::Result<String> {
+    // Of the live host they are known already.
+    if source.origin.kind == SourceKind::Recording {
+        name_containers(source)?;
+    }
     let report = answers::where_by(source, by).map_err(anyhow::Error::msg)?;
     Ok(match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
