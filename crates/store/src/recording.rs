@@ -3,9 +3,12 @@
 pub(crate) mod damaged;
 mod duration;
 mod load;
+mod losses;
 mod part;
+mod placement;
 mod scan;
 mod screen;
+mod strides;
 mod survey;
 mod woven;
 
@@ -231,9 +234,8 @@ impl Recording {
     pub fn load(&self, selection: Selection, progress: &mut dyn FnMut(f64)) -> Loaded {
         let segments = self.wanted(selection);
         let by_minute = self.is_by_minute(selection, &segments);
-        let mut loading = Loading::new(selection.since, selection.until, by_minute);
-        loading.problems.clone_from(&self.problems);
-        loading.choose_strides(segments.iter().copied());
+        let window = (selection.since, selection.until);
+        let mut loading = Loading::new(window, by_minute, &self.problems, segments.iter().copied());
         let parts = self.in_order(segments);
         let mut done = steps(parts.len(), progress);
         for part in parts {
@@ -245,7 +247,7 @@ impl Recording {
             }
             done();
         }
-        loading.finish();
+        loading.losses.finish(&loading.timeline);
         self.loaded(loading, selection)
     }
 
@@ -275,7 +277,7 @@ impl Recording {
     /// Reads a head file, or the segment that was made from it since the recording was opened.
     fn head(&self, file: &HeadFile, loading: &mut Loading) {
         let window = loading.window();
-        match self.head_or_segment(file, window, &mut loading.problems) {
+        match self.head_or_segment(file, window, &mut loading.losses.problems) {
             Some(Ok(timeline)) => loading.part(&timeline, &[]),
             Some(Err(segment)) => loading.segment(&segment, None, &[]),
             None => {}
@@ -303,7 +305,8 @@ impl Recording {
     }
 
     fn loaded(&self, loading: Loading, selection: Selection) -> Loaded {
-        let Loading { timeline, mut problems, reported, .. } = loading;
+        let Loading { timeline, losses, reported, .. } = loading;
+        let mut problems = losses.problems;
         let (mut facts, wrong) = crate::facts::read(&self.directory, &timeline);
         problems.extend(wrong);
         facts.names = crate::kept_names::read(&self.directory, &mut problems);

@@ -5,7 +5,7 @@
 
 use timeline::{SignalId, Timeline};
 
-use super::load::{append, is_within};
+use super::placement::{append, is_within};
 use super::{Recording, Selection, part};
 use crate::head::{self, HeadFile};
 use crate::segment::host::StoredSample;

@@ -65,23 +65,22 @@ impl Recording {
         if !self.is_by_minute(selection, &segments) {
             return self.load(selection, progress);
         }
-        let mut loading = Loading::new(selection.since, selection.until, true);
-        loading.problems.clone_from(&self.problems);
-        loading.choose_strides(segments.iter().copied());
+        let window = (selection.since, selection.until);
+        let mut loading = Loading::new(window, true, &self.problems, segments.iter().copied());
         let parts = self.in_order(segments);
         let mut done = steps(2 * parts.len(), progress);
         let (parts, plan) = self.survey(parts, &mut loading, &mut screen, most, &mut done);
         let of_segments =
             parts.iter().enumerate().filter_map(|(number, part)| Some((number, part.segment()?)));
-        loading.choose_opened_strides(&plan, of_segments);
+        loading.strides.choose_opened(&plan, of_segments, &mut loading.losses);
         for (number, part) in parts.into_iter().enumerate() {
             self.read_part(part, plan.part(number), &mut loading);
             done();
         }
         let mut screened = plan.screened;
-        screened.opened -= loading.not_opened.min(screened.opened);
-        loading.say_unopened(screened.unopened);
-        loading.finish();
+        screened.opened -= loading.losses.not_opened.min(screened.opened);
+        loading.losses.unopened(screened.unopened);
+        loading.losses.finish(&loading.timeline);
         Loaded { screened: Some(screened), ..self.loaded(loading, selection) }
     }
 
@@ -130,7 +129,7 @@ impl Recording {
             before: Before::default(),
             columns: RollUpColumns::default(),
             screen,
-            problems: &mut loading.problems,
+            problems: &mut loading.losses.problems,
         };
         let (mut heads_read, mut room) = (0, INDEX_BYTES_KEPT);
         let mut surveyed = Vec::with_capacity(parts.len());
