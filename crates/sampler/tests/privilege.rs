@@ -33,6 +33,16 @@ fn what_was_claimed_holds_and_what_was_refused_is_told_with_its_consequence() {
     // Threads have one each, which those that begin later inherit. Field 19 of all, the 17th behind the name.
     let is = after_name.split_whitespace().nth(16).unwrap();
     assert!(nice.contains(is), "{nice}: {is}");
+    // Freed memory below memory in use stays locked, until memory is locked again.
+    let mut blocks: Vec<Vec<u8>> = (0..128).map(|_| vec![1; 64 << 10]).collect();
+    let last = blocks.pop();
+    drop(blocks);
+    let before_kib = status("VmRSS:");
+    let again = sampler::privilege::lock_memory();
+    assert_eq!(&again, memory);
+    assert_eq!(status("VmLck:") > 0, is_locked);
+    assert!(status("VmRSS:") + (7 << 10) < before_kib, "{before_kib} KiB before");
+    assert_eq!(last.map(|block| block.iter().map(|byte| u64::from(*byte)).sum()), Some(64 << 10));
     // A thread that begins later is locked, too, and an allocation still works.
     let sum = std::thread::spawn(|| vec![1_u64; 1 << 18].iter().sum::<u64>());
     assert_eq!(sum.join().unwrap(), 1 << 18);

@@ -28,7 +28,7 @@ use crate::record::facts_watch::FactsWatch;
 use crate::record::health::HeapsRead;
 use crate::record::kernel_log::Watch;
 use crate::record::names_watch::NamesWatch;
-use crate::record::status;
+use crate::record::{privilege, status};
 use crate::{Figures, Health, Message};
 
 /// The longest age of the status: writing it costs as much as a sample.
@@ -42,6 +42,9 @@ const CHECK_EVERY: Span = Span::from_secs(5);
 const STATUS_AT_FIRST: Span = Span::from_secs(2);
 /// How often the facts and our own proportional share of memory are read: 0.5 ms each time.
 const FACTS_EVERY: Span = Span::from_mins(1);
+/// When memory is locked for the second time, after the start: the first samples and scans have been taken, and a status
+/// has been written. 1 to 2 MiB of the program and its heap were needed for those only.
+const LOCKED_AGAIN_AFTER: Span = Span::from_secs(32);
 /// The pause after each read of the kernel log: a device that writes to it constantly must not keep us awake.
 const LOG_PAUSE: Span = Span::from_millis(200);
 /// At most 1,024 messages wait: a storm of kills for a minute while the sampler is stuck.
@@ -119,6 +122,8 @@ struct Work {
     pss: Option<Bytes>,
     began: Span,
     facts_due: Span,
+    /// When memory is to be locked again; `None` once it is.
+    lock_due: Option<Span>,
     /// When the last status was written, and the state of the disk in it.
     status_at: Option<Span>,
     disk_reported: DiskState,
@@ -164,6 +169,7 @@ impl Work {
             began: now.boot,
             // So that our own share of memory is also reported soon.
             facts_due: now.boot.plus(STATUS_AT_FIRST),
+            lock_due: Some(now.boot.plus(LOCKED_AGAIN_AFTER)),
             status_at: None,
             disk_reported: DiskState::Ok,
         }
@@ -207,6 +213,10 @@ impl Work {
             }
         }
         self.send();
+        if self.lock_due.is_some_and(|due| now.boot >= due) {
+            self.lock_due = None;
+            privilege::lock_memory();
+        }
         if now.boot >= self.status_due() {
             self.status_at = Some(now.boot);
             self.disk_reported = self.recording.monitor.state().disk;

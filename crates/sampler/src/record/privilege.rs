@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::num::NonZeroU64;
 
 use rustix::io::Errno;
-use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use rustix::process::{
     Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit,
 };
@@ -36,8 +36,10 @@ pub fn claim() -> Vec<String> {
 
 /// Locks present and future memory; returns a line in words. Call it when everything is open: memory needed only to
 /// start (40 MiB to load a BPF program, the pages of our own program that parse options) is given back first, which the
-/// kernel refuses for locked memory.
+/// kernel refuses for locked memory. Called again, it also gives back memory that only the first samples needed.
 pub fn lock_memory() -> String {
+    // Nothing is locked the first time. A refusal leaves all as it was.
+    let _ = munlockall();
     give_back_free();
     let own_pages = OwnPages::find();
     own_pages.give_back();
