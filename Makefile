@@ -14,7 +14,7 @@ lint: ## format, clippy, dependencies
 web: ## build the report's program and style from web/ into the binary's assets, and test them
 	scripts/setup.sh test
 	scripts/web.sh build
-	$(CARGO) build --release --locked --package memtide
+	$(CARGO) build --release --locked --package memtide --package memtide-answers --bins --examples
 	scripts/web.sh test
 
 docs: ## write docs/ and README's screens anew from the code

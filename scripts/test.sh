@@ -6,7 +6,7 @@ scripts/setup.sh test
 echo "== format, clippy, licences"
 scripts/lint.sh
 echo "== release build"
-cargo build --quiet --locked --release --package memtide
+cargo build --quiet --locked --release --package memtide --package memtide-answers --bins --examples
 echo "== web"
 scripts/web.sh test
 echo "== tests"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The program and style of the HTML report. `build` writes crates/report/assets anew; `test` checks types, fails where what
-# is committed is not what web/ builds, and tests it: pages in Chromium are made by the binary that MEMTIDE names;
-# `pictures DIR [all]` makes screenshots of such pages.
+# is committed is not what web/ builds, and tests it: pages in Chromium are made by the binary that MEMTIDE names, and by the
+# example page_data beside it (cargo build --package memtide-answers --example page_data); `pictures DIR [all]` makes
+# screenshots of such pages.
 set -eu
 cd "$(dirname "$0")/.."
 want=${1:-test}
@@ -54,5 +55,9 @@ fi
 if [ -x "$memtide" ]; then
     MEMTIDE=$(realpath "$memtide")
     export MEMTIDE
+fi
+if [ -x "$(dirname "$memtide")/examples/page_data" ]; then
+    PAGE_DATA=$(realpath "$(dirname "$memtide")/examples/page_data")
+    export PAGE_DATA
 fi
 tool vitest run

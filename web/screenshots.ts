@@ -49,7 +49,7 @@ async function wholePages(browser: Browser, page: string, name: string, folder: 
 }
 
 async function main(folder: string, isAll: boolean): Promise<void> {
-  const reason = obstacle();
+  const reason = obstacle("MEMTIDE");
   if (reason !== null) throw new Error(reason);
   const browser = await launch();
   try {

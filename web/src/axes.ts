@@ -16,22 +16,22 @@ const DECIMAL_STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((di
 /** 1, 2, 4 … 512 of each binary prefix. */
 const BYTE_STEPS = Array.from({ length: 55 }, (_, power) => 2 ** power);
 
-export function timeAxis(clock: Clock, theme: () => Theme, isEdged: boolean): uPlot.Axis {
+export function timeAxis(clock: () => Clock, theme: () => Theme, isEdged: boolean): uPlot.Axis {
   let step = 1;
-  const space = clock.isOfTheWall ? 84 : 64;
   return {
     ...common(theme),
     size: 24,
     gap: 6,
     splits: (u, _axis, from, to) => {
-      const splits = clock.splits(from, to, u.bbox.width / devicePixelRatio, space);
+      const space = clock().isOfTheWall ? 84 : 64;
+      const splits = clock().splits(from, to, u.bbox.width / devicePixelRatio, space);
       step = splits.step;
       return splits.at;
     },
     // A label that would be cut at an edge of the plot is left out.
     values: (u, splits) =>
       splits.map((at) => {
-        const text = clock.label(at, step);
+        const text = clock().label(at, step);
         const half = text.length * 3.3;
         const x = u.valToPos(at, "x");
         const width = u.bbox.width / devicePixelRatio;

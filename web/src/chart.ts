@@ -4,7 +4,7 @@ import type uPlot from "uplot";
 
 import { timeAxis, valueAxis } from "./axes";
 import type { Context } from "./context";
-import { Curves } from "./curves";
+import { curvesOf, type Curves } from "./curves";
 import { element } from "./dom";
 import { frameOf } from "./frame";
 import { tints } from "./marks";
@@ -17,25 +17,36 @@ const HEIGHTS = { overview: 400, wide: 300, small: 176 } as const;
 const PHONE = { overview: 300, wide: 240, small: 160 } as const;
 
 export class ChartView {
-  readonly curves: Curves;
+  #curves: Curves;
   /** Whether it is on the screen; only such charts are redrawn. */
   isSeen = false;
   #isStale = false;
   #plot: uPlot | null = null;
   readonly #line = element("div", "cursor-line");
   readonly #host: HTMLElement;
-  readonly #values: Values;
+  #values: Values;
 
   constructor(
     readonly figure: HTMLElement,
     index: number,
     private readonly context: Context,
   ) {
-    const chart = context.meta.charts[index];
-    if (chart === undefined) throw new Error(`no chart ${index}`);
-    this.curves = new Curves(chart, index, context.levels, context.looking.whole, context.alike.get(chart.id));
+    this.#curves = curvesOf(context, index, context.looking.whole);
     this.#host = part(figure, "plot");
     this.#values = values(part(figure, "values"), this.curves);
+  }
+
+  get curves(): Curves {
+    return this.#curves;
+  }
+
+  /** The context has newer data; it is drawn when `looking` tells. A chart that they lack is hidden until it comes again. */
+  update(): void {
+    const { meta, looking } = this.context;
+    const index = meta.charts.findIndex((chart) => chart.id === this.curves.chart.id);
+    this.figure.hidden = index < 0;
+    if (index < 0) return;
+    this.#curves = curvesOf(this.context, index, looking.view);
   }
 
   get isDrawn(): boolean {
@@ -48,7 +59,7 @@ export class ChartView {
     if (this.#plot !== null || width === 0) return;
     this.#host.classList.add("is-drawn");
     this.#host.textContent = "";
-    this.#plot = plot(this.#host, this.curves, this.#frame(width));
+    this.#plot = plot(this.#host, () => this.curves, this.#frame(width));
     this.#plot.over.append(this.#line);
     this.curves.look(this.context.looking.view);
     pointer(this.#plot, this.context.looking, (at) => this.curves.snapped(at));
@@ -65,14 +76,14 @@ export class ChartView {
   }
 
   #frame(width: number): Frame {
-    const { looking, clock, theme } = this.context;
+    const { looking, theme } = this.context;
     const { chart } = this.curves;
     return {
       width,
       height: this.#height(width),
       padding: [8, 6, 0, 0],
       time: () => [looking.view.from, looking.view.to],
-      axes: [timeAxis(clock, () => theme.current, false), valueAxis(chart, () => theme.current, chart.size === "small" ? 30 : 48)],
+      axes: [timeAxis(() => this.context.clock, () => theme.current, false), valueAxis(chart, () => theme.current, chart.size === "small" ? 30 : 48)],
       paint: (u) => this.#paint(u),
     };
   }
@@ -92,6 +103,10 @@ export class ChartView {
       this.#isStale = true;
       return;
     }
+    this.#catchUp();
+  }
+
+  #catchUp(): void {
     this.#isStale = false;
     const { view } = this.context.looking;
     this.curves.look(view);
@@ -115,6 +130,7 @@ export class ChartView {
 
   fit(width = this.#host.clientWidth, height = this.#height(width)): void {
     if (this.#plot === null || width === 0) return;
+    if (this.#isStale) this.#catchUp();
     if (width !== this.#plot.width || height !== this.#plot.height) this.#plot.setSize({ width, height });
     this.showCursor();
   }
@@ -122,6 +138,10 @@ export class ChartView {
   showCursor(): void {
     const { looking } = this.context;
     if (this.#plot === null) return;
+    if (this.#values.curves !== this.curves) {
+      this.#values.host.replaceChildren();
+      this.#values = values(this.#values.host, this.curves);
+    }
     placeCursor(this.#plot, this.#line, looking.cursor, looking.view, looking.isHovering);
     this.#values.show(this.curves.at(looking.cursor, looking.isHovering));
   }

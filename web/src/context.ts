@@ -1,4 +1,7 @@
-/** What every part of the page shares; of two sources each has its own, with one `looking` and one `theme`. */
+/**
+ * What every part of the page shares; of two sources each has its own, with one `looking` and one `theme`. Where newer data
+ * come, all but those two are replaced, and each part is updated.
+ */
 
 import type { Levels, View } from "./levels";
 import type { Meta } from "./page";

@@ -1,6 +1,7 @@
 /** The curves of a chart: which picture is shown, what is on top of what, and what they are worth at a moment. */
 
 import { seriesColour } from "./colours";
+import type { Context } from "./context";
 import { cut, type Cut } from "./cut";
 import { range, value } from "./format";
 import { nearest, type Levels, type Picture, type View } from "./levels";
@@ -13,15 +14,16 @@ export class Curves {
   #sums: Float64Array[] | null = null;
   /** The same chart of the source that this one is compared with: both have one scale. */
   beside: Curves | null = null;
+  #ends: [low: number, high: number] | null = null;
 
   constructor(
     readonly chart: Chart,
     private readonly index: number,
     private readonly levels: Levels,
-    whole: View,
+    view: View,
     private readonly alike: readonly string[] = [],
   ) {
-    this.#shown = levels.picture(index, whole);
+    this.#shown = levels.picture(index, view);
   }
 
   /** All rows from which the view is cut. */
@@ -81,9 +83,13 @@ export class Curves {
   }
 
   /** The ends of the vertical axis, which stay while zooming. */
-  ends(): [low: number, high: number] {
+  get ends(): [low: number, high: number] {
+    return (this.#ends ??= this.#endsWith(this.beside));
+  }
+
+  #endsWith(beside: Curves | null): [low: number, high: number] {
     const [low, high] = this.#ownEnds();
-    const [otherLow, otherHigh] = this.beside === null ? [low, high] : this.beside.#ownEnds();
+    const [otherLow, otherHigh] = beside === null ? [low, high] : beside.#ownEnds();
     return [Math.min(low, otherLow), Math.max(high, otherHigh)];
   }
 
@@ -116,6 +122,13 @@ export class Curves {
     }
     return highest;
   }
+}
+
+/** The curves of one of a source's charts, for a view. */
+export function curvesOf({ meta, levels, alike }: Pick<Context, "meta" | "levels" | "alike">, index: number, view: View): Curves {
+  const chart = meta.charts[index];
+  if (chart === undefined) throw new Error(`no chart ${index}`);
+  return new Curves(chart, index, levels, view, alike.get(chart.id));
 }
 
 const FAR = 3;

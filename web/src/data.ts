@@ -1,6 +1,6 @@
 /**
- * The numbers that travel in the page: base64 of deflated bytes, in which each column is differences of integers.
- * Nothing here trusts the bytes: a page that was cut or changed on its way gives {@link Damaged}, never wrong indices.
+ * The numbers of the charts: deflated bytes, in which each column is differences of integers. Nothing here trusts the
+ * bytes: what was cut or changed on its way gives {@link Damaged}, never wrong indices.
  */
 
 import type { Meta } from "./page";
@@ -23,32 +23,22 @@ export interface Level {
   charts: (Column | null)[][];
 }
 
-export class Damaged extends Error {}
+export class Damaged extends Error {
+  constructor(what: string) {
+    super(`the charts' data is damaged: ${what}`);
+  }
+}
 
-/** Unpacks base64 and inflates it. */
-export async function inflate(base64: string): Promise<Uint8Array> {
+export async function inflate(packed: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   if (typeof DecompressionStream === "undefined") {
     throw new Error("this browser cannot unpack the charts' data (it has no DecompressionStream)");
-  }
-  let packed: Uint8Array<ArrayBuffer>;
-  try {
-    packed = fromBase64(base64);
-  } catch {
-    throw new Damaged("the charts' data is damaged: it is not base64");
   }
   try {
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   } catch {
-    throw new Damaged("the charts' data is damaged: it cannot be unpacked");
+    throw new Damaged("it cannot be unpacked");
   }
-}
-
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text.trim());
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
 }
 
 /** Reads all levels; all bytes must be used. */
@@ -108,7 +98,7 @@ class Reader {
   constructor(private readonly bytes: Uint8Array) {}
 
   damaged(what: string): Damaged {
-    return new Damaged(`the charts' data is damaged: ${what} at byte ${this.#at} of ${this.bytes.length}`);
+    return new Damaged(`${what} at byte ${this.#at} of ${this.bytes.length}`);
   }
 
   byte(): number {

@@ -2,23 +2,55 @@
 
 import type { Context } from "./context";
 import { all, button, scrollTo } from "./dom";
+import type { View } from "./levels";
+import type { Finding } from "./page";
 import { idOf, sideOf } from "./sides";
+import type { Clock } from "./time";
 
 /** So much of a finding's length is shown on either side of it. */
 const MARGIN = 0.15;
 const LINKS = 'a[href^="#finding-"], a[href^="#chart-"]';
 
+/** The place of a finding among those of other data: the same rule, the first of it the first. -1 where it is not there. */
+export function placeAmong(others: readonly Named[], findings: readonly Named[], index: number): number {
+  const id = findings[index]?.id;
+  const places = (all: readonly Named[]) => all.flatMap((one, place) => (one.id === id ? [place] : []));
+  return places(others)[places(findings).indexOf(index)] ?? -1;
+}
+
+type Named = Pick<Finding, "id">;
+
 export class Findings {
+  /** The page's text is about the data that it opened with; a finding's card has its number among those. */
+  readonly #text: { findings: readonly Finding[]; clock: Clock; range: View };
+  readonly #shows: HTMLButtonElement[];
+
   constructor(private readonly context: Context) {
-    for (const show of this.#own<HTMLButtonElement>("button.show[data-finding]")) {
-      const index = Number(show.dataset.finding);
-      if (context.meta.findings[index]?.from_s == null) show.hidden = true;
-      show.addEventListener("click", () => this.showOnCharts(index));
-    }
+    const { meta, clock, levels } = context;
+    this.#text = { findings: meta.findings, clock, range: levels.range };
+    this.#shows = this.#own("button.show[data-finding]");
+    for (const show of this.#shows) show.addEventListener("click", () => this.showOnCharts(Number(show.dataset.finding)));
+    this.update();
     for (const chip of this.#own(".evidence-for")) shorten(chip);
     this.#follow();
     for (const spark of this.#own("svg.spark:not(.is-part)")) this.#sparkline(spark);
     for (const entry of this.#own("[data-at]")) this.#event(entry);
+  }
+
+  /** The context has newer data. */
+  update(): void {
+    const { findings } = this.context.meta;
+    for (const show of this.#shows) show.hidden = findings[this.#now(Number(show.dataset.finding))]?.from_s == null;
+  }
+
+  /** The present number of a finding that has a card. */
+  #now(card: number): number {
+    return placeAmong(this.context.meta.findings, this.#text.findings, card);
+  }
+
+  /** The present second of a moment that the page's text names. */
+  #second(at: number): number {
+    return at - this.context.clock.since(this.#text.clock);
   }
 
   /** Elements of this source. */
@@ -26,9 +58,10 @@ export class Findings {
     return all<E>(selector).filter((element) => sideOf(element) === this.context.side);
   }
 
-  /** Zooms to a finding and scrolls to the first chart that shows it. */
-  showOnCharts(index: number): void {
+  /** Zooms to the finding of a card and scrolls to the first chart that shows it. */
+  showOnCharts(card: number): void {
     const { meta, looking } = this.context;
+    const index = this.#now(card);
     const finding = meta.findings[index];
     if (finding === undefined || finding.from_s === null || finding.to_s === null) return;
     const margin = Math.max((finding.to_s - finding.from_s) * MARGIN, meta.interval_s ?? 1);
@@ -42,12 +75,12 @@ export class Findings {
     if (target !== null) this.#reveal(target, false);
   }
 
-  /** Selects a finding and goes to its text. */
+  /** Selects a finding and goes to its card, if the page has one. */
   goTo(index: number): void {
-    const target = document.getElementById(idOf(this.context.side, "finding", index));
-    if (target === null) return;
     this.context.looking.select(index);
-    this.#reveal(target, true);
+    const card = placeAmong(this.#text.findings, this.context.meta.findings, index);
+    const target = document.getElementById(idOf(this.context.side, "finding", card));
+    if (target !== null) this.#reveal(target, true);
   }
 
   /** The finding before or after the selected one. */
@@ -85,20 +118,21 @@ export class Findings {
       const target = link === null ? null : document.getElementById(link.hash.slice(1));
       if (target === null || sideOf(target) !== this.context.side || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      const index = Number(target.dataset.finding ?? NaN);
-      if (Number.isNaN(index)) this.#reveal(target, true);
-      else this.goTo(index);
+      const card = target.dataset.finding;
+      if (card !== undefined) this.context.looking.select(this.#now(Number(card)));
+      this.#reveal(target, true);
     });
   }
 
   /** A sparkline covers the whole range: where it is clicked is a moment. */
   #sparkline(spark: HTMLElement): void {
-    const { levels, looking } = this.context;
+    const { looking } = this.context;
+    const { from, to } = this.#text.range;
     spark.classList.add("is-clickable");
     spark.addEventListener("click", (event) => {
       const box = spark.getBoundingClientRect();
       const part = (event.clientX - box.left) / Math.max(box.width, 1);
-      looking.pin(levels.range.from + part * (levels.range.to - levels.range.from));
+      looking.pin(this.#second(from + part * (to - from)));
     });
   }
 
@@ -106,7 +140,7 @@ export class Findings {
     const at = Number(entry.dataset.at);
     const [time] = entry.children;
     if (Number.isNaN(at) || time === undefined) return;
-    const go = button("moment", time.textContent ?? "", () => this.#goToMoment(at));
+    const go = button("moment", time.textContent ?? "", () => this.#goToMoment(this.#second(at)));
     go.title = "Move the cursor here";
     time.replaceChildren(go);
   }

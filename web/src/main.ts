@@ -3,15 +3,16 @@
 import { ChartView } from "./chart";
 import type { Context } from "./context";
 import { decode, inflate } from "./data";
-import { all, element } from "./dom";
-import { copyButtons, Findings } from "./findings";
+import { all } from "./dom";
+import { copyButtons, Findings, placeAmong } from "./findings";
 import { helpDialog } from "./help";
 import { keyboard } from "./keys";
 import { Levels, nearest } from "./levels";
 import { Navigator } from "./navigator";
-import { readMeta } from "./page";
+import { excuse, Notice, patience, pause } from "./live";
 import { printing } from "./print";
-import { idOf, layout, namesAlike, placeOf, sideOf, SIDES, type Side } from "./sides";
+import { layout, namesAlike, placeOf, sideOf } from "./sides";
+import { dataSources, type DataSource } from "./source";
 import { isChoice, ThemeChoice } from "./theme";
 import { Clock } from "./time";
 import { Looking, readLink, writeLink } from "./view";
@@ -21,26 +22,28 @@ const LEAST_SAMPLES = 4;
 
 type Source = Pick<Context, "side" | "meta" | "levels" | "clock">;
 
-/** What the page has of a source; null where it has none, or nothing over time: its text is then all there is. */
-async function source(side: Side): Promise<Source | null> {
-  const block = (kind: string) => document.getElementById(idOf(side, kind))?.textContent;
-  const head = block("memtide-page");
-  if (head == null) return null;
-  const meta = readMeta(head);
+/** Reads a source; null where it has nothing over time: the page's text is then all there is. */
+async function read(from: DataSource): Promise<Source | null> {
+  const { meta, packed } = await from.read();
   if (meta.charts.length === 0 || (meta.levels[0]?.rows ?? 0) < 2) return null;
-  const levels = new Levels(decode(await inflate(block("memtide-data") ?? ""), meta), meta.gaps, meta.interval_s ?? 0);
-  return { side, meta, levels, clock: new Clock(meta) };
+  const levels = new Levels(decode(await inflate(packed), meta), meta.gaps, meta.interval_s ?? 0);
+  return { side: from.side, meta, levels, clock: new Clock(meta) };
 }
 
-async function contexts(theme: ThemeChoice): Promise<Context[]> {
-  const sources = (await Promise.all(SIDES.map(source))).filter((it) => it !== null);
+/** How the sources lie beside each other, and what is shown first. */
+function arranged(sources: readonly Source[], opens: Source) {
+  const metas = sources.map(({ meta }) => meta);
+  const by = document.querySelector("main")?.dataset.beside === "moments" ? "moments" : "beginnings";
+  const { whole, view, ahead, range } = layout(metas, opens.meta, by);
+  const least = Math.min(...metas.map((meta) => Math.max(LEAST_SAMPLES * (meta.interval_s ?? 0.5), 0.5)));
+  return { opening: { whole, view, worst: opens.meta.worst_s, least }, ahead, range, alike: namesAlike(metas) };
+}
+
+function contexts(sources: readonly Source[], theme: ThemeChoice): Context[] {
   const opens = leading(sources);
   if (opens === undefined) return [];
-  const by = document.querySelector("main")?.dataset.beside === "moments" ? "moments" : "beginnings";
-  const { whole, view, ahead, range } = layout(sources.map(({ meta }) => meta), opens.meta, by);
-  const least = Math.min(...sources.map(({ meta }) => Math.max(LEAST_SAMPLES * (meta.interval_s ?? 0.5), 0.5)));
-  const looking = new Looking({ whole, view, worst: opens.meta.worst_s, least });
-  const alike = namesAlike(sources.map(({ meta }) => meta));
+  const { opening, ahead, range, alike } = arranged(sources, opens);
+  const looking = new Looking(opening);
   return sources.map((source) => {
     return { ...source, looking: looking.ahead(ahead(source.meta)), range: range(source.meta), theme, alike };
   });
@@ -52,12 +55,20 @@ function leading<S extends Source>(sources: readonly S[]): S | undefined {
   return sources.find(({ side }) => side === word) ?? sources[0];
 }
 
-function start(contexts: Context[]): void {
+/** What is drawn of one source or of two. */
+interface Drawn {
+  first: Context;
+  /** Each shows newer data of its context when it is updated. */
+  parts: readonly { update(): void }[];
+}
+
+/** Null where there is nothing to draw. */
+function start(contexts: readonly Context[]): Drawn | null {
   const first = leading(contexts);
   if (first === undefined) {
     document.documentElement.classList.add("has-no-charts");
     document.documentElement.dataset.drawn = "all";
-    return;
+    return null;
   }
   const { theme } = first;
   const help = helpDialog(contexts.length > 1);
@@ -73,6 +84,18 @@ function start(contexts: Context[]): void {
   const stepped = charts.filter((chart) => sideOf(chart.figure) === longest.side);
   const stepFinding = (by: number) => findings.get(first)?.step(by);
   keyboard({ looking: longest.looking, stepFinding, theme, help, neighbour: (at, by) => neighbour(stepped, at, by) });
+  return { first, parts: [...charts, ...navigators, ...findings.values()] };
+}
+
+/** Shows newer data of a page about one source. What its reader looks at stays. */
+function update({ first, parts }: Drawn, source: Source | undefined): void {
+  if (source === undefined) throw new Error("the server has nothing over time");
+  const { looking, meta } = first;
+  const { opening, range, alike } = arranged([source], source);
+  looking.reopen(opening, source.clock.since(first.clock), placeAmong(source.meta.findings, meta.findings, looking.finding));
+  Object.assign(first, { ...source, range: range(source.meta), alike });
+  for (const part of parts) part.update();
+  looking.flush();
 }
 
 function chartViews(context: Context): ChartView[] {
@@ -191,16 +214,36 @@ function watchSight(charts: ChartView[]): void {
   setTimeout(next);
 }
 
-/** Says what is missing where the charts would be. */
-function excuse(error: unknown): void {
-  const reason = error instanceof Error ? error.message : String(error);
-  const note = element("p", "notice", `No charts: ${reason}. The text and the tables of this page are complete.`);
-  note.setAttribute("role", "alert");
-  document.getElementById("navigator")?.replaceChildren(note);
-  document.documentElement.classList.add("has-no-charts");
+/** Draws the page's data, and again whenever there are newer ones. */
+async function run(theme: ThemeChoice): Promise<void> {
+  const from = dataSources();
+  const every = from.find((source) => source.every !== null)?.every ?? null;
+  const released = every === null ? null : patience();
+  const notice = new Notice();
+  let drawn: Drawn | null = null;
+  for (;;) {
+    try {
+      const sources = (await Promise.all(from.map(read))).filter((it) => it !== null);
+      await released?.();
+      if (drawn !== null) {
+        update(drawn, sources[0]);
+        notice.clear();
+      } else {
+        notice.clear();
+        drawn = start(contexts(sources, theme));
+        // A page that was written without charts has no place for any.
+        if (drawn === null) return;
+      }
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const shownUntil = drawn === null ? null : drawn.first.clock.moment(drawn.first.meta.span_s);
+      notice.say(excuse(reason, shownUntil, every), drawn !== null);
+    }
+    if (every === null) return;
+    await pause(every);
+  }
 }
 
 document.documentElement.classList.add("js");
-const theme = new ThemeChoice(readLink(location.hash).theme);
 copyButtons();
-contexts(theme).then(start).catch(excuse);
+void run(new ThemeChoice(readLink(location.hash).theme));

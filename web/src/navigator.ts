@@ -4,8 +4,8 @@ import type uPlot from "uplot";
 
 import { timeAxis } from "./axes";
 import type { Context } from "./context";
-import { Curves } from "./curves";
-import { button, element } from "./dom";
+import { curvesOf, type Curves } from "./curves";
+import { all, button, element } from "./dom";
 import { seconds } from "./format";
 import { FONT, frameOf } from "./frame";
 import { merged } from "./gaps";
@@ -25,7 +25,7 @@ export class Navigator {
   readonly #lanes = element("div", "lanes");
   readonly #masks = [element("div", "mask"), element("div", "mask")] as const;
   readonly #line = element("div", "cursor-line");
-  readonly #curves: Curves;
+  #curves: Curves;
   #plot: uPlot | null = null;
 
   constructor(
@@ -34,15 +34,10 @@ export class Navigator {
     private readonly showFinding: (index: number) => void,
     help: () => void,
   ) {
-    const { meta, levels, range } = context;
-    const index = Math.max(meta.charts.findIndex((chart) => chart.size === "overview"), 0);
-    const chart = meta.charts[index];
-    if (chart === undefined) throw new Error("this page has no charts");
-    this.#curves = new Curves(chart, index, levels, range, context.alike.get(chart.id));
+    this.#curves = overview(context);
     const bar = element("div", "bar");
     bar.append(this.#readout, this.#buttons(help));
     this.#box.setAttribute("role", "img");
-    this.#box.setAttribute("aria-label", `The whole range in small: ${chart.title}. ${chart.says}`);
     host.append(bar, this.#box, this.#lanes);
     // It sticks once its upper edge has left the window.
     const edge = new IntersectionObserver(
@@ -51,6 +46,17 @@ export class Navigator {
     );
     edge.observe(host);
     this.#draw();
+  }
+
+  /** The context has newer data. */
+  update(): void {
+    const { range } = this.context;
+    this.#curves = overview(this.context);
+    this.#plot?.setScale("x", { min: range.from, max: range.to });
+    // What has the focus is made anew, too.
+    const focus = this.#lanes.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+    this.fit();
+    if (focus !== null) all("button", this.#lanes).find((it) => nameOf(it) === focus)?.focus({ preventScroll: true });
   }
 
   #buttons(help: () => void): HTMLElement {
@@ -75,14 +81,15 @@ export class Navigator {
   }
 
   #draw(): void {
-    const { clock, theme, looking, meta, range } = this.context;
-    this.#plot = plot(this.#box, this.#curves, {
+    const { theme, looking } = this.context;
+    this.#plot = plot(this.#box, () => this.#curves, {
       width: Math.max(this.#box.clientWidth, 200),
       height: HEIGHT,
       padding: [2, 0, 0, 0],
-      time: () => [range.from, range.to],
-      axes: [timeAxis(clock, () => theme.current, true), { show: false, size: 0 }],
+      time: () => [this.context.range.from, this.context.range.to],
+      axes: [timeAxis(() => this.context.clock, () => theme.current, true), { show: false, size: 0 }],
       paint: (u) => {
+        const { meta } = this.context;
         const around = { tints: [], events: meta.events, gaps: meta.gaps, isSmall: true };
         paint(frameOf(u, theme.current), this.#curves, around);
       },
@@ -158,6 +165,8 @@ export class Navigator {
   /** Places events and findings under the plot. */
   #layOut(width = this.#box.clientWidth): void {
     const { range } = this.context;
+    const { title, says } = this.#curves.chart;
+    this.#box.setAttribute("aria-label", `The whole range in small: ${title}. ${says}`);
     const x = (at: number) => ((at - range.from) / Math.max(range.to - range.from, 1e-6)) * width;
     this.#lanes.replaceChildren(this.#gapLane(x, width), this.#events(x, width), this.#bars(x, width));
     // What is scrolled to must not end up under what sticks: on a phone that is the bar alone.
@@ -255,6 +264,14 @@ export class Navigator {
     label.style.top = `${bar.row * ROW_PX + 2}px`;
     return [made, label];
   }
+}
+
+const nameOf = (element: Element | null) => element?.getAttribute("aria-label") ?? null;
+
+/** The curves that stand for all. */
+function overview(context: Context): Curves {
+  const index = context.meta.charts.findIndex((chart) => chart.size === "overview");
+  return curvesOf(context, Math.max(index, 0), context.range);
 }
 
 const pen = document.createElement("canvas").getContext("2d");

@@ -1,4 +1,4 @@
-/** What the writer put into the page: the head of its data, as `memtide-page/1` defines it. Times are seconds from the start. */
+/** The head of the charts' data, as `memtide-page/1` defines it. Times are seconds from the start. */
 
 export type ChartKind = "stack" | "lines" | "mirror";
 export type Unit = "bytes" | "bytes/s" | "pages/s" | "share" | "ms";
@@ -96,7 +96,4 @@ export interface Meta {
   events: HostEvent[];
 }
 
-/** Reads the head, which the same binary wrote as this program: nothing else can be in the file. */
-export function readMeta(text: string): Meta {
-  return JSON.parse(text) as Meta;
-}
+export const FORMAT = "memtide-page/1";

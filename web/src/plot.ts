@@ -14,9 +14,9 @@ export interface Frame {
   paint: (plot: uPlot) => void;
 }
 
-export function plot(host: HTMLElement, curves: Curves, { width, height, padding, time, axes, paint }: Frame): uPlot {
-  const [low, high] = curves.ends();
-  const range = (): [number, number] => [low, high];
+/** The curves may be replaced by others of the same chart. */
+export function plot(host: HTMLElement, curves: () => Curves, { width, height, padding, time, axes, paint }: Frame): uPlot {
+  const range = (): [number, number] => curves().ends;
   const options: uPlot.Options = {
     width,
     height,
@@ -32,7 +32,7 @@ export function plot(host: HTMLElement, curves: Curves, { width, height, padding
     },
     scales: {
       x: { time: false, range: time },
-      y: curves.chart.is_log ? { distr: 3, log: 10, range } : { range },
+      y: curves().chart.is_log ? { distr: 3, log: 10, range } : { range },
     },
     series: [{}, { stroke: "transparent", points: { show: false } }],
     axes,

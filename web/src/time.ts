@@ -35,6 +35,11 @@ export class Clock {
     this.#lastYear = known.last_year;
   }
 
+  /** By how many seconds second 0 is later than another clock's. */
+  since(other: Clock): number {
+    return this.isOfTheWall === other.isOfTheWall ? this.#start - other.#start : 0;
+  }
+
   /** A moment, to the second: `02:23:33`, with its day where that is not the last sample's; of a capture `0:24`. */
   moment(at: number): string {
     return this.#moment(at, this.#namesDay(at));

@@ -8,6 +8,7 @@ import type { Series } from "./page";
 
 export interface Values {
   host: HTMLElement;
+  curves: Curves;
   /** Whether it stands beside a wide plot, and not above. */
   isBeside: boolean;
   show(reading: Reading): void;
@@ -32,7 +33,7 @@ class Line implements Values {
 
   constructor(
     readonly host: HTMLElement,
-    curves: Curves,
+    readonly curves: Curves,
   ) {
     host.classList.add("is-line");
     curves.chart.series.forEach((series, index) => {
@@ -59,7 +60,7 @@ class Table implements Values {
 
   constructor(
     readonly host: HTMLElement,
-    curves: Curves,
+    readonly curves: Curves,
   ) {
     const { chart } = curves;
     this.#whole = chart.top;

@@ -29,6 +29,7 @@ interface Opening {
 
 /** What is the same for all clocks, by the first one. */
 interface Shared {
+  opening: Opening;
   state: State;
   readonly listeners: Listener[];
   changed: Set<Part>;
@@ -40,18 +41,22 @@ export class Looking {
   readonly #shared: Shared;
 
   constructor(
-    private readonly opening: Opening,
+    opening: Opening,
     /** The clock shows so many seconds more than that of what is shared. */
     private readonly by = 0,
     shared: Shared | null = null,
   ) {
     const state = { view: opening.view, pinned: opening.worst, hovered: null, finding: 0 };
-    this.#shared = shared ?? { state, listeners: [], changed: new Set(), frame: 0 };
+    this.#shared = shared ?? { opening, state, listeners: [], changed: new Set(), frame: 0 };
   }
 
   /** The same view and cursor, by a clock that shows so many seconds more. */
   ahead(by: number): Looking {
-    return new Looking(this.opening, this.by + by, this.#shared);
+    return new Looking(this.#opening, this.by + by, this.#shared);
+  }
+
+  get #opening(): Opening {
+    return this.#shared.opening;
   }
 
   get #state(): State {
@@ -59,7 +64,7 @@ export class Looking {
   }
 
   get whole(): View {
-    return moved(this.opening.whole, this.by);
+    return moved(this.#opening.whole, this.by);
   }
 
   get view(): View {
@@ -76,16 +81,16 @@ export class Looking {
   }
 
   get isAtWorst(): boolean {
-    return this.#state.hovered === null && this.#state.pinned === this.opening.worst;
+    return this.#state.hovered === null && this.#state.pinned === this.#opening.worst;
   }
 
   get isWhole(): boolean {
-    return contains(this.#state.view, this.opening.whole);
+    return contains(this.#state.view, this.#opening.whole);
   }
 
   /** Whether it is shown what the page opened with. */
   get isAsOpened(): boolean {
-    const { view } = this.opening;
+    const { view } = this.#opening;
     return contains(this.#state.view, view) && contains(view, this.#state.view);
   }
 
@@ -94,7 +99,22 @@ export class Looking {
   }
 
   get pinned(): number | null {
-    return this.#state.pinned === this.opening.worst ? null : this.#state.pinned + this.by;
+    return this.#state.pinned === this.#opening.worst ? null : this.#state.pinned + this.by;
+  }
+
+  /**
+   * Goes on with newer data, whose clock begins so many seconds later. Moments stay; but the whole range stays whole, the
+   * worst moment the worst, and a view of what the data no longer have keeps its length.
+   */
+  reopen(opening: Opening, later: number, finding: number): void {
+    const state = this.#state;
+    const { whole } = opening;
+    const view = this.isAsOpened ? opening.view : this.isWhole ? whole : within(moved(state.view, -later), whole);
+    const pinned = state.pinned === this.#opening.worst ? opening.worst : nearestIn(whole, state.pinned - later);
+    const hovered = state.hovered === null ? null : nearestIn(whole, state.hovered - later);
+    this.#shared.opening = opening;
+    this.#shared.state = { view, pinned, hovered, finding };
+    for (const part of ["view", "cursor", "finding"] as const) this.#tell(part);
   }
 
   onChange(listener: Listener): void {
@@ -116,7 +136,7 @@ export class Looking {
   }
 
   show(from: number, to: number): void {
-    this.#state.view = clamped(moved({ from, to }, -this.by), this.opening.whole, this.opening.least);
+    this.#state.view = clamped(moved({ from, to }, -this.by), this.#opening.whole, this.#opening.least);
     this.#tell("view");
   }
 
@@ -149,15 +169,14 @@ export class Looking {
   }
 
   pin(at: number): void {
-    const { from, to } = this.opening.whole;
-    this.#state.pinned = Math.min(Math.max(at - this.by, from), to);
+    this.#state.pinned = nearestIn(this.#opening.whole, at - this.by);
     this.#state.hovered = null;
     this.#tell("cursor");
   }
 
   pinWorst(): void {
-    this.pin(this.opening.worst + this.by);
-    this.#state.pinned = this.opening.worst;
+    this.pin(this.#opening.worst + this.by);
+    this.#state.pinned = this.#opening.worst;
   }
 
   select(finding: number): void {
@@ -168,6 +187,15 @@ export class Looking {
 
 function moved({ from, to }: View, by: number): View {
   return { from: from + by, to: to + by };
+}
+
+const nearestIn = ({ from, to }: View, at: number) => Math.min(Math.max(at, from), to);
+
+/** A view of the same length inside the whole range, as far as that is long enough. */
+function within({ from, to }: View, whole: View): View {
+  const length = Math.min(to - from, whole.to - whole.from);
+  const start = Math.min(Math.max(from, whole.from), whole.to - length);
+  return { from: start, to: start + length };
 }
 
 const contains = (one: View, other: View) => one.from <= other.from && one.to >= other.to;

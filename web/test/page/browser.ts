@@ -1,4 +1,4 @@
-/** A headless Chromium that opens pages from files, without a network, and remembers every complaint. */
+/** A headless Chromium that opens pages from files, or from a server on this host, without a network, and remembers every complaint. */
 
 import { existsSync } from "node:fs";
 import puppeteer, { type Browser, type Page } from "puppeteer-core";
@@ -9,11 +9,12 @@ export function chromium(): string | null {
   return [process.env.CHROMIUM ?? "", ...PLACES].find((path) => path !== "" && existsSync(path)) ?? null;
 }
 
-/** Why there is no page test here; null where there is one. In CI its absence is an error. */
-export function obstacle(): string | null {
+/** Why there is no page test here; null where there is one, by programs that these variables name. In CI its absence is an error. */
+export function obstacle(...programs: readonly ("MEMTIDE" | "PAGE_DATA")[]): string | null {
+  const unnamed = programs.filter((name) => process.env[name] === undefined);
   const missing = [
     chromium() === null ? "no chromium (help: apt-get install chromium, or set CHROMIUM)" : "",
-    process.env.MEMTIDE === undefined ? "MEMTIDE does not name a built binary (help: scripts/web.sh test)" : "",
+    ...unnamed.map((name) => `${name} does not name a built program (help: scripts/web.sh test)`),
   ].filter((reason) => reason !== "");
   if (missing.length === 0) return null;
   if (process.env.CI === "true") throw new Error(`the page test cannot run: ${missing.join("; ")}`);
@@ -24,7 +25,7 @@ export function launch(): Promise<Browser> {
   return puppeteer.launch({
     executablePath: chromium() ?? "",
     // Chromium's own sandbox needs privileges that containers rarely give.
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND"],
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
   });
 }
 
@@ -43,11 +44,13 @@ export interface Look {
 
 export interface Opened {
   page: Page;
-  /** Errors, warnings of the console, violations of the policy, dialogs, requests. */
+  /** Errors, warnings of the console, violations of the policy, dialogs, requests to others. */
   complaints: string[];
 }
 
-export async function open(browser: Browser, file: string, look: Look = {}): Promise<Opened> {
+/** Opens a file, or an address. */
+export async function open(browser: Browser, place: string, look: Look = {}): Promise<Opened> {
+  const address = place.startsWith("http:") ? place : `file://${place}`;
   const page = await browser.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {
@@ -59,13 +62,13 @@ export async function open(browser: Browser, file: string, look: Look = {}): Pro
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith("file://")) complaints.push(`request ${request.url()}`);
+    if (!request.url().startsWith(new URL("/", address).href)) complaints.push(`request ${request.url()}`);
   });
   await page.setJavaScriptEnabled(look.hasScript ?? true);
   await page.setViewport({ width: look.width ?? 1440, height: look.height ?? 1000, hasTouch: look.isTouch ?? false });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: look.theme ?? "light" }]);
   if (look.isForced === true || look.isStill === true) await emulate(page, look);
-  await page.goto(`file://${file}${look.hash ?? ""}`);
+  await page.goto(address + (look.hash ?? ""));
   if (look.hasScript ?? true) {
     await page.waitForFunction(() => document.documentElement.dataset.drawn === "all" || document.querySelector(".notice"));
   }

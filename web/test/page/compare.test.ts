@@ -21,7 +21,7 @@ async function boxOf(page: Page, side: Side, chart: string): Promise<{ x: number
   return box;
 }
 
-describe.skipIf(obstacle() !== null)("the page of two sources, from a file and offline", () => {
+describe.skipIf(obstacle("MEMTIDE") !== null)("the page of two sources, from a file and offline", () => {
   let browser: Browser;
   let worse: string;
   beforeAll(async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { launch, obstacle, open, settled } from "./browser";
 import { cut, DIRTY, HEALTHY, HOSTILE, hostile, NODES, OOM, removePages, report, THRASH, week } from "./pages";
 
-const reason = obstacle();
+const reason = obstacle("MEMTIDE");
 if (reason !== null) console.warn(`the page test is skipped: ${reason}`);
 
 const readout = (page: Page) => page.$eval(".readout", (it) => it.textContent ?? "");

@@ -35,6 +35,24 @@ export function report(source: string, ...options: string[]): string {
   return page;
 }
 
+/** What the server of a page sends, of a part of a source. */
+export interface Sent {
+  /** The path of the page as one file, which has the same data. */
+  embedded: string;
+  /** The page that asks for its data. */
+  page: Buffer;
+  /** The answer to that. */
+  data: Buffer;
+}
+
+/** Writes what a server sends, with the example `page_data` of the crate `answers`. */
+export function sent(source: string, ...range: string[]): Sent {
+  const place = join(folder, `${(count += 1)}`);
+  execFileSync(process.env.PAGE_DATA ?? "page_data", [source, place, ...range], { stdio: ["ignore", "ignore", "pipe"] });
+  const read = (name: string) => readFileSync(join(place, name));
+  return { embedded: join(place, "embedded.html"), page: read("page.html"), data: read("data") };
+}
+
 /** Writes the comparison of two sources; gives the page's path. Its exit code says which way it went. */
 export function compare(before: string, after: string, ...options: string[]): string {
   const page = join(folder, `${(count += 1)}.html`);

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { Damaged, decode, inflate, type Level } from "../../src/data";
 import type { Meta } from "../../src/page";
+import { fromBase64 } from "../../src/source";
 import { pack, random, type Table } from "./pack";
 
 type Head = Pick<Meta, "levels" | "charts">;
@@ -28,15 +29,14 @@ test("what the writer packed is read as it was", async () => {
     base64: string;
     expected: unknown;
   };
-  expect(told(decode(await inflate(fixture.base64), fixture.meta))).toEqual(fixture.expected);
+  expect(told(decode(await inflate(fromBase64(fixture.base64)), fixture.meta))).toEqual(fixture.expected);
 });
 
 describe("any numbers", () => {
   for (let seed = 1; seed <= 40; seed++) {
     test(`come back, missing ones missing (${seed})`, async () => {
       const { head, tables } = anything(seed);
-      const base64 = Buffer.from(deflateRawSync(pack(tables))).toString("base64");
-      const levels = decode(await inflate(base64), head);
+      const levels = decode(await inflate(new Uint8Array(deflateRawSync(pack(tables)))), head);
       levels.forEach((level, at) => {
         const table = tables[at];
         expect([...level.times]).toEqual(table?.times.map((ms) => ms / 1000));
@@ -110,16 +110,15 @@ describe("a page that was damaged on its way", () => {
   });
 
   test("is told in words where it cannot be unpacked", async () => {
-    const packed = Buffer.from(deflateRawSync(whole)).toString("base64");
+    const packed = new Uint8Array(deflateRawSync(whole));
     await expect(inflate(packed.slice(0, packed.length / 2))).rejects.toThrow(/damaged/);
-    await expect(inflate("%%%")).rejects.toThrow(/not base64/);
   });
 
   test("says so where the browser cannot unpack at all", async () => {
     const own = globalThis.DecompressionStream;
     Reflect.deleteProperty(globalThis, "DecompressionStream");
     try {
-      await expect(inflate("")).rejects.toThrow(/this browser cannot unpack/);
+      await expect(inflate(new Uint8Array())).rejects.toThrow(/this browser cannot unpack/);
     } finally {
       globalThis.DecompressionStream = own;
     }

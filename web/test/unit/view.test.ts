@@ -66,6 +66,48 @@ describe("looking", () => {
     expect([it.cursor, it.isAtWorst]).toEqual([24, true]);
   });
 
+  describe("at newer data", () => {
+    const opening = (to: number, worst: number) => ({ whole: { from: 0, to }, view: { from: 0, to }, worst, least: 4 });
+
+    test("stays at the whole range and at the worst moment", () => {
+      const it = looking();
+      it.reopen(opening(110, 105), 0, 1);
+      expect([it.view, it.cursor, it.isAtWorst, it.finding]).toEqual([{ from: 0, to: 110 }, 105, true, 1]);
+    });
+
+    test("keeps moments, whose seconds are fewer where the beginning is later", () => {
+      const it = looking();
+      it.show(40, 60);
+      it.pin(50);
+      it.hover(55);
+      it.reopen(opening(100, 7), 30, 0);
+      expect([it.view, it.cursor, it.isHovering]).toEqual([{ from: 10, to: 30 }, 25, true]);
+      it.hover(null);
+      expect([it.cursor, it.isAtWorst, it.whole]).toEqual([20, false, { from: 0, to: 100 }]);
+    });
+
+    test("keeps the length of a view that was forgotten, as far as there is so much", () => {
+      const it = looking();
+      it.show(10, 30);
+      it.pin(20);
+      it.reopen(opening(100, 7), 25, 0);
+      expect([it.view, it.cursor]).toEqual([{ from: 0, to: 20 }, 0]);
+      it.reopen(opening(15, 7), 90, 0);
+      expect(it.view).toEqual({ from: 0, to: 15 });
+    });
+
+    test("says so to all, by their clocks", () => {
+      const it = looking();
+      const other = it.ahead(1000);
+      const heard: string[][] = [];
+      other.onChange((changed) => heard.push([...changed].sort()));
+      it.reopen(opening(50, 10), 0, 0);
+      it.flush();
+      expect(heard).toEqual([["cursor", "finding", "view"]]);
+      expect([other.whole, other.cursor, other.isAtWorst]).toEqual([{ from: 1000, to: 1050 }, 1010, true]);
+    });
+  });
+
   test("tells all changes of a frame at once", () => {
     const it = looking();
     const heard: string[][] = [];

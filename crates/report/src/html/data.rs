@@ -16,7 +16,16 @@ pub struct PageData {
     pub packed: Vec<u8>,
 }
 
-/// An address that a page asks for the data of its charts.
+/// An address that a page asks for the data of its charts (`web/src/source.ts`).
+///
+/// It is asked with GET, when the page opens and again and again. The answer has the status 200 and [`PageData::to_body`]
+/// of all the charts have by then, never a difference to an earlier answer; its content type does not matter. The page draws
+/// it in the places that it was written with: a chart without a place is not drawn, one that the answer lacks is hidden, and
+/// all text stays as it was written. A page that was written without charts asks once.
+///
+/// Second 0 may be a later moment than in the answer before, so a server may forget old samples; findings are known again
+/// by their rule, and by their order where a rule has several. The reader's view, cursor and selection stay. After an answer
+/// of another status, one that is damaged, or none within 30 s, the page says so, keeps what it shows, and asks again.
 #[derive(Debug, Clone, Copy)]
 pub struct DataAddress<'a> {
     /// The address, absolute or relative to the page's, on the server that sent the page. Its first answer is the data
@@ -36,8 +45,8 @@ impl PageData {
         Self { meta, packed: packed.bytes }
     }
 
-    /// Returns what a server answers at a [`DataAddress`]: the meta as one line of JSON, then the packed numbers. Both
-    /// are one answer, as they have to be of one moment.
+    /// Returns what a server answers at a [`DataAddress`]: the meta as one line of JSON, which a newline ends, then the
+    /// packed numbers as bytes. Both are one answer, as they have to be of one moment.
     pub fn to_body(&self) -> Vec<u8> {
         let mut body = self.json().into_bytes();
         body.push(b'\n');

@@ -49,7 +49,9 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     recorded::draw(html, scene);
     html.raw("\n</main>");
     match scene.address {
-        Some(_) => signature(html, "The data of its charts comes from the server that sent it."),
+        Some(_) => {
+            signature(html, "Its text is of when it was sent; its charts follow the server.")
+        }
         None => footer(html),
     }
     data::draw(html, scene);
