@@ -107,22 +107,20 @@ fn split_at_width(text: &str, most: usize) -> (&str, &str) {
     (text, "")
 }
 
-/// Returns the words; a number and its unit count as one, so that `9.9 MiB/s` is not split.
+/// Returns the words; a number and the word after it count as one, as that may be its unit: `9.9 MiB/s` is not split.
 fn glue(text: &str) -> Vec<String> {
-    const UNITS: [&str; 16] = [
-        "%", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "µs", "ms", "s", "min", "h", "d", "pages",
-        "samples", "×",
-    ];
     let mut words: Vec<String> = Vec::new();
+    let mut is_after_number = false;
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let unit = word.trim_end_matches(['.', ',', ';', ':', ')', '?']).trim_end_matches("/s");
-        match words.last_mut() {
-            Some(last) if UNITS.contains(&unit) && last.ends_with(|c: char| c.is_ascii_digit()) => {
-                last.push(' ');
-                last.push_str(word);
+        match words.last_mut().filter(|_| is_after_number) {
+            Some(number) => {
+                number.push(' ');
+                number.push_str(word);
             }
-            _ => words.push(word.to_owned()),
+            None => words.push(word.to_owned()),
         }
+        is_after_number = word.ends_with(|c: char| c.is_ascii_digit())
+            && !word.contains(|c: char| c.is_alphabetic());
     }
     words
 }
@@ -145,6 +143,15 @@ mod tests {
             ["it read", "9.9 MiB/s,", "then less"]
         );
         assert_eq!(wrap("for 61 % of it", 6), ["for", "61 %", "of it"]);
+        assert_eq!(wrap("about (-1.5 ms) in 3 parts", 11), ["about", "(-1.5 ms)", "in 3 parts"]);
+    }
+
+    #[test]
+    fn a_name_that_ends_with_a_digit_is_no_number() {
+        assert_eq!(
+            wrap("it is sda1 that waits in 2022, then", 10),
+            ["it is sda1", "that waits", "in 2022,", "then"]
+        );
     }
 
     #[test]
