@@ -1,12 +1,13 @@
-//! `systemctl status`: the memory of a unit with its limits, `Memory: 1.6G (high: 1.5G max: 1.7G peak: 1.7G swap: 12M)`; and
-//! `lxc info`, `incus info`: `Memory (current): 1.95GiB`.
+//! `systemctl status`: the memory of a unit with its limits, `Memory: 1.6G (high: 1.5G, max: 1.7G, swap max: 0B, peak: 1.7G)`, before
+//! systemd 256 without commas; and `lxc info`, `incus info`: `Memory (current): 1.95GiB`.
 //!
-//! Sizes are rounded to one decimal. What is available to the unit is the smallest distance to a limit at the time, its own or
+//! Sizes are cut to one decimal. What is available to the unit is the smallest distance to a limit at the time, its own or
 //! that of a slice around it; it is not used.
 
 use timeline::Entity;
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX, CGROUP_PEAK, CGROUP_SWAP_CURRENT,
+    CGROUP_CURRENT, CGROUP_HIGH, CGROUP_LOW, CGROUP_MAX, CGROUP_MIN, CGROUP_PEAK,
+    CGROUP_SWAP_CURRENT, CGROUP_SWAP_MAX,
 };
 use units::{Bytes, Limit};
 
@@ -41,17 +42,16 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut snapshot = Snapshot::default();
     let row = &mut snapshot.sample.table_mut(Entity::Cgroup).entry(key).row;
     row.set(CGROUP_CURRENT, used);
-    let words: Vec<&str> = limits.trim_end_matches(')').split_whitespace().collect();
-    for named in words.windows(2) {
-        let Some(bytes) = size(named[1]) else {
-            continue;
-        };
-        match named[0] {
-            "high:" => row.set(CGROUP_HIGH, Limit::Bytes(bytes)),
-            // `limit:` is that of cgroup v1.
-            "max:" | "limit:" => row.set(CGROUP_MAX, Limit::Bytes(bytes)),
-            "peak:" if bytes >= used => row.set(CGROUP_PEAK, bytes),
-            "swap:" => row.set(CGROUP_SWAP_CURRENT, bytes),
+    for (name, bytes) in named_sizes(limits) {
+        match name.as_str() {
+            "min" => row.set(CGROUP_MIN, Limit::Bytes(bytes)),
+            "low" => row.set(CGROUP_LOW, Limit::Bytes(bytes)),
+            "high" => row.set(CGROUP_HIGH, Limit::Bytes(bytes)),
+            // `limit` is that of cgroup v1.
+            "max" | "limit" => row.set(CGROUP_MAX, Limit::Bytes(bytes)),
+            "swap max" => row.set(CGROUP_SWAP_MAX, Limit::Bytes(bytes)),
+            "peak" if bytes >= used => row.set(CGROUP_PEAK, bytes),
+            "swap" => row.set(CGROUP_SWAP_CURRENT, bytes),
             _ => {}
         }
     }
@@ -62,6 +62,24 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         unit: "as printed",
         ..TextBlock::default()
     })
+}
+
+/// `high: 1.5G, swap max: 0B, …)`: names, of one word or two, with their sizes.
+fn named_sizes(text: &str) -> Vec<(String, Bytes)> {
+    let mut found = Vec::new();
+    let mut name: Vec<&str> = Vec::new();
+    for word in text.trim_end().trim_end_matches(')').split_whitespace() {
+        let is_value = name.last().is_some_and(|last| last.ends_with(':'));
+        if !is_value {
+            name.push(word);
+            continue;
+        }
+        let whole = name.join(" ");
+        name.clear();
+        let size = size(word.trim_end_matches(','));
+        found.extend(size.map(|bytes| (whole.trim_end_matches(':').to_owned(), bytes)));
+    }
+    found
 }
 
 /// `lxc info`: lines below `Memory usage:`.
@@ -134,6 +152,26 @@ mod tests {
         assert_eq!(timeline.last_of(unit, CGROUP_SWAP_CURRENT), mib(12));
         assert_eq!(timeline.last_of(unit, CGROUP_MAX), mib(2048).map(Limit::Bytes));
         survives(text);
+    }
+
+    #[test]
+    fn a_limit_of_two_words_is_none_of_one_word() {
+        let limits = |memory: &str| {
+            let text = format!(
+                "● web.service - Web\n     Loaded: loaded (/etc/systemd/system/web.service)\n     Memory: {memory}\n     CGroup: /system.slice/web.service\n"
+            );
+            survives(&text);
+            let timeline = paste(&text).timeline;
+            let unit = timeline.entity(Entity::Cgroup, "/system.slice/web.service").unwrap();
+            [CGROUP_MAX, CGROUP_SWAP_MAX, CGROUP_HIGH].map(|it| timeline.last_of(unit, it))
+        };
+        let mib = |n| Some(Limit::Bytes(Bytes::from_mib(n)));
+        // Of systemd 255 and 257.
+        let old = "43.0M (max: 64.0M swap max: 0B available: 21.0M peak: 43.0M)";
+        assert_eq!(limits(old), [mib(64), mib(0), None]);
+        let new = "43.0M (high: 48M, max: 64M, swap max: 0B, available: 4.9M, peak: 43.0M, swap: 1M, zswap: 2M)";
+        assert_eq!(limits(new), [mib(64), mib(0), mib(48)]);
+        assert_eq!(limits("275.1M (swap max: 0B)"), [None, mib(0), None]);
     }
 
     #[test]
