@@ -1,12 +1,13 @@
 //! `virsh dommemstat`: what a virtual machine's balloon driver reports of its guest, `unused 112344`, in KiB.
 //!
-//! `unused` is the guest's MemFree, `available` its MemTotal, `usable` its MemAvailable and `disk_caches` its page cache. The
-//! guest's figures are only as recent as `last_update`. Its RSS on the host and the size of its balloon are not used.
+//! `unused` is the guest's MemFree, `available` its MemTotal, `usable` its MemAvailable and `disk_caches` its page cache with
+//! buffers and swap cache (`NR_FILE_PAGES` in `drivers/virtio/virtio_balloon.c`). The guest's figures are only as recent as `last_update`. Its RSS on the host and the size of its balloon are not used.
 
 use timeline::SignalId;
 use timeline::signals::{MEM_AVAILABLE, MEM_CACHED, MEM_FREE, MEM_TOTAL};
 
 use super::Form;
+use super::size_unit::SLAB_IN_CACHE;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{KIB, PrintedFigure};
@@ -21,18 +22,6 @@ const SIZES: [(&str, SignalId); 4] = [
     ("usable", MEM_AVAILABLE.id()),
     ("disk_caches", MEM_CACHED.id()),
 ];
-const OTHERS: [&str; 9] = [
-    "actual",
-    "swap_in",
-    "swap_out",
-    "major_fault",
-    "minor_fault",
-    "last_update",
-    "rss",
-    "hugetlb_pgalloc",
-    "hugetlb_pgfail",
-];
-
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let is_first = |line: &&&str| line.trim_start().starts_with("actual ");
     input.lines.first().filter(is_first)?;
@@ -48,7 +37,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         if let Some((_, signal)) = SIZES.iter().find(|(known, _)| *known == name) {
             #[allow(clippy::cast_precision_loss)] // sizes far below 2^53
             snapshot.set_size(*signal, PrintedFigure::whole(number as f64), KIB);
-        } else if !OTHERS.contains(&name) {
+        } else if !name.bytes().all(|c| c.is_ascii_lowercase() || c == b'_') {
+            // Newer drivers report more.
             break;
         }
         lines += 1;
@@ -57,6 +47,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if lines < 3 {
         return None;
     }
+    snapshot.set_error(MEM_CACHED.id(), SLAB_IN_CACHE);
     let has_guest = snapshot.has_readings();
     if has_guest {
         input.add(snapshot);
@@ -82,6 +73,18 @@ mod tests {
         let timeline = paste(text).timeline;
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(4_030_532)));
         assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_kib(212_344)));
+        survives(text);
+    }
+
+    #[test]
+    fn figures_of_newer_drivers_do_not_end_the_block() {
+        let text = "actual 4194304\nunused 519476\nnr_oom_kill 0\navailable 3390244\nusable 2029636\ndisk_caches 1813252\nrss 3663796\n";
+        let opened = paste(text);
+        let timeline = &opened.timeline;
+        assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_kib(2_029_636)));
+        // It has buffers and the swap cache.
+        assert!(timeline.rounding_error(MEM_CACHED.id()).is_some_and(|error| error >= 4096));
+        assert_eq!(opened.origin.inputs[0].last_line, 7);
         survives(text);
     }
 
