@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use timeline::signals::{self, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
 use timeline::{Entity, SignalId};
-use units::Span;
+use units::{PageSize, Span};
 
 use super::Form;
 use super::rate_totals::RateTotals;
@@ -158,9 +158,24 @@ impl PcpReadings {
     }
 }
 
+/// Counters of `/proc/vmstat` count pages; the usual ones, if nothing says their size.
+fn note_page_size(metric: PcpMetric, input: &mut BlockReader<'_>) {
+    if metric.is_counter {
+        input.facts.page_size.get_or_insert(PageSize::USUAL);
+    }
+}
+
+/// The rate of a counter in the first row, which begins the time of the rate in the next.
+fn without_rate(metric: PcpMetric, rows_before: usize) -> Option<PrintedFigure> {
+    (metric.is_counter && rows_before == 0).then(|| PrintedFigure::whole(0.0))
+}
+
 /// Rows below a heading of shortened names.
 fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (columns, first) = heading(input.lines)?;
+    for column in &columns {
+        note_page_size(column.metric, input);
+    }
     let command = input.command.unwrap_or_default();
     let mut times = SampleTimes::new(Some(interval(command)));
     let mut readings = PcpReadings::default();
@@ -183,7 +198,11 @@ fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         };
         let mut snapshot = Snapshot { when, ..Snapshot::default() };
         for (column, (cell, _)) in columns.iter().zip(cells) {
-            if let Some(figure) = PrintedFigure::binary(cell) {
+            let figure = match PrintedFigure::binary(cell) {
+                None if cell == "N/A" => without_rate(column.metric, input.added),
+                figure => figure,
+            };
+            if let Some(figure) = figure {
                 readings.set(column.metric, figure, between, &mut snapshot);
             }
         }
@@ -200,7 +219,7 @@ fn block(tool: &str, lines: usize) -> TextBlock {
 }
 
 /// The interval of the option `-t`; without it, a second.
-fn interval(command: &str) -> Span {
+pub(super) fn interval(command: &str) -> Span {
     let arguments = prompt::arguments(command, "pmrep").unwrap_or_default();
     let seconds = prompt::option_value(&arguments, "-t");
     prompt::whole_seconds(seconds.map(|seconds| seconds.trim_end_matches(['s', 'e', 'c'])))
@@ -217,6 +236,7 @@ fn pmval(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let metric = *METRICS.get(field("metric:")?)?;
     let unit = unit_in(field("units:")?, metric.is_counter)?;
     let metric = PcpMetric { unit, ..metric };
+    note_page_size(metric, input);
     let first = 1 + head.iter().position(|line| line.starts_with("interval:"))?;
     let every = field("interval:")?.split_once(" sec")?.0;
     let mut times = SampleTimes::new(prompt::interval(every.trim()));
@@ -237,7 +257,7 @@ fn pmval(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let Some((when, between)) = times.next(time) else {
             break;
         };
-        if let Some(figure) = figure {
+        if let Some(figure) = figure.or_else(|| without_rate(metric, input.added)) {
             let mut snapshot = Snapshot { when, ..Snapshot::default() };
             readings.set(metric, figure, between, &mut snapshot);
             input.add(snapshot);
@@ -260,6 +280,7 @@ fn pminfo(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         if let Some(value) = text.strip_prefix("value ") {
             let metric = name.take().and_then(|name: &str| METRICS.get(name));
             if let (Some(metric), Some(figure)) = (metric, PrintedFigure::binary(value)) {
+                note_page_size(*metric, input);
                 match raw(figure.value).filter(|_| metric.is_counter) {
                     Some(total) => snapshot.sample.host.set_raw(metric.signal, total),
                     None => snapshot.set_size(metric.signal, figure, metric.unit),
@@ -300,11 +321,17 @@ mod tests {
 
     #[test]
     fn pmrep_has_columns_by_their_ends() {
-        let timeline = paste(PMREP).timeline;
+        let opened = paste(PMREP);
+        let timeline = &opened.timeline;
         assert_eq!((timeline.len(), timeline.duration()), (3, Span::from_secs(4)));
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(13_501_568)));
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(24_684_084)));
         assert_eq!(timeline.last(PSWPIN), Some(Pages::new(60)));
+        let rates = timeline.rate(PSWPIN).unwrap();
+        let rates: Vec<f64> = rates.values().iter().flatten().copied().collect();
+        assert_eq!(rates, [10.0, 20.0]);
+        // Without it no rule about swapping is evaluated.
+        assert!(opened.facts.page_size.is_some());
         survives(PMREP);
     }
 

@@ -3,7 +3,8 @@
 //!
 //! The first row of a run is the average since boot: its levels are current, its rates are not used. Rates are per
 //! second, `si` and `so` in the unit of the sizes, `bi` and `bo` in blocks of 1 KiB. "cache" includes reclaimable slab
-//! since procps 3.3.10. There is no total of RAM or swap.
+//! since procps 3.3.10. There is no total of RAM or swap. `pmrep :vmstat` of PCP prints the same columns in KiB, but pages in `si`
+//! and `so`.
 
 use timeline::signals::{
     CPU_IDLE, CPU_IOWAIT, CPU_STEAL, CPU_SYSTEM, CPU_USER, MEM_ACTIVE, MEM_BUFFERS, MEM_CACHED,
@@ -11,11 +12,11 @@ use timeline::signals::{
     TASKS_RUNNING,
 };
 use timeline::{Facts, Gauge, Signal, SignalId};
-use units::{Bytes, Count, Quantity, Span};
+use units::{Bytes, Count, PageSize, Quantity, Span};
 
 use super::rate_totals::RateTotals;
 use super::size_unit::{SLAB_IN_CACHE, SizeUnit};
-use super::{Form, row_order};
+use super::{Form, pcp, row_order};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
@@ -53,9 +54,11 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let Some(mut rows) = VmstatRows::read(input.lines, &options) else {
         return skipped(input.lines);
     };
-    let unit = options.unit.unwrap_or_else(|| scale::guess(&rows, input.builder));
+    let pmrep = rows.is_pmrep.then_some(SizeUnit::KIB);
+    let unit = options.unit.or(pmrep).unwrap_or_else(|| scale::guess(&rows, input.builder));
+    let what = if rows.is_pmrep { "pmrep :vmstat of PCP" } else { "vmstat" };
     let mut block = TextBlock {
-        what: "vmstat".to_owned(),
+        what: what.to_owned(),
         lines: rows.lines,
         unit: unit.name,
         not_understood: rows.not_understood,
@@ -65,7 +68,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     for problem in row_order::sort(&mut rows.rows, |a, b| a.time?.compare(b.time?)) {
         block.problem(problem);
     }
-    let every = options.every.or_else(|| prompt::loop_interval(command));
+    let pmrep_every = rows.is_pmrep.then(|| pcp::interval(command));
+    let every = options.every.or(pmrep_every).or_else(|| prompt::loop_interval(command));
     let is_timed = every.is_some() || rows.rows.iter().any(|row| row.time.is_some());
     if !is_timed && rows.rows.len() > 1 {
         block.problem("interval unknown: taken as 1 s; rates are right, durations are not");
@@ -74,7 +78,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         block.problem(problem);
     }
     let mut series = SampleTimes::new(every.or(Some(NOMINAL)));
-    let mut counters = VmstatCounters::new(&rows, unit, &mut block);
+    let page = input.facts.page_size.unwrap_or(PageSize::USUAL);
+    let mut counters = VmstatCounters::new(&rows, unit, page, &mut block);
     for row in &rows.rows {
         let Some((when, after)) = series.next(row.time) else {
             // The clock did not advance: the rest is of another run.
@@ -130,7 +135,7 @@ struct VmstatCounters {
 }
 
 impl VmstatCounters {
-    fn new(rows: &VmstatRows<'_>, unit: SizeUnit, block: &mut TextBlock) -> Self {
+    fn new(rows: &VmstatRows<'_>, unit: SizeUnit, page: PageSize, block: &mut TextBlock) -> Self {
         let SizeUnit { name, bytes: unit } = unit;
         let has_swapped = |row: &VmstatRow| {
             let moved = |column| rows.figure(row, column).is_some_and(|n| n > 0.0);
@@ -141,9 +146,10 @@ impl VmstatCounters {
         if !swap_is_shown && rows.rows.len() > 1 {
             block.problem(format!("si and so in {name} do not show small rates: not used"));
         }
+        let swapped = if rows.is_pmrep { page.bytes().as_f64() } else { unit };
         let columns = [
-            ("si", PSWPIN.id(), unit),
-            ("so", PSWPOUT.id(), unit),
+            ("si", PSWPIN.id(), swapped),
+            ("so", PSWPOUT.id(), swapped),
             ("bi", PGPGIN.id(), KIB),
             ("bo", PGPGOUT.id(), KIB),
             ("us", CPU_USER.id(), TICKS_PER_PERCENT),

@@ -174,6 +174,8 @@ pub(crate) fn by_heading(heading: &str) -> Option<ColumnIndex> {
     let heading = match heading {
         // Its name in `sadf -p`.
         "kbshared" => "kbshmem",
+        // Its name in `pmrep :sar-r` of PCP, where it is wider than its column.
+        "kbmemavai" | "kbmemavail" => "kbavail",
         heading => heading,
     };
     COLUMNS.iter().position(|c| c.heading == heading)

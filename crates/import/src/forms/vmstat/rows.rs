@@ -9,6 +9,8 @@ pub(super) struct VmstatRows<'a> {
     columns: Vec<&'a str>,
     /// Whether a mail broke the heading, and so the rows, in two lines.
     is_wrapped: bool,
+    /// Whether `pmrep :vmstat` of PCP printed them: it has no rates for the first row.
+    pub(super) is_pmrep: bool,
     /// In order.
     pub(super) rows: Vec<VmstatRow>,
     /// How many lines they have, with headings.
@@ -51,6 +53,7 @@ impl<'a> VmstatRows<'a> {
         let mut rows = Self {
             columns: Vec::new(),
             is_wrapped: false,
+            is_pmrep: false,
             rows: Vec::new(),
             lines: 0,
             not_understood: 0,
@@ -64,6 +67,7 @@ impl<'a> VmstatRows<'a> {
             }
             None => rows.columns = without_heading(lines, options)?,
         }
+        rows.is_pmrep = lines.get(rows.lines).is_some_and(|line| line.contains(" N/A "));
         rows.read_rows(lines);
         (!rows.rows.is_empty()).then_some(rows)
     }
@@ -104,7 +108,7 @@ impl<'a> VmstatRows<'a> {
         (row.figures.len() == self.columns.len()).then_some((row, 2))
     }
 
-    /// Adds a row if its shares of CPU time add up to 100 %.
+    /// Adds a row if its shares of CPU time add up to 100 %; those of `pmrep` are rates over the time on a clock, and need not.
     fn add(&mut self, row: VmstatRow) {
         let share = |column| self.figure(&row, column);
         let shares = ["us", "sy", "id", "wa", "st"].map(share);
@@ -112,7 +116,7 @@ impl<'a> VmstatRows<'a> {
         // Each is rounded. Old versions do not print stolen time, and some machines print zeros only.
         let is_plausible =
             |sum: f64| sum < 0.5 || (90.0..=105.0).contains(&(sum + share("gu").unwrap_or(0.0)));
-        if sum.is_none_or(is_plausible) {
+        if self.is_pmrep || sum.is_none_or(is_plausible) {
             self.rows.push(row);
             return;
         }

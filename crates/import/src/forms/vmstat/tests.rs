@@ -240,3 +240,22 @@ fn rows_that_a_mail_broke_in_two_are_joined() {
     let waited = timeline.rate(timeline::signals::CPU_IOWAIT).unwrap();
     assert_eq!(waited.last().map(|rate| rate.get()), Some(67.0));
 }
+
+/// PCP 6.0.3 on a host that swaps.
+#[test]
+fn pmrep_prints_pages_in_the_columns_of_swap() {
+    let text = "\
+   r   b    swpd     free    buff   cache    si    so     bi     bo    in     cs  us  sy  id  wa  st
+   3   0  194032    55368     580   44700   N/A   N/A    N/A    N/A   N/A    N/A N/A N/A N/A N/A N/A
+   3   1  176112    38752     576   44520  4824   891  19302   3564  1182    665   3  22  22   5   0
+   3   0  173756    37380     584   43684  2035  1565   8234   6263   603    353   1  32   4   3   0
+   3   0  174780    40912     136   39900  3223  3421  12895  13684  1102   1230   3  29  31  11   0
+";
+    let opened = paste(text);
+    let timeline = &opened.timeline;
+    assert_eq!(timeline.len(), 4);
+    assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(40_912)));
+    assert_eq!(timeline.last(PSWPIN), Some(Pages::new(4_824 + 2_035 + 3_223)));
+    assert!(opened.origin.inputs[0].what.contains("pmrep"));
+    survives(text);
+}
