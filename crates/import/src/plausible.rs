@@ -7,12 +7,13 @@ mod report;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_HIGH, CGROUP_LOW, CGROUP_MAX, CGROUP_MIN, CGROUP_SWAP_MAX, COMMIT_LIMIT,
     COMMITTED_AS, DIRECT_MAP_1G, DIRECT_MAP_2M, DIRECT_MAP_4K, HUGEPAGE_SIZE, HUGEPAGES_FREE,
-    HUGEPAGES_TOTAL, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON, MEM_BALLOON, MEM_BUFFERS,
-    MEM_CACHED, MEM_FREE, MEM_INACTIVE_ANON, MEM_INACTIVE_FILE, MEM_KERNEL_STACK, MEM_LOW_TOTAL,
-    MEM_PAGE_TABLES, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL,
-    MEM_UNEVICTABLE, MEM_VMALLOC_USED, MEM_ZSWAPPED, MEMINFO, PROC_DATA, PROC_HUGETLB,
-    PROC_PAGE_TABLES, PROC_PSS, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM, PROC_SIZE,
-    SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED, ZRAM_LIMIT,
+    HUGEPAGES_TOTAL, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON, MEM_AVAILABLE, MEM_BALLOON,
+    MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_ANON, MEM_INACTIVE_FILE,
+    MEM_KERNEL_STACK, MEM_KRECLAIMABLE, MEM_LOW_TOTAL, MEM_PAGE_TABLES, MEM_SHMEM, MEM_SLAB,
+    MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, MEM_UNEVICTABLE, MEM_VMALLOC_USED,
+    MEM_ZSWAPPED, MEMINFO, PROC_DATA, PROC_HUGETLB, PROC_PAGE_TABLES, PROC_PSS, PROC_RSS,
+    PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM, PROC_SIZE, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL,
+    SWAP_USED, ZRAM_LIMIT,
 };
 use timeline::{Entity, Row, SignalId};
 use units::{Bytes, Limit, PageSize, Pages, Quantity};
@@ -84,6 +85,24 @@ const ANON_LISTS: [SignalId; 3] =
     [MEM_ACTIVE_ANON.id(), MEM_INACTIVE_ANON.id(), MEM_UNEVICTABLE.id()];
 const FILE_LISTS: [SignalId; 2] = [MEM_ACTIVE_FILE.id(), MEM_INACTIVE_FILE.id()];
 
+/// All that the kernel adds up to MemAvailable (`si_mem_available` in `mm/show_mem.c`), and Shmem, which LXCFS adds for a container.
+/// How far below MemFree it may be no figure of a paste says: what the kernel subtracts depends on `vm.min_free_kbytes`,
+/// `vm.watermark_scale_factor` and `vm.lowmem_reserve_ratio`.
+const OF_AVAILABLE: [SignalId; 5] = [
+    MEM_FREE.id(),
+    MEM_ACTIVE_FILE.id(),
+    MEM_INACTIVE_FILE.id(),
+    MEM_KRECLAIMABLE.id(),
+    MEM_SHMEM.id(),
+];
+/// Dirty pages are pages of files (`NR_FILE_DIRTY` is counted with the page cache alone), which are in one of these. Mapped may
+/// be more than they are: drivers map pages of their own (`vm_insert_page`).
+const CACHES: [SignalId; 2] = [MEM_CACHED.id(), MEM_BUFFERS.id()];
+
+/// What is resident of a process may be counted this far off: up to 64 pages of each thread, since 6.2 up to
+/// `percpu_counter_batch` pages of each CPU, 512 MiB with 256 CPUs.
+const RESIDENT_DRIFT: u64 = 512 << 20;
+
 /// Sizes of a process that count each page once.
 const PROCESS_ONCE: [SignalId; 3] = [PROC_PAGE_TABLES.id(), PROC_HUGETLB.id(), PROC_PSS.id()];
 /// Sizes that count a page as often as it is mapped: a JVM maps its heap three times, and more than RAM is no error.
@@ -113,6 +132,12 @@ pub(crate) enum Impossible {
     Slab,
     /// More anonymous memory than the lists of its pages have, where the parts of RAM add up to too much.
     Anon,
+    /// More available memory than all that is counted as such.
+    Available,
+    /// More dirty pages than there are pages of files.
+    Dirty,
+    /// A process with more memory than address space.
+    Resident,
     /// More RAM than the kernel maps.
     Unmapped,
     /// A size above what a processor can address.
@@ -142,6 +167,17 @@ impl Impossible {
                 .to_owned(),
             Self::Anon => "AnonPages is larger than Active(anon), Inactive(anon) and Unevictable \
                            together: it is not used"
+                .to_owned(),
+            Self::Available => {
+                "MemAvailable is larger than MemFree, pages of files, KReclaimable and \
+                                Shmem together: it is not used"
+                    .to_owned()
+            }
+            Self::Dirty => {
+                "Dirty is larger than Cached and Buffers together: it is not used".to_owned()
+            }
+            Self::Resident => "processes have more resident memory than address space: both \
+                               figures of them are not used"
                 .to_owned(),
             Self::Unmapped => {
                 "MemTotal is larger than what the kernel maps of it (DirectMap4k, 2M and 1G \
@@ -230,6 +266,8 @@ pub(crate) fn drop_impossible(snapshot: &mut Snapshot) -> Vec<Impossible> {
         drop_sizes,
         drop_unmapped,
         drop_parts,
+        drop_available,
+        drop_dirty,
         drop_slab,
         drop_pool,
         drop_sums,
@@ -277,6 +315,37 @@ fn drop_parts(snapshot: &mut Snapshot) -> Vec<Impossible> {
         }
     }
     found
+}
+
+/// Drops MemAvailable above the sum of what it is made of.
+fn drop_available(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let known = OF_AVAILABLE[..4].iter().all(|part| snapshot.host(*part).is_some());
+    if known && is_above_sum(snapshot, MEM_AVAILABLE.id(), &OF_AVAILABLE) {
+        return forget(snapshot, &[MEM_AVAILABLE.id()], Impossible::Available);
+    }
+    Vec::new()
+}
+
+/// Drops dirty pages above the page cache.
+fn drop_dirty(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let known = CACHES.iter().all(|cache| snapshot.host(*cache).is_some());
+    if known && is_above_sum(snapshot, MEM_DIRTY.id(), &CACHES) {
+        return forget(snapshot, &[MEM_DIRTY.id()], Impossible::Dirty);
+    }
+    Vec::new()
+}
+
+/// Whether a size is larger than parts of RAM together, beyond rounding and drift, which is a share of RAM.
+fn is_above_sum(snapshot: &Snapshot, size: SignalId, parts: &[SignalId]) -> bool {
+    let (Some(_), Some(ram)) = (snapshot.host(size), snapshot.host(RAM)) else {
+        return false;
+    };
+    let most = parts.iter().filter_map(|part| {
+        let size = snapshot.host(*part)?;
+        Some(size.saturating_add(snapshot.error(*part)))
+    });
+    let most = most.fold(ram / MOVED_SHARE, u64::saturating_add);
+    sum(snapshot, &[size]) > most
 }
 
 fn drop_slab(snapshot: &mut Snapshot) -> Vec<Impossible> {
@@ -391,10 +460,22 @@ fn drop_of_cgroups(snapshot: &mut Snapshot) -> Vec<Impossible> {
 
 /// Drops the memory of processes that is above RAM; where a page may count several times, far above. Returns why.
 fn drop_of_processes(snapshot: &mut Snapshot) -> Vec<Impossible> {
-    let Some(ram) = snapshot.host(RAM) else {
-        return Vec::new();
-    };
     let mut found = Vec::new();
+    for row in snapshot.sample.table_mut(Entity::Process).rows_mut() {
+        let (resident, size) = (row.row.get(PROC_RSS), row.row.get(PROC_SIZE));
+        let (Some(resident), Some(size)) = (resident, size) else {
+            continue;
+        };
+        // Tools print both with few digits.
+        let most = drifted(size.get()).saturating_mul(2).saturating_add(RESIDENT_DRIFT);
+        if bytes(PROC_RSS.id(), resident.get()) > most {
+            row.row.forget(&[PROC_RSS.id(), PROC_SIZE.id()]);
+            found.push(Impossible::Resident);
+        }
+    }
+    let Some(ram) = snapshot.host(RAM) else {
+        return found;
+    };
     for row in snapshot.sample.table_mut(Entity::Process).rows_mut() {
         let is_above = |(signal, raw): &(SignalId, u64)| {
             let most = if PROCESS_ONCE.contains(signal) {
@@ -480,7 +561,6 @@ fn sum(snapshot: &Snapshot, parts: &[SignalId]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals::MEM_AVAILABLE;
 
     fn snapshot(readings: &[(SignalId, u64)]) -> Snapshot {
         let mut snapshot = Snapshot::default();
@@ -615,6 +695,64 @@ mod tests {
         assert_eq!(why, [above(PROC_RSS.id()), above(PROC_PSS.id())]);
         let rows = snapshot.sample.table(Entity::Process).rows();
         assert_eq!([0, 1].map(|at| rows[at].row.iter().count()), [1, 1]);
+    }
+
+    #[test]
+    fn available_memory_above_what_it_is_made_of_is_dropped_and_below_memfree_stays() {
+        const MIB: u64 = 1 << 20;
+        let left = |available: u64, more: &[(SignalId, u64)]| {
+            let mut snapshot = snapshot(&[
+                (MEM_TOTAL.id(), 16_000 * MIB),
+                (MEM_AVAILABLE.id(), available * MIB),
+                (MEM_FREE.id(), 600 * MIB),
+                (MEM_ACTIVE_FILE.id(), 400 * MIB),
+                (MEM_INACTIVE_FILE.id(), 300 * MIB),
+            ]);
+            for (signal, mib) in more {
+                snapshot.sample.host.set_raw(*signal, mib * MIB);
+            }
+            (drop_impossible(&mut snapshot), snapshot.host(MEM_AVAILABLE.id()).is_some())
+        };
+        let slab = (MEM_KRECLAIMABLE.id(), 200);
+        assert_eq!(left(1_500, &[slab]), (vec![], true));
+        // The reserve may be anything.
+        assert_eq!(left(60, &[slab]), (vec![], true));
+        assert_eq!(left(9_000, &[slab]), (vec![Impossible::Available], false));
+        // A container by LXCFS, and a kernel that has parts which it does not print.
+        assert_eq!(left(9_000, &[slab, (MEM_SHMEM.id(), 8_000)]), (vec![], true));
+        assert_eq!(left(9_000, &[]), (vec![], true));
+    }
+
+    #[test]
+    fn more_dirty_pages_than_pages_of_files_are_dropped() {
+        let left = |dirty: u64| {
+            let mut snapshot = snapshot(&[
+                (MEM_TOTAL.id(), 8 << 30),
+                (MEM_CACHED.id(), 1 << 30),
+                (MEM_BUFFERS.id(), 1 << 30),
+                (MEM_DIRTY.id(), dirty << 30),
+            ]);
+            (drop_impossible(&mut snapshot), snapshot.host(MEM_DIRTY.id()).is_some())
+        };
+        assert_eq!(left(2), (vec![], true));
+        assert_eq!(left(3), (vec![Impossible::Dirty], false));
+    }
+
+    #[test]
+    fn a_process_with_more_memory_than_addresses_loses_both() {
+        let left = |resident_mib: u64, size_mib: u64| {
+            let mut snapshot = Snapshot::default();
+            let row = &mut snapshot.sample.table_mut(Entity::Process).entry("7@1").row;
+            row.set(PROC_RSS, Pages::new(resident_mib << 8));
+            row.set(PROC_SIZE, Bytes::from_mib(size_mib));
+            let why = drop_impossible(&mut snapshot);
+            let is_left = snapshot.sample.table(Entity::Process).rows()[0].row.iter().count();
+            (why, is_left)
+        };
+        assert_eq!(left(900, 1_000), (vec![], 2));
+        // Counted far off on a host with many CPUs.
+        assert_eq!(left(500, 10), (vec![], 2));
+        assert_eq!(left(9_000, 1_000), (vec![Impossible::Resident], 0));
     }
 
     #[test]
