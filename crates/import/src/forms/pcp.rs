@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use timeline::signals::{self, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
+use timeline::signals::{self, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
 use timeline::{Entity, SignalId};
 use units::{PageSize, Span};
 
@@ -36,6 +36,8 @@ pub(super) const FORM: Form = Form {
 
 /// The line of units is the second or, below names of instances, the third.
 const HEADING_LINES_MAX: usize = 3;
+/// No host that runs PCP has less RAM: sizes are in another unit.
+const RAM_MIN: f64 = 32.0 * MIB;
 /// `pmval` prints so many lines before its rows.
 const PMVAL_HEAD_MAX: usize = 10;
 
@@ -100,10 +102,28 @@ fn unit_in(printed: &str, is_counter: bool) -> Option<f64> {
     })
 }
 
-/// A column of pmrep: the metric with the unit in which it is printed, and where the column ends, in bytes.
+/// A column of pmrep: the metric with the unit in which it is printed, and where its cells are.
 struct PmrepColumn {
     metric: PcpMetric,
-    end: usize,
+    place: CellPlace,
+}
+
+impl PmrepColumn {
+    /// Its cell in a row.
+    fn cell<'l>(&self, line: &'l str) -> Option<&'l str> {
+        match self.place {
+            CellPlace::EndsAt(end) => words(line).find(|(_, at)| *at == end).map(|(word, _)| word),
+            CellPlace::Nth(n) => line.split(',').nth(n),
+        }
+    }
+}
+
+/// Where a row has a cell.
+enum CellPlace {
+    /// It ends at this byte.
+    EndsAt(usize),
+    /// Behind so many commas.
+    Nth(usize),
 }
 
 /// Words with the places where they end.
@@ -128,9 +148,37 @@ fn heading(lines: &[&str]) -> Option<(Vec<PmrepColumn>, usize)> {
         let (printed, _) = words(below[at]).find(|(_, of)| *of == end)?;
         let unit = unit_in(printed, metric.is_counter)?;
         let metric = PcpMetric { unit, ..metric };
-        Some(PmrepColumn { metric, end })
+        Some(PmrepColumn { metric, place: CellPlace::EndsAt(end) })
     });
     Some((columns.collect(), at + 2))
+}
+
+/// The heading of `pmrep -o csv`, which has whole names and no units: they are those of the catalogue, or that of `-b`.
+fn csv_heading(lines: &[&str], command: &str) -> Option<(Vec<PmrepColumn>, usize)> {
+    let names = lines.first()?.strip_prefix("Time,")?;
+    let arguments = prompt::arguments(command, "pmrep").unwrap_or_default();
+    let scale = prompt::option_value(&arguments, "-b");
+    let columns = names.split(',').enumerate().filter_map(|(n, name)| {
+        let metric = *METRICS.get(name.trim_matches('"'))?;
+        // The first row has no rate; with `-r` it has a total.
+        let first = lines.get(1)?.split(',').nth(n + 1)?;
+        if metric.is_counter && !first.is_empty() {
+            return None;
+        }
+        let unit = match scale.filter(|_| !metric.is_counter) {
+            Some(scale) => unit_in(scale, false)?,
+            None => metric.unit,
+        };
+        Some(PmrepColumn { metric: PcpMetric { unit, ..metric }, place: CellPlace::Nth(n + 1) })
+    });
+    let columns: Vec<PmrepColumn> = columns.collect();
+    // The option may not have been pasted.
+    let is_small = |column: &PmrepColumn| {
+        let total = lines.iter().skip(1).find_map(|line| PrintedFigure::binary(column.cell(line)?));
+        column.metric.signal == MEM_TOTAL.id()
+            && total.is_none_or(|total| total.value * column.metric.unit < RAM_MIN)
+    };
+    (!columns.is_empty() && !columns.iter().any(is_small)).then_some((columns, 1))
 }
 
 /// Readings of metrics; rates are added up.
@@ -172,11 +220,11 @@ fn without_rate(metric: PcpMetric, rows_before: usize) -> Option<PrintedFigure> 
 
 /// Rows below a heading of shortened names.
 fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    let (columns, first) = heading(input.lines)?;
+    let command = input.command.unwrap_or_default();
+    let (columns, first) = heading(input.lines).or_else(|| csv_heading(input.lines, command))?;
     for column in &columns {
         note_page_size(column.metric, input);
     }
-    let command = input.command.unwrap_or_default();
     let mut times = SampleTimes::new(Some(interval(command)));
     let mut readings = PcpReadings::default();
     let mut lines = first;
@@ -189,17 +237,17 @@ fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             continue;
         }
         let time = PrintedTime::leading(line).map(|(time, _)| time);
-        let cell = |column: &PmrepColumn| words(line).find(|(_, end)| *end == column.end);
-        let Some(cells) = columns.iter().map(cell).collect::<Option<Vec<_>>>() else {
+        let cells = columns.iter().map(|column| column.cell(line));
+        let Some(cells) = cells.collect::<Option<Vec<_>>>() else {
             break;
         };
         let Some((when, between)) = times.next(time) else {
             break;
         };
         let mut snapshot = Snapshot { when, ..Snapshot::default() };
-        for (column, (cell, _)) in columns.iter().zip(cells) {
+        for (column, cell) in columns.iter().zip(cells) {
             let figure = match PrintedFigure::binary(cell) {
-                None if cell == "N/A" => without_rate(column.metric, input.added),
+                None if matches!(cell, "N/A" | "") => without_rate(column.metric, input.added),
                 figure => figure,
             };
             if let Some(figure) = figure {
@@ -234,7 +282,9 @@ fn pmval(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     };
     head.first()?.strip_prefix("metric:")?;
     let metric = *METRICS.get(field("metric:")?)?;
-    let unit = unit_in(field("units:")?, metric.is_counter)?;
+    let units = field("units:")?;
+    let rate = units.split_once("(converting to ").map(|(_, rate)| rate.trim_end_matches(')'));
+    let unit = unit_in(rate.unwrap_or(units), metric.is_counter)?;
     let metric = PcpMetric { unit, ..metric };
     note_page_size(metric, input);
     let first = 1 + head.iter().position(|line| line.starts_with("interval:"))?;
@@ -308,7 +358,7 @@ fn pminfo(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 mod tests {
     use super::*;
     use crate::testing::{paste, survives};
-    use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, PSWPIN};
+    use timeline::signals::{MEM_AVAILABLE, MEM_FREE, PSWPIN};
     use units::{Bytes, Pages};
 
     const PMREP: &str = "          m.u.free  m.v.pswpin  m.physmem  k.a.load  k.a.load
@@ -360,6 +410,50 @@ mod tests {
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(13_114_768)));
         assert_eq!(timeline.last(PSWPIN), Some(Pages::new(7)));
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(24_684_084)));
+        survives(text);
+    }
+
+    /// PCP 6.3.8. In a table of other names SwapFree is in KiB; of PCP it is in bytes.
+    #[test]
+    fn csv_of_pmrep_has_bytes_of_swap_and_rates() {
+        let text = "\
+Time,\"mem.physmem\",\"mem.util.free\",\"mem.util.available\",\"swap.free\",\"mem.vmstat.pswpin\",\"mem.vmstat.pswpout\"
+2026-11-29 21:11:07,662188,117080,101016,629141504,,
+2026-11-29 21:11:08,662188,117080,101036,629141504,0.000,0.000
+2026-11-29 21:11:09,662188,117080,101036,629141504,0.000,0.000
+";
+        let opened = paste(text);
+        let timeline = &opened.timeline;
+        assert_eq!(opened.origin.inputs[0].what, "pmrep of PCP");
+        assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(662_188)));
+        assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::new(629_141_504)));
+        let swaps = text.replace(",0.000,", ",512.000,");
+        assert_eq!(paste(&swaps).timeline.last(PSWPIN), Some(Pages::new(1_024)));
+        survives(text);
+        // Written with -r: no rates.
+        let raw = text.replace(",,\n", ",60266,80714\n");
+        assert_eq!(paste(&raw).timeline.last(PSWPIN), None);
+        // Written with -b MB: nothing says so.
+        let mib = text.replace("662188", "646.67");
+        assert_ne!(paste(&mib).origin.inputs[0].what, "pmrep of PCP");
+    }
+
+    /// The head of pmval 6.3.8 for a counter.
+    #[test]
+    fn pmval_converts_counters_to_rates() {
+        let text = "\
+metric:    mem.vmstat.pswpin
+host:      vm
+semantics: cumulative counter (converting to rate)
+units:     count (converting to count / sec)
+samples:   4
+interval:  1.00 sec
+               0.0
+               7.0
+              10.0
+";
+        let timeline = paste(text).timeline;
+        assert_eq!(timeline.last(PSWPIN), Some(Pages::new(17)));
         survives(text);
     }
 }
