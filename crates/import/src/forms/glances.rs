@@ -1,4 +1,4 @@
-//! The head of `glances`: columns MEM and SWAP between those of CPU and load; names have a colon before 3.2. Its `cached` has
+//! The head of `glances`: columns MEM and SWAP between those of CPU and load; names have a colon in 3.1. Its `cached` has
 //! reclaimable slab in it, as psutil counts it.
 //!
 //! `used` is the total without what is available, in all versions. `free` is what is available until 4.3, and MemFree from 4.4

@@ -1,5 +1,5 @@
-//! `systemctl status`: the memory of a unit with its limits, `Memory: 1.6G (high: 1.5G, max: 1.7G, swap max: 0B, peak: 1.7G)`, before
-//! systemd 256 without commas; and `lxc info`, `incus info`: `Memory (current): 1.95GiB`.
+//! `systemctl status`: the memory of a unit with its limits, `Memory: 1.6G (high: 1.5G, max: 1.7G, swap max: 0B, peak: 1.7G)`, in
+//! systemd 255 and before without commas; and `lxc info`, `incus info`: `Memory (current): 1.95GiB`.
 //!
 //! Sizes are cut to one decimal. What is available to the unit is the smallest distance to a limit at the time, its own or
 //! that of a slice around it; it is not used.
