@@ -528,6 +528,19 @@ impl Timeline {
         reading.map(K::Unit::from_raw)
     }
 
+    /// The readings of an entity's signal, each with its sample, in order: one pass, where [`at_of`](Self::at_of) searches
+    /// for each sample.
+    pub fn readings_of<'a, K: Kind + 'a>(
+        &'a self,
+        series: &'a EntitySeries,
+        signal: Signal<K>,
+    ) -> impl Iterator<Item = (usize, K::Unit)> + 'a {
+        let column = series.columns.get(signal.id());
+        let readings =
+            column.into_iter().flat_map(|column| column.readings(self.reads(series.entity)));
+        readings.map(|(index, reading)| (index, K::Unit::from_raw(reading)))
+    }
+
     /// The reading of an entity's signal at a sample, or else the latest one before: slab caches and PSS are read less
     /// often than other signals.
     pub fn latest_of<K: Kind>(

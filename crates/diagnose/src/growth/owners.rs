@@ -5,6 +5,7 @@
 //! Only the largest owners are returned: small ones cannot fill a host.
 
 use std::collections::BTreeSet;
+use std::iter::Peekable;
 use std::ops::RangeInclusive;
 
 use timeline::signals::{
@@ -129,30 +130,32 @@ fn latest(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> Optio
     }
 }
 
-/// Returns the size at a sample.
-fn size_at(
-    cx: &Evidence<'_>,
-    kind: GrowthOwnerKind,
-    one: &EntitySeries,
-    index: usize,
-) -> Option<Bytes> {
-    let timeline = cx.timeline;
-    let (anon, swap) = match kind {
-        GrowthOwnerKind::Process => {
-            let anon = timeline.at_of(one, PROC_RSS_ANON, index).or_else(|| {
-                Some(timeline.at_of(one, PROC_RSS, index)?.to_bytes(cx.facts.page_size?))
-            });
-            (anon, timeline.at_of(one, PROC_SWAP, index))
-        }
-        GrowthOwnerKind::Cgroup => (
-            timeline.at_of(one, CGROUP_ANON, index),
-            timeline.at_of(one, CGROUP_SWAP_CURRENT, index),
-        ),
-        GrowthOwnerKind::Service => {
-            (timeline.at_of(one, SERVICE_RSS_ANON, index), timeline.at_of(one, SERVICE_SWAP, index))
-        }
-    };
-    Some(anon? + swap.unwrap_or_default())
+/// The readings of one figure, taken at samples in order.
+struct ReadingsInOrder<'a>(Peekable<Box<dyn Iterator<Item = (usize, Bytes)> + 'a>>);
+
+impl<'a> ReadingsInOrder<'a> {
+    fn new(readings: impl Iterator<Item = (usize, Bytes)> + 'a) -> Self {
+        let readings: Box<dyn Iterator<Item = (usize, Bytes)> + 'a> = Box::new(readings);
+        Self(readings.peekable())
+    }
+
+    /// Returns the reading at a sample after those that were asked for.
+    fn at(&mut self, index: usize) -> Option<Bytes> {
+        while self.0.next_if(|(at, _)| *at < index).is_some() {}
+        self.0.next_if(|(at, _)| *at == index).map(|(_, bytes)| bytes)
+    }
+}
+
+/// Returns the resident bytes of a process, from pages.
+fn resident<'a>(
+    cx: &'a Evidence<'_>,
+    process: &'a EntitySeries,
+) -> impl Iterator<Item = (usize, Bytes)> + 'a {
+    let page = cx.facts.page_size.into_iter();
+    page.flat_map(|page| {
+        let pages = cx.timeline.readings_of(process, PROC_RSS);
+        pages.map(move |(index, pages)| (index, pages.to_bytes(page)))
+    })
 }
 
 /// Returns the readings of a process in a range of samples, and its limit.
@@ -172,17 +175,24 @@ fn series_of(
     one: &EntitySeries,
     samples: RangeInclusive<usize>,
 ) -> GrowthSeries {
-    let heap = |index, signal| {
-        (kind == GrowthOwnerKind::Process).then(|| cx.timeline.at_of(one, signal, index)).flatten()
+    let figure = |signal| ReadingsInOrder::new(cx.timeline.readings_of(one, signal));
+    let (mut anon, mut swap) = match kind {
+        GrowthOwnerKind::Process => (figure(PROC_RSS_ANON), figure(PROC_SWAP)),
+        GrowthOwnerKind::Cgroup => (figure(CGROUP_ANON), figure(CGROUP_SWAP_CURRENT)),
+        GrowthOwnerKind::Service => (figure(SERVICE_RSS_ANON), figure(SERVICE_SWAP)),
     };
+    // Where a source does not separate anonymous memory; neither a cgroup nor a service has these.
+    let mut resident = ReadingsInOrder::new(resident(cx, one));
+    let (mut live, mut free) = (figure(PROC_HEAP_LIVE), figure(PROC_HEAP_FREE));
     let mut points: Vec<GrowthPoint> = samples
         .filter(|index| *index < cx.timeline.len())
         .filter_map(|index| {
+            let total = anon.at(index).or_else(|| resident.at(index))?;
             Some(GrowthPoint {
                 at: cx.timeline.times()[index],
-                total: size_at(cx, kind, one, index)?,
-                live: heap(index, PROC_HEAP_LIVE),
-                free: heap(index, PROC_HEAP_FREE),
+                total: total + swap.at(index).unwrap_or_default(),
+                live: live.at(index),
+                free: free.at(index),
             })
         })
         .collect();

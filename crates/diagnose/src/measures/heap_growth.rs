@@ -14,50 +14,97 @@ use units::{Bytes, Count, Quantity as _};
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Affected, Confidence};
-use crate::growth::{Growth, process_series};
+use crate::growth::{Growth, GrowthClass, process_series};
 use crate::measures::rise::{LONG, Rise};
 use crate::trigger::Occurrence;
 
 /// A reading is overdue after this many times the longest time between two: an engineering choice.
 const OVERDUE: f64 = 1.5;
 
-/// The course of a process's heap between two readings.
-#[derive(Debug)]
-pub(crate) struct HeapCourse<'a> {
-    pub(crate) process: &'a EntitySeries,
-    /// The sample of its last reading.
+/// What a heap had at two readings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeapChange {
+    /// The samples of the readings.
+    first: usize,
     pub(crate) last: usize,
-    pub(crate) growth: Growth,
     /// Live bytes at both.
     pub(crate) live: (Bytes, Bytes),
     /// Free bytes at both.
     pub(crate) free: (Bytes, Bytes),
 }
 
-impl<'a> HeapCourse<'a> {
-    /// Judges the heap of a process in a range of samples; `None` if it was not read in it.
-    pub(crate) fn of(
+impl HeapChange {
+    /// Returns the change of a process's heap in a range of samples; `None` if it was not read in it.
+    fn of(
         cx: &Evidence<'_>,
-        process: &'a EntitySeries,
-        samples: RangeInclusive<usize>,
+        process: &EntitySeries,
+        samples: &RangeInclusive<usize>,
     ) -> Option<Self> {
-        let mut read = readings(cx, process, PROC_HEAP_LIVE);
-        read.retain(|index| samples.contains(index));
-        let (first, last) = (*read.first()?, *read.last()?);
-        let growth = Growth::of(&process_series(cx, process, first, last));
-        let at = |signal, index| cx.timeline.at_of(process, signal, index);
-        let free = |index| at(PROC_HEAP_FREE, index).unwrap_or_default();
-        Some(Self {
-            live: (at(PROC_HEAP_LIVE, first)?, at(PROC_HEAP_LIVE, last)?),
-            free: (free(first), free(last)),
-            process,
-            last,
-            growth,
-        })
+        let within = |(index, _): &(usize, Bytes)| samples.contains(index);
+        let mut read = cx.timeline.readings_of(process, PROC_HEAP_LIVE).filter(within);
+        let (first, begins) = read.next()?;
+        let (last, ends) = read.last().unwrap_or((first, begins));
+        let free = |at| cx.timeline.at_of(process, PROC_HEAP_FREE, at).unwrap_or_default();
+        Some(Self { first, last, live: (begins, ends), free: (free(first), free(last)) })
     }
 
+    /// Returns by how much the live bytes grew.
+    pub(crate) fn grew(&self) -> Bytes {
+        self.live.1.saturating_sub(self.live.0)
+    }
+}
+
+/// A course of heaps that a rule looks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WantedCourse {
+    /// Whether a change is large enough, as any larger one is: that of most processes is not, and no curve is fitted to
+    /// it.
+    pub(crate) change: fn(&HeapChange) -> bool,
+    /// Whether a class of growth, once it is confirmed, is this course.
+    pub(crate) class: fn(GrowthClass) -> bool,
+}
+
+impl WantedCourse {
+    /// Whether the largest change until the last reading is large enough: that from the least live bytes.
+    fn could_be_of(
+        self,
+        cx: &Evidence<'_>,
+        process: &EntitySeries,
+        samples: &RangeInclusive<usize>,
+    ) -> bool {
+        let Some(change) = HeapChange::of(cx, process, samples) else {
+            return false;
+        };
+        let bounds = cx.timeline.bounds_of(process, PROC_HEAP_LIVE);
+        let least = bounds.map_or(Bytes::ZERO, |(least, _)| least);
+        (self.change)(&HeapChange { live: (least, change.live.1), ..change })
+    }
+
+    /// Judges the heap of a process in a range of samples; `None` if it does not take this course.
+    pub(crate) fn of<'a>(
+        self,
+        cx: &Evidence<'_>,
+        process: &'a EntitySeries,
+        samples: &RangeInclusive<usize>,
+    ) -> Option<HeapCourse<'a>> {
+        let change = HeapChange::of(cx, process, samples).filter(self.change)?;
+        let growth = Growth::of(&process_series(cx, process, change.first, change.last));
+        let course = HeapCourse { process, change, growth };
+        ((self.class)(course.growth.class) && course.is_sure()).then_some(course)
+    }
+}
+
+/// The course of a process's heap between two readings.
+#[derive(Debug)]
+pub(crate) struct HeapCourse<'a> {
+    pub(crate) process: &'a EntitySeries,
+    pub(crate) change: HeapChange,
+    pub(crate) growth: Growth,
+}
+
+impl HeapCourse<'_> {
     /// Whether the answer is confirmed, and the time long enough that start-up and warm-up are over.
-    pub(crate) fn is_sure(&self) -> bool {
+    fn is_sure(&self) -> bool {
         let growth = &self.growth;
         // The last reading stands for the time until the next one: 360 of ten seconds are an hour.
         let readings = Count::new(growth.readings as u64).as_f64();
@@ -83,7 +130,7 @@ impl<'a> HeapCourse<'a> {
 
     /// Returns the process as affected.
     pub(crate) fn affected(&self) -> Affected {
-        affected(self.process, format!("{} live", self.live.1))
+        affected(self.process, format!("{} live", self.change.live.1))
     }
 }
 
@@ -128,8 +175,7 @@ fn processes<'a>(
 
 /// Returns the samples in which a figure of a process's heap was read.
 fn readings(cx: &Evidence<'_>, process: &EntitySeries, figure: Signal<Gauge<Bytes>>) -> Vec<usize> {
-    let is_read = |index: &usize| cx.timeline.at_of(process, figure, *index).is_some();
-    (0..cx.timeline.len()).filter(is_read).collect()
+    cx.timeline.readings_of(process, figure).map(|(index, _)| index).collect()
 }
 
 /// Returns the last sample, up to this one, in which a figure of a process's heap was read.
@@ -178,21 +224,20 @@ pub(crate) fn runs(
 ///
 /// # Errors
 /// [`Missing`] if no heap was read.
-pub(crate) fn find(
-    cx: &Evidence<'_>,
-    is_wanted: fn(&HeapCourse<'_>) -> bool,
-) -> Result<Vec<Occurrence>, Missing> {
+pub(crate) fn find(cx: &Evidence<'_>, wanted: WantedCourse) -> Result<Vec<Occurrence>, Missing> {
     let mut found = Vec::new();
     for process in processes(cx, PROC_HEAP_LIVE)? {
         let read = readings(cx, process, PROC_HEAP_LIVE);
         let (Some(first), Some(last)) = (read.first().copied(), read.last().copied()) else {
             continue;
         };
+        if !wanted.could_be_of(cx, process, &(first..=last)) {
+            continue;
+        }
         let starts = [Some(first), last_rise(cx, process, last)];
-        let wanted = starts.into_iter().flatten().find(|first| {
-            HeapCourse::of(cx, process, *first..=last).is_some_and(|course| is_wanted(&course))
-        });
-        found.extend(wanted.map(|first| Occurrence {
+        let mut starts = starts.into_iter().flatten();
+        let start = starts.find(|first| wanted.of(cx, process, &(*first..=last)).is_some());
+        found.extend(start.map(|first| Occurrence {
             first,
             last: speaks_until(cx, process, &read),
             key: Some(process.key.clone()),

@@ -4,9 +4,9 @@ use timeline::signals::{
     PROC_HEAP_FREE, PROC_HEAP_FREE_RESIDENT, PROC_HEAP_LIVE, PROC_HEAP_RETURNABLE,
 };
 
-use crate::growth::CONFIRMED;
+use crate::growth::{CONFIRMED, GrowthClass};
 use crate::measures::available::little_left;
-use crate::measures::heap_growth::{self, HeapCourse};
+use crate::measures::heap_growth::{self, WantedCourse};
 use crate::prelude::*;
 use crate::process_memory::FREE_MIN;
 
@@ -48,7 +48,7 @@ declare_rule! {
 
 fn trigger() -> Trigger {
     Trigger::Found(FoundBy {
-        find: |cx| heap_growth::find(cx, fragments),
+        find: |cx| heap_growth::find(cx, FRAGMENTS),
         could: None,
         scope: Subjects::Each(Entity::Process, |_, _| true),
         none: Some(|_| {
@@ -57,18 +57,16 @@ fn trigger() -> Trigger {
     })
 }
 
-fn fragments(course: &HeapCourse<'_>) -> bool {
-    course.growth.class.fragments() && course.is_sure() && course.free.1 >= FREE_MIN
-}
+const FRAGMENTS: WantedCourse =
+    WantedCourse { change: |change| change.free.1 >= FREE_MIN, class: GrowthClass::fragments };
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
-    let course = HeapCourse::of(cx, process, stretch.first..=stretch.last);
-    let Some(course) = course.filter(fragments) else {
+    let Some(course) = FRAGMENTS.of(cx, process, &(stretch.first..=stretch.last)) else {
         return clear!("its free bytes are what its peaks left behind");
     };
-    let (growth, at) = (&course.growth, cx.time(course.last));
-    let ((from, free), live) = (course.free, course.live.1);
+    let (growth, at) = (&course.growth, cx.time(course.change.last));
+    let ((from, free), live) = (course.change.free, course.change.live.1);
     let little = little_left(cx, stretch).is_some();
     let ends = growth
         .levels_off_at
@@ -79,8 +77,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         course.name(),
         growth.judged,
     );
-    let returnable = cx.timeline.at_of(process, PROC_HEAP_RETURNABLE, course.last);
-    let resident = cx.timeline.at_of(process, PROC_HEAP_FREE_RESIDENT, course.last);
+    let returnable = cx.timeline.at_of(process, PROC_HEAP_RETURNABLE, course.change.last);
+    let resident = cx.timeline.at_of(process, PROC_HEAP_FREE_RESIDENT, course.change.last);
     let finding = RULE
         .found(Severity::warning_if(little), title)
         .with(cx.timeline.gauge_of(process, PROC_HEAP_FREE), |finding, free| {

@@ -70,9 +70,15 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
 }
 
 impl ArenaReading {
+    /// Returns the reading of a process with many arenas; `None` of any other.
     fn at(cx: &Evidence<'_>, process: &EntitySeries, index: usize) -> Option<Self> {
         let timeline = cx.timeline;
         let bytes = |signal| timeline.at_of(process, signal, index);
+        let arenas = timeline.at_of(process, PROC_HEAP_ARENAS, index)?;
+        // Most processes have few: their other figures need not be looked up.
+        if arenas < ARENAS_MANY {
+            return None;
+        }
         let heap = HeapFigures {
             resident: bytes(PROC_HEAP_RESIDENT)?,
             free_resident: bytes(PROC_HEAP_FREE_RESIDENT)?,
@@ -82,7 +88,7 @@ impl ArenaReading {
         };
         let rss = timeline.at_of(process, PROC_RSS, index)?.to_bytes(cx.facts.page_size?);
         Some(Self {
-            arenas: timeline.at_of(process, PROC_HEAP_ARENAS, index)?,
+            arenas,
             figures: ProcessFigures {
                 rss,
                 swapped: bytes(PROC_SWAP).unwrap_or_default(),
@@ -93,7 +99,7 @@ impl ArenaReading {
     }
 
     fn is_bloated(&self) -> bool {
-        self.arenas >= ARENAS_MANY && MemoryVerdict::of(&self.figures) == MemoryVerdict::Fragmented
+        MemoryVerdict::of(&self.figures) == MemoryVerdict::Fragmented
     }
 }
 

@@ -2,8 +2,8 @@
 
 use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS, PROC_RSS_ANON, PROC_SWAP};
 
-use crate::growth::{CONFIRMED, GrowthOwnerKind, READINGS_SURE, room};
-use crate::measures::heap_growth::{self, HeapCourse};
+use crate::growth::{CONFIRMED, GrowthClass, GrowthOwnerKind, READINGS_SURE, room};
+use crate::measures::heap_growth::{self, WantedCourse};
 use crate::measures::rise::{LONG, Rise};
 use crate::measures::steady_growth::SteadyGrowth;
 use crate::prelude::*;
@@ -79,7 +79,7 @@ fn trigger() -> Trigger {
 
 /// Where live bytes rise, and where memory of processes rises of which no heap was read.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
-    let heaps = heap_growth::find(cx, leaks);
+    let heaps = heap_growth::find(cx, LEAKS);
     if cx.is_single_sample() || cx.timeline.entities(Entity::Process).next().is_none() {
         return heaps;
     }
@@ -164,26 +164,20 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
         .into()
 }
 
-fn leaks(course: &HeapCourse<'_>) -> bool {
-    course.growth.class.leaks() && course.is_sure() && grew(course) >= Rise::NOISE
-}
-
-fn grew(course: &HeapCourse<'_>) -> Bytes {
-    course.live.1.saturating_sub(course.live.0)
-}
+const LEAKS: WantedCourse =
+    WantedCourse { change: |change| change.grew() >= Rise::NOISE, class: GrowthClass::leaks };
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
     if let Some(growth) = grows(cx, process) {
         return Ok(growing(cx, process, &growth));
     }
-    let course = HeapCourse::of(cx, process, stretch.first..=stretch.last);
-    let Some(course) = course.filter(leaks) else {
+    let Some(course) = LEAKS.of(cx, process, &(stretch.first..=stretch.last)) else {
         return clear!("its live bytes do not rise in a line");
     };
     let growth = &course.growth;
-    let (name, grown) = (course.name(), grew(&course));
-    let (Some(rate), from, to) = (growth.rate, course.live.0, course.live.1) else {
+    let (name, grown) = (course.name(), course.change.grew());
+    let (Some(rate), from, to) = (growth.rate, course.change.live.0, course.change.live.1) else {
         return clear!("its live bytes do not rise in a line");
     };
     let ends = growth
@@ -204,18 +198,18 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             PROC_HEAP_LIVE,
             grown,
             Rise::NOISE,
-            cx.time(course.last),
+            cx.time(course.change.last),
             format!("{grown} more are allocated and not freed"),
         )
         .shows(
             PROC_HEAP_FREE,
-            course.free.1,
-            cx.time(course.last),
-            format!("{} are free in its heap", course.free.1),
+            course.change.free.1,
+            cx.time(course.change.last),
+            format!("{} are free in its heap", course.change.free.1),
         )
         .with_line(growth.method.clone())
         .counts_as("live bytes of its malloc heap");
-    let free = course.free.1.saturating_sub(course.free.0);
+    let free = course.change.free.1.saturating_sub(course.change.free.0);
     let finding = finding
         .when(!growth.class.fragments(), |finding| {
             finding.not(
