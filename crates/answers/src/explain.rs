@@ -15,7 +15,7 @@ use probe::{NoAnswer, ProcessIdentity, ReadError, Root, SharerBudget, process_cp
 use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::io::Errno;
 use sampler::Progress;
-use units::{Bytes, Span};
+use units::Span;
 
 use over_time::WatchedProcess;
 use reading::ProcessReading;
@@ -182,9 +182,9 @@ fn read(
         ..ExplainReport::default()
     };
     report.cost = ExplainCost {
-        cpu_s: process_cpu().saturating_sub(cpu).as_secs_f64(),
-        wall_s: started.elapsed().as_secs_f64(),
-        stopped_s: stopped.map(Span::as_secs_f64),
+        cpu_s: Span::from_secs_f64(process_cpu().saturating_sub(cpu).as_secs_f64()),
+        wall_s: Span::from_secs_f64(started.elapsed().as_secs_f64()),
+        stopped_s: stopped,
     };
     Ok((report, anatomy.identity))
 }
@@ -223,20 +223,20 @@ pub fn explain_watched(
 fn judged(mut report: ExplainReport) -> ExplainReport {
     let none = (report.has_malloc == Some(false)).then_some(HeapFigures::NONE);
     let heap = report.heap.as_ref().map(|heap| HeapFigures {
-        resident: Bytes::new(heap.resident_bytes()),
-        free_resident: Bytes::new(heap.unused_resident_bytes),
-        uncertain: Bytes::new(heap.uncertain_resident_bytes),
+        resident: heap.resident_bytes(),
+        free_resident: heap.unused_resident_bytes,
+        uncertain: heap.uncertain_resident_bytes,
         is_whole: heap.is_whole,
     });
     let verdict = MemoryVerdict::of(&ProcessFigures {
-        rss: Bytes::new(report.sizes.rss_bytes),
-        swapped: Bytes::new(report.sizes.swap_bytes),
+        rss: report.sizes.rss_bytes,
+        swapped: report.sizes.swap_bytes,
         heap: heap.or(none),
     });
     report.schema = EXPLAIN_SCHEMA;
     report.verdict = verdict.name();
     report.verdict_text = report::explain_verdict(&report, verdict);
-    let watch = over_time::worth_watching(Span::from_secs_f64(report.cost.cpu_s));
+    let watch = over_time::worth_watching(report.cost.cpu_s);
     report.headline = report::explain_headline(&report, verdict, watch);
     report
 }

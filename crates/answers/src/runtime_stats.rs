@@ -53,8 +53,8 @@ fn answer(stats: &RuntimeStats, process: &ProcessBeside) -> RuntimeStatsReport {
         RuntimeStats::Jvm(stats) => jvm::answer(stats, process),
         RuntimeStats::Jemalloc(stats) => jemalloc::answer(stats, process),
     };
-    report.rss_bytes = process.rss.map(Bytes::get);
-    report.malloc_free_bytes = process.malloc_free.map(Bytes::get);
+    report.rss_bytes = process.rss;
+    report.malloc_free_bytes = process.malloc_free;
     report
 }
 

@@ -120,11 +120,11 @@ fn recording_status(directory: &Path, info: &store::Info, now: Stamp) -> Recordi
     let end = info.end.and_then(|end| end.wall_as_set_at(now).or(end.wall));
     let end = end.or(info.span.map(|(_, to)| to));
     RecordingStatus {
-        size_bytes: info.bytes.get(),
+        size_bytes: info.bytes,
         segments: info.segments,
         from: info.span.and_then(|(from, _)| timestamp(from)),
         to: end.and_then(timestamp),
-        recorded_s: info.lasts.as_secs_f64(),
+        recorded_s: info.lasts,
         free_bytes: free_bytes(directory),
         bytes_per_day: bytes_per_day(info.bytes, info.lasts),
         problems: info.damage.clone(),
@@ -138,9 +138,9 @@ fn bytes_per_day(size: Bytes, duration: Span) -> Option<f64> {
     (duration >= GROWTH_DURATION_MIN).then(|| size.as_f64() / duration.as_secs_f64() * 86_400.0)
 }
 
-fn free_bytes(directory: &Path) -> Option<u64> {
+fn free_bytes(directory: &Path) -> Option<Bytes> {
     let stat = rustix::fs::statvfs(directory).ok()?;
-    stat.f_bavail.checked_mul(stat.f_frsize)
+    stat.f_bavail.checked_mul(stat.f_frsize).map(Bytes::new)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use report::model::lab::{
     ClaimState, LAB_SCHEMA, LabArm, LabClaim, LabCurve, LabFigure, LabFigureKind, LabFinding,
     LabPanel, LabReport, LabUnit,
 };
+use units::Bytes;
 
 use crate::outcome::{ArmOutcome, ArmOutcomes, Claim};
 use crate::scenario::{MeasuredFigure, Scenario, ScenarioFigure};
@@ -43,7 +44,7 @@ pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
         article: scenario.article.to_owned(),
         kernel: first.map_or_else(String::new, |arm| arm.kernel.clone()),
         accelerator: first.map_or("", |arm| arm.accelerator.name()).to_owned(),
-        ram_bytes: first.map_or(0, |arm| arm.ram.get()),
+        ram_bytes: first.map_or(Bytes::ZERO, |arm| arm.ram),
         holds: hold && arms.iter().all(is_found),
         claims,
         arms,

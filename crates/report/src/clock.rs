@@ -65,7 +65,7 @@ impl<'a> ReportClock<'a> {
             begin: source.from,
             end: source.to,
             before_s: source.cut_at_s.unwrap_or_default(),
-            lasts_s: source.watched_s,
+            lasts_s: source.watched_s.as_secs_f64(),
             steps: source.clock_steps.iter().map(|step| (step.at_s, step.by_s)).collect(),
         }
     }

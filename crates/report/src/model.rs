@@ -1,8 +1,8 @@
 //! The JSON contract: what `--format json` prints, and what text and HTML are drawn from.
 //!
-//! The only place that derives `Serialize` and `JsonSchema`: a rename elsewhere cannot break the contract. Sizes are
-//! bytes, shares are ratios, times are RFC 3339 in UTC where the source has a wall clock, and offsets in seconds from
-//! the first sample always. Every number is finite; what is not known is null or absent, never 0. Text that comes from
+//! `docs/*.schema.json` hold it: a test fails where a rename would break it. A field's type has its unit, and its name the
+//! unit of the number in JSON: sizes are bytes, shares are ratios, times are RFC 3339 in UTC where the source has a wall
+//! clock, and offsets in seconds from the first sample always. Every number is finite; what is not known is null or absent, never 0. Text that comes from
 //! the host (names of processes, groups, caches) is passed on as it is: whoever draws it escapes it.
 
 mod alert;
@@ -32,6 +32,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::{Bytes, Ratio, SignedBytes, Span};
 
 pub use alert::{AlertEntry, PartEntry, prometheus};
 pub use catalogue::{RuleEntry, SignalEntry};
@@ -154,11 +155,11 @@ pub struct Branch {
     /// What people call it; may be a name from the host.
     pub label: String,
     /// Its size.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// How its size is known.
     pub kind: BranchKind,
     /// Its share of MemTotal.
-    pub share: Option<f64>,
+    pub share: Option<Ratio>,
     /// What else is worth knowing; how its parts were measured.
     pub note: String,
     /// Its parts, largest first, the remainder last; empty where they are not known. They add up to it.
@@ -226,13 +227,13 @@ pub struct Host {
     /// The kernel's release: `6.1.0-56-cloud-amd64`.
     pub kernel: Option<String>,
     /// MemTotal.
-    pub ram_bytes: Option<u64>,
+    pub ram_bytes: Option<Bytes>,
     /// Size of all swap areas; 0 where there is none.
-    pub swap_bytes: Option<u64>,
+    pub swap_bytes: Option<Bytes>,
     /// CPUs online.
     pub cpus: Option<u32>,
     /// Size of a base page.
-    pub page_size_bytes: Option<u64>,
+    pub page_size_bytes: Option<Bytes>,
     /// Its name, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
@@ -280,9 +281,9 @@ pub struct Source {
     /// Number of samples.
     pub samples: usize,
     /// The usual distance between samples (median); null with fewer than two.
-    pub interval_s: Option<f64>,
+    pub interval_s: Option<Span>,
     /// From the first sample to the last.
-    pub watched_s: f64,
+    pub watched_s: Span,
     /// Fields of kernel files that memtide does not know, `FILE FIELD`; at most 200.
     pub unknown_fields: Vec<String>,
     /// What was wrong with the source; the rest of it was read.
@@ -293,7 +294,7 @@ pub struct Source {
     pub lines_skipped: usize,
     /// The distance to which the samples of a long recording were thinned out; absent where every one was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinned_to_s: Option<f64>,
+    pub thinned_to_s: Option<Span>,
     /// Where only a part of the source was judged: how long after the source's first sample that of the part was taken, so
     /// that an offset and this are the offset in the source. Absent where nothing was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -331,7 +332,7 @@ pub struct History {
     /// From when on.
     pub from: Option<Timestamp>,
     /// The distance of its samples (median).
-    pub resolution_s: Option<f64>,
+    pub resolution_s: Option<Span>,
     /// Number of its samples.
     pub samples: usize,
 }
@@ -449,7 +450,7 @@ pub struct Finding {
     pub is_headline: bool,
     /// From 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub confidence: f64,
+    pub confidence: Ratio,
     /// `confirmed` from 0.9, `probable` from 0.6, else `possible`.
     pub confidence_word: Sureness,
     /// What the confidence rests on, and what would settle it.
@@ -467,7 +468,7 @@ pub struct Finding {
     /// is about. Empty where it is a state without a beginning.
     pub stretches: Vec<Stretch>,
     /// The part of the watched time that these take together.
-    pub share: Option<f64>,
+    pub share: Option<Ratio>,
     /// What proves it; the strongest first.
     pub evidence: Vec<Evidence>,
     /// What it is not.
@@ -514,7 +515,7 @@ pub struct Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Harm {
     /// How long tasks waited; null where the source does not measure it, or nobody need wait.
-    pub waited_s: Option<f64>,
+    pub waited_s: Option<Span>,
     /// How many processes were killed.
     pub killed: u64,
 }
@@ -537,11 +538,11 @@ pub struct Incident {
     /// Whether it holds at the last sample.
     pub ongoing: bool,
     /// The distance of the samples that show it (median); null with one sample.
-    pub seen_every_s: Option<f64>,
+    pub seen_every_s: Option<Span>,
     /// How much it mattered.
     pub severity: Severity,
     /// From 0 to 1.
-    pub confidence: f64,
+    pub confidence: Ratio,
     /// What it cost.
     pub harm: Harm,
     /// Id of the finding that it follows from; null for a root.
@@ -566,9 +567,9 @@ pub struct Bursts {
     /// When the last ended, from the first sample on.
     pub to_s: f64,
     /// How long the longest lasted.
-    pub longest_s: f64,
+    pub longest_s: Span,
     /// How long tasks waited in all of them; null where that is not measured.
-    pub waited_s: Option<f64>,
+    pub waited_s: Option<Span>,
     /// When the longest began, from the first sample on.
     pub example_s: f64,
     /// The same on the wall clock.
@@ -587,7 +588,7 @@ pub struct Stretch {
     /// When it ended, from the first sample on.
     pub to_s: f64,
     /// How much of that was recorded.
-    pub recorded_s: f64,
+    pub recorded_s: Span,
 }
 
 /// A sentence of evidence, and the measured value against its threshold where it is about one.
@@ -719,18 +720,18 @@ pub struct Accounting {
     /// When, from the first sample on.
     pub at_s: f64,
     /// MemTotal.
-    pub total_bytes: u64,
+    pub total_bytes: Bytes,
     /// Disjoint parts.
     pub terms: Vec<Term>,
     /// What no counter explains; slightly negative where counters drift.
-    pub unaccounted_bytes: i64,
+    pub unaccounted_bytes: SignedBytes,
     /// Whether the source has the terms that hold nearly all memory of any host. Where it does not (the output of
     /// `free`), the remainder is no riddle, only not broken down.
     pub broken_down: bool,
     /// Signals that the source lacks and that usually hold memory: it is in the remainder.
     pub missing: Vec<String>,
     /// MemAvailable: the kernel's estimate of what can be allocated without swapping; contains page cache.
-    pub available_bytes: Option<u64>,
+    pub available_bytes: Option<Bytes>,
     /// Swap at that moment; null where there is none or it is not known.
     pub swap: Option<SwapSpace>,
     /// NUMA nodes at that moment; empty where the source lacks them or there is one.
@@ -743,7 +744,7 @@ pub struct Term {
     /// `free`, `anon`, `file_cache`, …
     pub id: String,
     /// Its size.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// What people call it.
     pub label: String,
 }
@@ -752,9 +753,9 @@ pub struct Term {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SwapSpace {
     /// Their size.
-    pub total_bytes: u64,
+    pub total_bytes: Bytes,
     /// What holds something.
-    pub used_bytes: u64,
+    pub used_bytes: Bytes,
 }
 
 /// Memory of a NUMA node.
@@ -763,7 +764,7 @@ pub struct NodeMemory {
     /// Its number.
     pub node: String,
     /// Its RAM.
-    pub total_bytes: u64,
+    pub total_bytes: Bytes,
     /// Its free RAM.
-    pub free_bytes: u64,
+    pub free_bytes: Bytes,
 }

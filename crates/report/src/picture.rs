@@ -388,7 +388,7 @@ mod tests {
             scope: Scope { entity: "host".to_owned(), key: String::new() },
             harm: Harm { waited_s: None, killed: 0 },
             title: String::new(),
-            confidence: 0.0,
+            confidence: Ratio::new(0.0),
             more: String::new(),
             is_headline: false,
             confidence_word: Sureness::Possible,

@@ -19,6 +19,11 @@ impl SignedBytes {
         self.0
     }
 
+    /// The size; zero where it is below zero.
+    pub const fn at_least_zero(self) -> Bytes {
+        Bytes::new(if self.0 < 0 { 0 } else { self.0.unsigned_abs() })
+    }
+
     /// The change from `before` to `after`.
     pub const fn between(before: i64, after: i64) -> Self {
         Self(after.saturating_sub(before))

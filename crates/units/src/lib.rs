@@ -18,6 +18,7 @@
 
 mod change;
 mod format;
+mod json;
 mod rate;
 mod size;
 mod time;

@@ -38,6 +38,11 @@ impl PerSecond<Bytes> {
     pub const fn from_mib(n: f64) -> Self {
         Self::new(n * 1_048_576.0)
     }
+
+    /// What that is in a day.
+    pub fn in_a_day(self) -> Bytes {
+        Bytes::from_f64(self.per_second * 86_400.0)
+    }
 }
 
 impl PerSecond<Pages> {

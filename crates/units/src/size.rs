@@ -143,6 +143,11 @@ impl Bytes {
         Self::from_f64(((self.as_f64() / step).ceil() * step).ceil())
     }
 
+    /// This size `n` times.
+    pub const fn times(self, n: u64) -> Self {
+        Self(self.0.saturating_mul(n))
+    }
+
     /// This share of the size.
     pub fn share(self, ratio: crate::Ratio) -> Self {
         Self::from_f64(self.as_f64() * ratio.get())

@@ -4,6 +4,7 @@ use heap::{Arena, Cell, ChunkTotals, Heap, PageTotals};
 use report::model::explain::{
     ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow,
 };
+use units::Bytes;
 
 /// The number of arenas that the forecast is about, and that is advised: the smallest that keeps two threads apart.
 pub(crate) const ARENAS_MAX: u64 = 2;
@@ -29,25 +30,25 @@ pub(super) fn heap_report(heap: &Heap, with_rows: bool) -> HeapReport {
             fewer_arenas: heap.with_arenas(ARENAS_MAX).map(|fewer| FewerArenas {
                 arenas: fewer.arenas,
                 arenas_max: fewer.arenas_max,
-                low_bytes: fewer.low_bytes,
-                high_bytes: fewer.high_bytes,
+                low_bytes: Bytes::new(fewer.low_bytes),
+                high_bytes: Bytes::new(fewer.high_bytes),
             }),
         },
         total,
         arenas,
         mmapped_chunks: heap.mmapped.len() as u64,
-        mmapped_bytes: heap.mmapped_bytes(),
-        mmapped_resident_bytes: mmapped.map(|chunk| chunk.resident).sum(),
+        mmapped_bytes: Bytes::new(heap.mmapped_bytes()),
+        mmapped_resident_bytes: mmapped.map(|chunk| Bytes::new(chunk.resident)).sum(),
         mmapped_is_verified: heap.parameters.as_ref().map(counted),
-        unused_resident_bytes: heap.unused_resident_bytes(),
-        uncertain_bytes: heap.uncertain_bytes(),
-        uncertain_resident_bytes: heap.uncertain_resident_bytes(),
+        unused_resident_bytes: Bytes::new(heap.unused_resident_bytes()),
+        uncertain_bytes: Bytes::new(heap.uncertain_bytes()),
+        uncertain_resident_bytes: Bytes::new(heap.uncertain_resident_bytes()),
         sizes: sizes(&chunks),
         is_whole: heap.is_whole(),
         is_cut: heap.is_cut,
         has_changed: heap.has_changed(),
-        resident_by_live_share_bytes: pages.by_live_share,
-        cell_bytes: heap.cell_bytes,
+        resident_by_live_share_bytes: pages.by_live_share.map(Bytes::new),
+        cell_bytes: Bytes::new(heap.cell_bytes),
         rows: if with_rows { rows(heap) } else { Vec::new() },
     }
 }
@@ -56,28 +57,30 @@ fn of_arena(arena: &Arena, number: u64) -> ArenaEntry {
     ArenaEntry {
         number: Some(number),
         heaps: arena.parts.len() as u64,
-        system_bytes: arena.system_bytes,
+        system_bytes: Bytes::new(arena.system_bytes),
         ..entry(&arena.chunks, &arena.pages)
     }
 }
 
 fn entry(chunks: &ChunkTotals, pages: &PageTotals) -> ArenaEntry {
     ArenaEntry {
-        live_bytes: chunks.live.bytes,
+        live_bytes: Bytes::new(chunks.live.bytes),
         live_chunks: chunks.live.chunks,
-        cached_bytes: chunks.cached.bytes,
-        fast_bytes: chunks.fast.bytes,
-        binned_bytes: chunks.binned.bytes,
-        top_bytes: chunks.top_bytes,
-        overhead_bytes: chunks.overhead_bytes,
-        unknown_bytes: chunks.unknown_bytes + chunks.swapped_bytes,
-        resident_bytes: pages.resident,
-        live_resident_bytes: pages.live_resident,
-        swapped_bytes: pages.swapped,
-        free_resident_bytes: pages.free_resident,
-        returnable_bytes: pages.returnable,
-        thread_top_bytes: pages.thread_tops,
-        pinned_bytes: pages.free_resident.saturating_sub(pages.returnable + pages.thread_tops),
+        cached_bytes: Bytes::new(chunks.cached.bytes),
+        fast_bytes: Bytes::new(chunks.fast.bytes),
+        binned_bytes: Bytes::new(chunks.binned.bytes),
+        top_bytes: Bytes::new(chunks.top_bytes),
+        overhead_bytes: Bytes::new(chunks.overhead_bytes),
+        unknown_bytes: Bytes::new(chunks.unknown_bytes + chunks.swapped_bytes),
+        resident_bytes: Bytes::new(pages.resident),
+        live_resident_bytes: Bytes::new(pages.live_resident),
+        swapped_bytes: Bytes::new(pages.swapped),
+        free_resident_bytes: Bytes::new(pages.free_resident),
+        returnable_bytes: Bytes::new(pages.returnable),
+        thread_top_bytes: Bytes::new(pages.thread_tops),
+        pinned_bytes: Bytes::new(
+            pages.free_resident.saturating_sub(pages.returnable + pages.thread_tops),
+        ),
         ..ArenaEntry::default()
     }
 }
@@ -85,11 +88,11 @@ fn entry(chunks: &ChunkTotals, pages: &PageTotals) -> ArenaEntry {
 fn sizes(chunks: &ChunkTotals) -> Vec<ChunkSizes> {
     let classes = chunks.live_sizes.iter().zip(&chunks.free_sizes).zip(0..);
     let entries = classes.map(|((live, free), class)| ChunkSizes {
-        from_bytes: 1 << class,
+        from_bytes: Bytes::new(1 << class),
         live_chunks: live.chunks,
-        live_bytes: live.bytes,
+        live_bytes: Bytes::new(live.bytes),
         free_chunks: free.chunks,
-        free_bytes: free.bytes,
+        free_bytes: Bytes::new(free.bytes),
     });
     entries.filter(|one| one.live_chunks + one.free_chunks > 0).collect()
 }
@@ -98,7 +101,7 @@ fn rows(heap: &Heap) -> Vec<HeapRow> {
     let of = |(arena, number): (&Arena, u64)| -> Vec<HeapRow> {
         let parts = arena.parts.iter().map(|part| HeapRow {
             arena: number,
-            resident_bytes: part.resident,
+            resident_bytes: Bytes::new(part.resident),
             cells: part.row.cells.iter().map(cell).collect(),
         });
         parts.collect()
@@ -108,12 +111,12 @@ fn rows(heap: &Heap) -> Vec<HeapRow> {
 
 fn cell(cell: &Cell) -> HeapCell {
     HeapCell {
-        resident_bytes: cell.resident,
-        live_bytes: cell.live,
-        cached_bytes: cell.cached,
-        free_bytes: cell.free,
-        returnable_bytes: cell.returnable,
-        thread_top_bytes: cell.thread_top,
-        swapped_bytes: cell.swapped,
+        resident_bytes: Bytes::new(cell.resident),
+        live_bytes: Bytes::new(cell.live),
+        cached_bytes: Bytes::new(cell.cached),
+        free_bytes: Bytes::new(cell.free),
+        returnable_bytes: Bytes::new(cell.returnable),
+        thread_top_bytes: Bytes::new(cell.thread_top),
+        swapped_bytes: Bytes::new(cell.swapped),
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn process(anatomy: &ProcessAnatomy) -> ExplainedProcess {
         is_program_deleted: identity.is_program_deleted,
         service: identity.service.clone(),
         cgroup: identity.cgroup.clone(),
-        age_s: identity.age.map(units::Span::as_secs_f64),
+        age_s: identity.age,
         threads: identity.facts.threads,
         oom_score: identity.oom_score,
         oom_score_adj: identity.oom_score_adj,
@@ -43,7 +43,7 @@ fn limits(limits: &ProcessLimits) -> Vec<LimitEntry> {
         ("locked", limits.locked),
     ];
     let entry = |(name, limit): (&'static str, Option<SoftHard>)| match limit?.soft {
-        Limit::Bytes(size) => Some(LimitEntry { name, bytes: size.get() }),
+        Limit::Bytes(size) => Some(LimitEntry { name, bytes: size }),
         Limit::Unlimited => None,
     };
     named.into_iter().filter_map(entry).collect()
@@ -53,17 +53,17 @@ pub(super) fn sizes(anatomy: &ProcessAnatomy) -> ProcessSizes {
     let sizes = &anatomy.sizes;
     let whole = &anatomy.anatomy.root.sizes;
     ProcessSizes {
-        vss_bytes: sizes.vss.get(),
-        rss_bytes: sizes.rss.get(),
-        pss_bytes: sizes.pss.get(),
-        uss_bytes: sizes.uss.get(),
-        swap_bytes: sizes.swap.get(),
-        never_touched_bytes: sizes.never_touched.get(),
-        without_access_bytes: sizes.without_access.get(),
-        shared_bytes: sizes.shared.get(),
-        hugetlb_bytes: sizes.hugetlb.get(),
-        huge_bytes: whole.huge.get(),
-        anonymous_bytes: whole.anonymous.get(),
+        vss_bytes: sizes.vss,
+        rss_bytes: sizes.rss,
+        pss_bytes: sizes.pss,
+        uss_bytes: sizes.uss,
+        swap_bytes: sizes.swap,
+        never_touched_bytes: sizes.never_touched,
+        without_access_bytes: sizes.without_access,
+        shared_bytes: sizes.shared,
+        hugetlb_bytes: sizes.hugetlb,
+        huge_bytes: whole.huge,
+        anonymous_bytes: whole.anonymous,
     }
 }
 
@@ -74,13 +74,13 @@ pub(super) fn part(part: &ProcessPart) -> MemoryPart {
     MemoryPart {
         label: part.label.clone(),
         is_malloc_heap: part.kind == PartKind::MallocHeap,
-        rss_bytes: part.sizes.rss.get(),
-        pss_bytes: part.sizes.pss.get(),
-        uss_bytes: part.sizes.uss.get(),
-        swap_bytes: part.sizes.swap.get(),
-        huge_bytes: part.sizes.huge.get(),
-        hugetlb_bytes: part.sizes.hugetlb.get(),
-        virtual_bytes: part.sizes.virtual_size.get(),
+        rss_bytes: part.sizes.rss,
+        pss_bytes: part.sizes.pss,
+        uss_bytes: part.sizes.uss,
+        swap_bytes: part.sizes.swap,
+        huge_bytes: part.sizes.huge,
+        hugetlb_bytes: part.sizes.hugetlb,
+        virtual_bytes: part.sizes.virtual_size,
         mappings: part.mappings as u64,
         owner: match part.kind {
             PartKind::RuntimeHeap(kind) => Some(kind.id()),
@@ -111,16 +111,16 @@ const NAMES_MAX: usize = 4;
 
 pub(super) fn file(root: &Root, row: &FileRow) -> MappedFileEntry {
     let cached = match row.cached {
-        PageCache::Known(cached) => Some(cached.cached.get()),
+        PageCache::Known(cached) => Some(cached.cached),
         PageCache::NotPermitted | PageCache::NotAsked => None,
     };
     MappedFileEntry {
         name: lossy(&row.name),
         is_deleted: row.is_deleted,
-        rss_bytes: row.sizes.rss.get(),
-        pss_bytes: row.sizes.pss.get(),
+        rss_bytes: row.sizes.rss,
+        pss_bytes: row.sizes.pss,
         cached_bytes: cached,
-        length_bytes: row.length.map(Bytes::get),
+        length_bytes: row.length,
         other_users: row.users.as_ref().map(|users| users.count as u64),
         other_names: row.users.as_ref().map_or_else(Vec::new, |users| names(root, &users.first)),
     }

@@ -109,26 +109,26 @@ fn advice(stats: &JemallocStats, class: &str) -> Vec<String> {
 
 fn entry(stats: &JemallocStats, process: &ProcessBeside) -> JemallocEntry {
     let bin = |bin: &&JemallocBin| JemallocBinEntry {
-        region_size_bytes: bin.region_size.get(),
+        region_size_bytes: bin.region_size,
         slabs: bin.slabs.get(),
         regions: bin.regions.get(),
         used_regions: bin.used.get(),
-        occupancy_ratio: bin.occupancy().map(Ratio::get),
-        unused_bytes: bin.unused().get(),
+        occupancy_ratio: bin.occupancy(),
+        unused_bytes: bin.unused(),
     };
-    let beyond = |rss: Bytes| rss.saturating_sub(stats.resident).get();
+    let beyond = |rss: Bytes| rss.saturating_sub(stats.resident);
     JemallocEntry {
-        allocated_bytes: stats.allocated.get(),
-        thread_caches_bytes: stats.thread_caches.map(Bytes::get),
-        active_bytes: stats.active.get(),
-        active_unused_bytes: stats.active_unused().get(),
-        active_unused_ratio: stats.active_unused_share().map(Ratio::get),
-        unpurged_bytes: stats.returnable().get(),
+        allocated_bytes: stats.allocated,
+        thread_caches_bytes: stats.thread_caches,
+        active_bytes: stats.active,
+        active_unused_bytes: stats.active_unused(),
+        active_unused_ratio: stats.active_unused_share(),
+        unpurged_bytes: stats.returnable(),
         unpurged_is_counted: stats.dirty.is_some(),
-        metadata_bytes: stats.metadata.get(),
-        resident_bytes: stats.resident.get(),
+        metadata_bytes: stats.metadata,
+        resident_bytes: stats.resident,
         beyond_resident_bytes: process.rss.map(beyond),
-        retained_bytes: stats.retained.map(Bytes::get),
+        retained_bytes: stats.retained,
         arenas: stats.arenas.map(Count::get),
         background_thread: stats.background_thread,
         bins: stats.by_unused().iter().take(BINS_MAX).map(bin).collect(),

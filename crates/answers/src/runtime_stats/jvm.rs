@@ -208,25 +208,24 @@ fn signed(size: Bytes) -> SignedBytes {
 
 fn entry(stats: &JvmStats, process: &ProcessBeside) -> NativeMemoryEntry {
     let total = stats.total;
-    let change = |change: SignedBytes| stats.is_difference.then_some(change.get());
-    let beside =
-        |of: fn(Bytes, Bytes) -> Bytes| process.rss.map(|rss| of(rss, total.committed).get());
+    let change = |change: SignedBytes| stats.is_difference.then_some(change);
+    let beside = |of: fn(Bytes, Bytes) -> Bytes| process.rss.map(|rss| of(rss, total.committed));
     let category = |category: &&JvmCategory| NativeCategoryEntry {
         name: category.name.clone(),
         meaning: known(&category.name).map(|(_, meaning, _)| meaning),
-        reserved_bytes: category.size.reserved.get(),
-        committed_bytes: category.size.committed.get(),
-        committed_ratio: category.size.committed.ratio_of(total.committed).map(Ratio::get),
+        reserved_bytes: category.size.reserved,
+        committed_bytes: category.size.committed,
+        committed_ratio: category.size.committed.ratio_of(total.committed),
         committed_change_bytes: change(category.size.committed_change),
     };
     NativeMemoryEntry {
-        reserved_bytes: total.reserved.get(),
-        committed_bytes: total.committed.get(),
+        reserved_bytes: total.reserved,
+        committed_bytes: total.committed,
         committed_change_bytes: change(total.committed_change),
-        malloc_bytes: stats.malloc_total().get(),
+        malloc_bytes: stats.malloc_total(),
         beyond_committed_bytes: beside(|rss, committed| rss.saturating_sub(committed)),
         not_resident_bytes: beside(|rss, committed| committed.saturating_sub(rss)),
-        scale_bytes: stats.scale.get(),
+        scale_bytes: stats.scale,
         fastest_growing: stats.fastest_growing().map(|category| category.name.clone()),
         categories: stats.by_committed().iter().map(category).collect(),
     }

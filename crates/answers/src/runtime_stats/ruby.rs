@@ -133,18 +133,18 @@ fn evidence(stats: &RubyStats, process: &ProcessBeside) -> Vec<String> {
 
 fn entry(stats: &RubyStats) -> ObjectSpaceEntry {
     ObjectSpaceEntry {
-        size_bytes: stats.size().get(),
-        free_bytes: stats.free().map(Bytes::get),
+        size_bytes: stats.size(),
+        free_bytes: stats.free(),
         live_slots: stats.live_slots.get(),
         survived_slots: stats.survived_slots.map(Count::get),
         eden_slots: stats.eden_slots().map(Count::get),
-        slot_occupancy_ratio: stats.slot_occupancy().map(Ratio::get),
+        slot_occupancy_ratio: stats.slot_occupancy(),
         slots_per_page: stats.slots_per_page.map(Count::get),
-        page_size_bytes: stats.page_size.get(),
+        page_size_bytes: stats.page_size,
         eden_pages: stats.eden_pages.get(),
         empty_pages: stats.empty_pages.map(Count::get),
         page_list_places: stats.list_places.map(Count::get),
-        page_list_occupancy_ratio: stats.list_occupancy().map(Ratio::get),
+        page_list_occupancy_ratio: stats.list_occupancy(),
         collections: stats.collections.map(Count::get),
         pools: pools(stats),
     }
@@ -153,23 +153,23 @@ fn entry(stats: &RubyStats) -> ObjectSpaceEntry {
 /// Returns an entry for each pool, or one for all slots.
 fn pools(stats: &RubyStats) -> Vec<ObjectPoolEntry> {
     let of_pool = |pool: &RubyPool| ObjectPoolEntry {
-        slot_size_bytes: Some(pool.slot_size.get()),
+        slot_size_bytes: Some(pool.slot_size),
         eden_pages: pool.eden_pages.get(),
         eden_slots: pool.eden_slots.get(),
         live_slots: pool.live_slots.map(Count::get),
-        slot_occupancy_ratio: pool.occupancy().map(Ratio::get),
-        free_bytes: pool.free().map(Bytes::get),
+        slot_occupancy_ratio: pool.occupancy(),
+        free_bytes: pool.free(),
     };
     if !stats.pools.is_empty() {
         return stats.pools.iter().map(of_pool).collect();
     }
     let all = stats.eden_slots().map(|slots| ObjectPoolEntry {
-        slot_size_bytes: stats.slot_size.map(Bytes::get),
+        slot_size_bytes: stats.slot_size,
         eden_pages: stats.eden_pages.get(),
         eden_slots: slots.get(),
         live_slots: Some(stats.live_slots.get()),
-        slot_occupancy_ratio: stats.slot_occupancy().map(Ratio::get),
-        free_bytes: stats.free().map(Bytes::get),
+        slot_occupancy_ratio: stats.slot_occupancy(),
+        free_bytes: stats.free(),
     });
     all.into_iter().collect()
 }

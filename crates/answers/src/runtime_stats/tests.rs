@@ -94,7 +94,7 @@ fn the_jvm_beside_its_rss() {
     let report = with_rss(NMT, Bytes::from_kib(135_992));
     assert_eq!((report.class, report.is_concern), ("within", false));
     let jvm = report.jvm.as_ref().unwrap();
-    assert_eq!(jvm.not_resident_bytes, Some((229_159 - 135_992) << 10));
+    assert_eq!(jvm.not_resident_bytes, Some(Bytes::from_kib(229_159 - 135_992)));
     insta::assert_snapshot!(screen(&report, 80));
     let report = with_rss(NMT, Bytes::from_mib(400));
     assert_eq!((report.class, report.is_concern), ("beyond", true));

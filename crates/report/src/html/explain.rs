@@ -126,21 +126,17 @@ fn verdict(html: &mut Html, report: &ExplainReport, headline: Tag) {
 fn figures(html: &mut Html, report: &ExplainReport) {
     let rss = report.sizes.rss_bytes;
     let swapped = match report.sizes.swap_bytes {
-        0 => "nothing in swap".to_owned(),
-        bytes => format!("and {} in swap", Bytes::new(bytes)),
+        Bytes::ZERO => "nothing in swap".to_owned(),
+        bytes => format!("and {bytes} in swap"),
     };
     let mut all = vec![("RSS", rss, swapped)];
     if let Some(heap) = &report.heap {
-        let of_rss = |bytes: u64| match phrases::of_rss(bytes, report) {
+        let of_rss = |bytes: Bytes| match phrases::of_rss(bytes, report) {
             share if share.is_empty() => share,
             share => format!("{share} of RSS"),
         };
         let (live, in_ram) = (heap.live_bytes(), heap.live_resident_bytes());
-        let about = if in_ram < live {
-            format!("{} of it in RAM", Bytes::new(in_ram))
-        } else {
-            of_rss(live)
-        };
+        let about = if in_ram < live { format!("{in_ram} of it in RAM") } else { of_rss(live) };
         all.push(("Live malloc chunks", live, about));
         let free = heap.unused_resident_bytes;
         all.push(("Free, but in RAM", free, of_rss(free)));
@@ -156,7 +152,7 @@ fn figures(html: &mut Html, report: &ExplainReport) {
         for (name, bytes, about) in all {
             html.within(Tag::of("div", "figure"), |html| {
                 html.tagged(Tag::of("span", "name"), name);
-                html.tagged(Tag::of("span", "value"), &Bytes::new(bytes).to_string());
+                html.tagged(Tag::of("span", "value"), &bytes.to_string());
                 html.tagged(Tag::of("span", "about"), &about);
             });
         }
@@ -181,7 +177,7 @@ fn bar(html: &mut Html, pieces: &[(&'static str, u64, u64)]) {
 }
 
 /// Returns a part of a whole of 1000, rounded down; at most 1000.
-fn thousandths(part: u64, whole: u64) -> u64 {
-    let exact = u128::from(part) * 1000 / u128::from(whole.max(1));
+fn thousandths(part: Bytes, whole: Bytes) -> u64 {
+    let exact = u128::from(part.get()) * 1000 / u128::from(whole.get().max(1));
     u64::try_from(exact).unwrap_or(1000).min(1000)
 }

@@ -168,7 +168,7 @@ fn available<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
     Some(KeyFigure {
         name: "Lowest available".to_owned(),
         value: shown(scene.picture.charts[at.chart].unit, least),
-        about: ram.map_or_else(String::new, |ram| format!("of {}", Bytes::new(ram))),
+        about: ram.map_or_else(String::new, |ram| format!("of {ram}")),
         at: Some(at),
         spark: of_series(scene, at, Keep::Least),
     })
@@ -176,7 +176,7 @@ fn available<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
 
 /// Returns the peak of swap-in, or that the host has no swap.
 fn swap_in<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
-    if scene.report.host.swap_bytes != Some(0) {
+    if scene.report.host.swap_bytes != Some(Bytes::ZERO) {
         return most(scene, PSWPIN.definition().name, "Peak swap-in");
     }
     Some(KeyFigure {

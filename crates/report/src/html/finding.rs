@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use units::{Quantity as _, Ratio};
-
 use super::block::{command, section};
 use super::escape::{Html, Tag, tag};
 use super::figures::of_evidence;
@@ -88,7 +86,7 @@ fn meta(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding),
             html.tagged(Tag::of("span", "when"), &when).raw(" ");
         }
         if let Some(share) = finding.share {
-            let share = format!("{} of the range", Ratio::from_f64(share));
+            let share = format!("{} of the range", share);
             html.tagged(Tag::of("span", "share"), &share).raw(" ");
         }
         html.tagged(Tag::of("span", "confidence"), finding.confidence_word.word());

@@ -8,7 +8,6 @@ use crate::model::lab::{
     ClaimState, LabArm, LabClaim, LabFigure, LabPanel, LabReport, ScoreCase, ScoreCell, ScoreReport,
 };
 use crate::phrases;
-use units::Bytes;
 
 /// Style that only these pages need, added to the report's.
 const STYLE: &str = include_str!("../../assets/lab.css");
@@ -20,7 +19,7 @@ pub fn lab(report: &LabReport) -> String {
     let title = format!("{} · memtide lab", report.scenario);
     let head = DocumentHead { title: &title, style: STYLE, script: None, fetches: false };
     document::draw(&head, |html| {
-        let ram = Bytes::new(report.ram_bytes);
+        let ram = report.ram_bytes;
         let meta = [
             report.article.clone(),
             format!("VM {ram}"),

@@ -2,7 +2,7 @@
 
 use chart::Colour;
 use diagnose::accounting::TermKind;
-use units::{Bytes, Quantity as _, Ratio};
+use units::{Bytes, Ratio};
 
 use super::Scene;
 use super::escape::{Html, Tag, tag};
@@ -12,7 +12,7 @@ use crate::model::Accounting;
 const LENGTH: f64 = 1000.0;
 
 /// A part of a bar: name, colour, size.
-pub(super) type BarPart<'a> = (&'a str, Colour, u64);
+pub(super) type BarPart<'a> = (&'a str, Colour, Bytes);
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let Some(accounting) = &scene.report.accounting else {
@@ -22,7 +22,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
         html.within(tag("figcaption"), |html| {
             html.tagged(tag("h3"), &heading(scene, accounting));
             if let Some(available) = accounting.available_bytes {
-                html.tagged(Tag::of("p", "help"), &format!("{} available", Bytes::new(available)));
+                html.tagged(Tag::of("p", "help"), &format!("{available} available"));
             }
         });
         let parts = parts(accounting);
@@ -33,7 +33,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
 }
 
 fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
-    let total = Bytes::new(accounting.total_bytes);
+    let total = accounting.total_bytes;
     match scene.clock.moment(accounting.at_s, accounting.at) {
         Some(at) => format!("What {total} of RAM held at {at}"),
         None => format!("What {total} of RAM held"),
@@ -42,7 +42,7 @@ fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
 
 /// Returns the terms and the remainder from the least reclaimable to free memory, without empty ones.
 fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
-    let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
+    let rest = accounting.unaccounted_bytes.at_least_zero();
     let name =
         if accounting.broken_down { TermKind::Unaccounted.label() } else { "not broken down" };
     let named = accounting.terms.iter().map(|term| {
@@ -51,7 +51,7 @@ fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     });
     let unaccounted = (Some(TermKind::Unaccounted), (name, Colour::Unaccounted, rest));
     let mut all: Vec<_> = named.chain([unaccounted]).collect();
-    all.retain(|(_, (_, _, bytes))| *bytes > 0);
+    all.retain(|(_, (_, _, bytes))| *bytes > Bytes::ZERO);
     all.sort_by_key(|(place, _)| *place);
     all.into_iter().map(|(_, part)| part).collect()
 }
@@ -62,9 +62,9 @@ pub(super) fn colour(id: &str) -> Colour {
 }
 
 /// Draws RAM as one bar; `total` bytes are as wide as the page.
-pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
+pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: Bytes) {
     let labels: Vec<String> =
-        parts.iter().map(|(name, _, bytes)| format!("{name} {}", Bytes::new(*bytes))).collect();
+        parts.iter().map(|(name, _, bytes)| format!("{name} {bytes}")).collect();
     let svg = Tag::of("svg", "bar")
         .with("viewBox", "0 0 1000 40")
         .with("preserveAspectRatio", "none")
@@ -73,7 +73,7 @@ pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
     html.within(svg, |html| {
         let mut from = 0.0;
         for (_, colour, bytes) in parts {
-            let length = share(*bytes, total) * LENGTH;
+            let length = share(*bytes, total).get() * LENGTH;
             let part = tag("rect")
                 .with("fill", &fill(*colour))
                 .showing("x", format!("{from:.1}"))
@@ -84,15 +84,11 @@ pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
     });
 }
 
-#[allow(clippy::cast_precision_loss)] // a share
-fn share(part: u64, whole: u64) -> f64 {
-    match whole {
-        0 => 0.0,
-        whole => part as f64 / whole as f64,
-    }
+fn share(part: Bytes, whole: Bytes) -> Ratio {
+    part.ratio_of(whole).unwrap_or_default()
 }
 
-fn table(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
+fn table(html: &mut Html, parts: &[BarPart<'_>], total: Bytes) {
     html.within(Tag::of("table", "terms"), |html| {
         html.raw("<thead><tr><th scope=\"col\">what</th><th scope=\"col\">size</th><th scope=\"col\">share</th></tr></thead>");
         html.within(tag("tbody"), |html| {
@@ -102,8 +98,8 @@ fn table(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
                         key(html, *colour);
                         html.text(name);
                     });
-                    html.tagged(tag("td"), &Bytes::new(*bytes).to_string());
-                    html.tagged(tag("td"), &Ratio::from_f64(share(*bytes, total)).to_string());
+                    html.tagged(tag("td"), &bytes.to_string());
+                    html.tagged(tag("td"), &share(*bytes, total).to_string());
                 });
             }
         });
@@ -127,13 +123,13 @@ pub(super) fn key(html: &mut Html, colour: Colour) {
 fn swap_and_nodes(html: &mut Html, scene: &Scene<'_>, accounting: &Accounting) {
     html.within(Tag::of("ul", "places"), |html| {
         for node in &accounting.nodes {
-            let (free, total) = (Bytes::new(node.free_bytes), Bytes::new(node.total_bytes));
+            let (free, total) = (node.free_bytes, node.total_bytes);
             html.tagged(tag("li"), &format!("node {}: {free} of {total} free", node.node));
         }
         if let Some(swap) = &accounting.swap {
-            let (used, total) = (Bytes::new(swap.used_bytes), Bytes::new(swap.total_bytes));
+            let (used, total) = (swap.used_bytes, swap.total_bytes);
             html.tagged(tag("li"), &format!("swap: {used} of {total} used"));
-        } else if scene.report.host.swap_bytes == Some(0) {
+        } else if scene.report.host.swap_bytes == Some(Bytes::ZERO) {
             html.tagged(tag("li"), "no swap");
         }
     });

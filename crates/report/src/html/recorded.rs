@@ -1,6 +1,6 @@
 //! How the readings were recorded and sampled, and what was wrong with that.
 
-use units::{Count, Span};
+use units::Count;
 
 use super::Scene;
 use super::block::section;
@@ -33,14 +33,12 @@ fn rows(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     rows.extend(file.map(|name| ("name", name.to_owned())));
     rows.push(("time", scene.clock.whole()));
     rows.push(("samples", Count::new(source.samples as u64).to_string()));
-    let span = |seconds: f64| Span::from_secs_f64(seconds).to_string();
     rows.extend(
-        source.interval_s.map(|every| ("interval of samples", format!("{} (median)", span(every)))),
+        source.interval_s.map(|every| ("interval of samples", format!("{every} (median)"))),
     );
     if let Some(every) = source.thinned_to_s {
         let what = format!(
-            "one sample every {}; charts have every peak, and the worst times in full",
-            span(every)
+            "one sample every {every}; charts have every peak, and the worst times in full"
         );
         rows.push(("judged", what));
     }

@@ -3,6 +3,7 @@
 use diagnose::{PrometheusAlert, Rule};
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::Span;
 
 use super::RuleEntry;
 
@@ -12,7 +13,7 @@ pub struct AlertEntry {
     /// Returns series where the trigger holds.
     pub expr: String,
     /// How long it must hold, in seconds.
-    pub for_s: f64,
+    pub for_s: Span,
     /// Recording rules that it uses, in this order.
     pub parts: Vec<PartEntry>,
 }
@@ -31,11 +32,7 @@ impl AlertEntry {
     pub(super) fn of(rule: &Rule) -> Option<Self> {
         let PrometheusAlert { expr, lasts, parts } = rule.prometheus()?;
         let part = |part: diagnose::RecordedPart| PartEntry { name: part.name, expr: part.expr };
-        Some(Self {
-            expr,
-            for_s: lasts.as_secs_f64(),
-            parts: parts.into_iter().map(part).collect(),
-        })
+        Some(Self { expr, for_s: lasts, parts: parts.into_iter().map(part).collect() })
     }
 }
 
@@ -64,7 +61,7 @@ pub(super) fn lines_of(id: &str, alert: &AlertEntry) -> String {
 
 impl AlertEntry {
     fn rule(&self, id: &str) -> String {
-        format!("- alert: {id}\n{}  for: {}s\n", expr(&self.expr), self.for_s)
+        format!("- alert: {id}\n{}  for: {}s\n", expr(&self.expr), self.for_s.as_secs_f64())
     }
 }
 

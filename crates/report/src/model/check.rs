@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use timeline::facts::Change;
 use timeline::signals::{MEM_AVAILABLE, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
 use timeline::{Entity, Event, Stamp, Stretch, Timeline};
-use units::{Bytes, Ratio, Span};
+use units::{Bytes, Ratio, SignedBytes, Span};
 
 use super::next;
 use super::time::wall;
@@ -71,12 +71,16 @@ fn need_kind(need: &diagnose::Need) -> NeedKind {
     }
 }
 
+fn confidence(value: f64) -> Ratio {
+    Ratio::new(finite(value).map_or(0.0, |value| value.clamp(0.0, 1.0)))
+}
+
 fn scope(scope: &diagnose::Scope) -> Scope {
     Scope { entity: scope.entity.name().to_owned(), key: scope.key.clone() }
 }
 
 fn harm(harm: &diagnose::Harm) -> Harm {
-    Harm { waited_s: harm.waited.map(Span::as_secs_f64), killed: harm.killed }
+    Harm { waited_s: harm.waited, killed: harm.killed }
 }
 
 impl WhereReport {
@@ -167,14 +171,17 @@ impl Context<'_> {
             title: finding.title.first().to_owned(),
             more: finding.title.more().to_owned(),
             is_headline: finding.is_headline,
-            confidence: finite(finding.confidence.value).map_or(0.0, |c| c.clamp(0.0, 1.0)),
+            confidence: confidence(finding.confidence.value),
             confidence_word: finding.confidence.sureness().into(),
             confidence_why: finding.confidence.why.clone(),
             from: when.map_or_else(before, |w| self.wall(w.from)),
             to: when.map_or_else(before, |w| self.wall(w.to)),
             from_s: when.map(|w| w.from.as_secs_f64()),
             to_s: when.map(|w| w.to.as_secs_f64()),
-            share: finding.duration().and_then(|held| finite(held.as_secs_f64() / watched)),
+            share: finding
+                .duration()
+                .and_then(|held| finite(held.as_secs_f64() / watched))
+                .map(Ratio::new),
             stretches: stretches.iter().map(|it| self.stretch(it)).collect(),
             evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
             ruled_out: finding
@@ -226,9 +233,9 @@ impl Context<'_> {
             from_s: when.from.as_secs_f64(),
             to_s: when.to.as_secs_f64(),
             ongoing: when.last == last,
-            seen_every_s: self.seen_every(when).map(Span::as_secs_f64),
+            seen_every_s: self.seen_every(when),
             severity: one.severity.into(),
-            confidence: finite(one.confidence).map_or(0.0, |c| c.clamp(0.0, 1.0)),
+            confidence: confidence(one.confidence),
             harm: harm(&one.harm),
             root: finding.caused_by.map(str::to_owned),
             title: one.title.clone(),
@@ -252,8 +259,8 @@ impl Context<'_> {
             to: self.wall(last.to),
             from_s: first.from.as_secs_f64(),
             to_s: last.to.as_secs_f64(),
-            longest_s: longest.duration().as_secs_f64(),
-            waited_s: bursts.waited.map(Span::as_secs_f64),
+            longest_s: longest.duration(),
+            waited_s: bursts.waited,
             example_s: longest.from.as_secs_f64(),
             example: self.wall(longest.from),
         })
@@ -265,7 +272,7 @@ impl Context<'_> {
             to: self.wall(stretch.to),
             from_s: stretch.from.as_secs_f64(),
             to_s: stretch.to.as_secs_f64(),
-            recorded_s: stretch.duration().as_secs_f64(),
+            recorded_s: stretch.duration(),
         }
     }
 
@@ -297,8 +304,7 @@ impl Context<'_> {
                 Some(used) => used,
                 None => total.saturating_sub(level(SWAP_FREE)?),
             };
-            (total > Bytes::ZERO)
-                .then(|| SwapSpace { total_bytes: total.get(), used_bytes: used.get() })
+            (total > Bytes::ZERO).then_some(SwapSpace { total_bytes: total, used_bytes: used })
         };
         let read = timeline.read_before(Entity::Node, index);
         let nodes: Vec<NodeMemory> = timeline
@@ -306,28 +312,28 @@ impl Context<'_> {
             .filter_map(|node| {
                 Some(NodeMemory {
                     node: node.key.clone(),
-                    total_bytes: timeline.at_of(node, NODE_TOTAL, read?)?.get(),
-                    free_bytes: timeline.at_of(node, NODE_FREE, read?)?.get(),
+                    total_bytes: timeline.at_of(node, NODE_TOTAL, read?)?,
+                    free_bytes: timeline.at_of(node, NODE_FREE, read?)?,
                 })
             })
             .collect();
         Accounting {
             at: self.wall(at),
             at_s: at.as_secs_f64(),
-            total_bytes: accounting.total.get(),
+            total_bytes: accounting.total,
             terms: accounting
                 .terms
                 .iter()
                 .map(|term| Term {
                     id: term.kind.id().to_owned(),
-                    bytes: term.bytes.get(),
+                    bytes: term.bytes,
                     label: term.label.to_owned(),
                 })
                 .collect(),
-            unaccounted_bytes: accounting.unaccounted_bytes,
+            unaccounted_bytes: SignedBytes::new(accounting.unaccounted_bytes),
             broken_down: accounting.is_broken_down(),
             missing: owned(&accounting.missing),
-            available_bytes: level(MEM_AVAILABLE).map(Bytes::get),
+            available_bytes: level(MEM_AVAILABLE),
             swap: swap(),
             nodes: if nodes.len() > 1 { nodes } else { Vec::new() },
         }
@@ -337,13 +343,13 @@ impl Context<'_> {
 fn branch(node: &diagnose::accounting::MemoryNode) -> Branch {
     Branch {
         label: node.label.clone(),
-        bytes: node.bytes.get(),
+        bytes: node.bytes,
         kind: match node.kind {
             SizeKind::Measured => BranchKind::Measured,
             SizeKind::Estimate => BranchKind::Estimate,
             SizeKind::Remainder => BranchKind::Remainder,
         },
-        share: node.share.map(Ratio::get).and_then(finite),
+        share: node.share.filter(|share| share.get().is_finite()),
         note: node.note.clone(),
         children: node.children.iter().map(branch).collect(),
     }

@@ -7,7 +7,7 @@ use diagnose::compare::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{Ratio, Span};
+use units::{Ratio, SignedBytes, Span};
 
 use super::{Host, Level, Severity, Source};
 
@@ -98,7 +98,7 @@ pub struct Side {
     /// Its verdict in one or two sentences.
     pub headline: String,
     /// The typical sample, the one compared, in seconds from the first; null where the source has no MemTotal.
-    pub typical_s: Option<f64>,
+    pub typical_s: Option<Span>,
 }
 
 /// What a rule found in one thing, on either side.
@@ -146,17 +146,17 @@ pub struct FoundEntry {
     /// How often it came; 0 for a state without a beginning.
     pub times: usize,
     /// How long it lasted in all; null for a state without a beginning.
-    pub lasted_s: Option<f64>,
+    pub lasted_s: Option<Span>,
     /// How long tasks waited; null where that is not measured, or nobody need wait.
-    pub waited_s: Option<f64>,
+    pub waited_s: Option<Span>,
     /// Processes that were killed.
     pub killed: u64,
     /// For how long this side was watched.
-    pub watched_s: f64,
+    pub watched_s: Span,
     /// How often it came per hour that was watched.
     pub times_per_hour: Option<f64>,
     /// How long tasks waited per hour that was watched.
-    pub waited_s_per_hour: Option<f64>,
+    pub waited_s_per_hour: Option<Span>,
 }
 
 /// An amount of memory.
@@ -169,13 +169,13 @@ pub struct AmountEntry {
     /// What people call it; a name from the host where it is an owner.
     pub label: String,
     /// How much before; null where that source lacks it.
-    pub before_bytes: Option<i64>,
+    pub before_bytes: Option<SignedBytes>,
     /// How much after.
-    pub after_bytes: Option<i64>,
+    pub after_bytes: Option<SignedBytes>,
     /// The same as a share of RAM.
-    pub before_share: Option<f64>,
+    pub before_share: Option<Ratio>,
     /// The same as a share of RAM.
-    pub after_share: Option<f64>,
+    pub after_share: Option<Ratio>,
     /// The change in words; null where one side lacks it.
     pub change: Option<String>,
     /// Whether it changed; null where one side lacks it.
@@ -322,7 +322,7 @@ impl Side {
             source: Source::new(source),
             verdict: diagnosis.verdict.level.into(),
             headline: diagnosis.verdict.headline.clone(),
-            typical_s: typical.map(Span::as_secs_f64),
+            typical_s: typical,
         }
     }
 }
@@ -333,12 +333,12 @@ fn finding(change: &FindingChange) -> FindingEntry {
         title: found.title.to_string(),
         caused_by: found.caused_by.map(str::to_owned),
         times: found.cost.times,
-        lasted_s: found.cost.lasted.map(Span::as_secs_f64),
-        waited_s: found.cost.waited.map(Span::as_secs_f64),
+        lasted_s: found.cost.lasted,
+        waited_s: found.cost.waited,
         killed: found.cost.killed,
-        watched_s: found.cost.watched.as_secs_f64(),
+        watched_s: found.cost.watched,
         times_per_hour: found.cost.times_an_hour(),
-        waited_s_per_hour: found.cost.waited_an_hour().map(Span::as_secs_f64),
+        waited_s_per_hour: found.cost.waited_an_hour(),
     };
     FindingEntry {
         id: change.id.to_owned(),
@@ -354,10 +354,10 @@ fn amount(change: &AmountChange) -> AmountEntry {
         kind: change.kind.into(),
         name: change.name.clone(),
         label: change.label.clone(),
-        before_bytes: change.before,
-        after_bytes: change.after,
-        before_share: change.before_share.map(Ratio::get),
-        after_share: change.after_share.map(Ratio::get),
+        before_bytes: change.before.map(SignedBytes::new),
+        after_bytes: change.after.map(SignedBytes::new),
+        before_share: change.before_share,
+        after_share: change.after_share,
         change: change.change(),
         significance: change.significance.map(Into::into),
         is_worth_a_line: change.is_worth_a_line(),

@@ -7,6 +7,7 @@ mod heap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::{Bytes, Span};
 
 use super::growth::GrowthEntry;
 use super::runtime_stats::RuntimeStatsReport;
@@ -83,7 +84,7 @@ pub struct ExplainedProcess {
     /// Its cgroup.
     pub cgroup: Option<String>,
     /// How long it has been running.
-    pub age_s: Option<f64>,
+    pub age_s: Option<Span>,
     /// Number of threads.
     pub threads: Option<u64>,
     /// How likely the kernel kills it when memory is exhausted: 0 to 2000.
@@ -104,34 +105,34 @@ pub struct LimitEntry {
     /// `address-space`, `data`, `stack` or `locked`.
     pub name: &'static str,
     /// The soft limit, which binds.
-    pub bytes: u64,
+    pub bytes: Bytes,
 }
 
 /// Four sizes of a process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ProcessSizes {
     /// Address space that is mapped.
-    pub vss_bytes: u64,
+    pub vss_bytes: Bytes,
     /// Pages in RAM that it maps.
-    pub rss_bytes: u64,
+    pub rss_bytes: Bytes,
     /// The same, each page divided by its users.
-    pub pss_bytes: u64,
+    pub pss_bytes: Bytes,
     /// Pages that it alone maps: what its end would free.
-    pub uss_bytes: u64,
+    pub uss_bytes: Bytes,
     /// In swap.
-    pub swap_bytes: u64,
+    pub swap_bytes: Bytes,
     /// Address space that it may use but never touched.
-    pub never_touched_bytes: u64,
+    pub never_touched_bytes: Bytes,
     /// Address space without access: reserved for growth, and guards.
-    pub without_access_bytes: u64,
+    pub without_access_bytes: Bytes,
     /// Pages in RAM that others map too.
-    pub shared_bytes: u64,
+    pub shared_bytes: Bytes,
     /// Pages of hugetlbfs, which are in none of these.
-    pub hugetlb_bytes: u64,
+    pub hugetlb_bytes: Bytes,
     /// In transparent huge pages.
-    pub huge_bytes: u64,
+    pub huge_bytes: Bytes,
     /// Resident without a file: it can only go to swap.
-    pub anonymous_bytes: u64,
+    pub anonymous_bytes: Bytes,
 }
 
 /// A part of a process's memory.
@@ -142,19 +143,19 @@ pub struct MemoryPart {
     /// Whether it is what glibc's malloc owns, which `heap` divides by use.
     pub is_malloc_heap: bool,
     /// In RAM.
-    pub rss_bytes: u64,
+    pub rss_bytes: Bytes,
     /// In RAM, each page divided by its users.
-    pub pss_bytes: u64,
+    pub pss_bytes: Bytes,
     /// In RAM, mapped by this process alone.
-    pub uss_bytes: u64,
+    pub uss_bytes: Bytes,
     /// In swap.
-    pub swap_bytes: u64,
+    pub swap_bytes: Bytes,
     /// In transparent huge pages.
-    pub huge_bytes: u64,
+    pub huge_bytes: Bytes,
     /// In pages of hugetlbfs, which no RSS counts.
-    pub hugetlb_bytes: u64,
+    pub hugetlb_bytes: Bytes,
     /// Its address space, also what is reserved or was never touched.
-    pub virtual_bytes: u64,
+    pub virtual_bytes: Bytes,
     /// Number of its mappings.
     pub mappings: u64,
     /// The allocator or runtime that owns it: `ptmalloc`, `jemalloc`, `gperftools`, `tcmalloc`, `mimalloc`, `musl`,
@@ -191,13 +192,13 @@ pub struct MappedFileEntry {
     /// Whether it was removed or replaced since it was mapped.
     pub is_deleted: bool,
     /// Of it, in RAM and mapped by this process.
-    pub rss_bytes: u64,
+    pub rss_bytes: Bytes,
     /// The same, each page divided by its users.
-    pub pss_bytes: u64,
+    pub pss_bytes: Bytes,
     /// Of the whole file, in the page cache; null if that is not known.
-    pub cached_bytes: Option<u64>,
+    pub cached_bytes: Option<Bytes>,
     /// Its length.
-    pub length_bytes: Option<u64>,
+    pub length_bytes: Option<Bytes>,
     /// Number of other processes that map it, as far as they could be read; null if they were not searched.
     pub other_users: Option<u64>,
     /// Names of some of them, each once.
@@ -209,9 +210,9 @@ pub struct MappedFileEntry {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainCost {
     /// CPU time of memtide.
-    pub cpu_s: f64,
+    pub cpu_s: Span,
     /// Elapsed time.
-    pub wall_s: f64,
+    pub wall_s: Span,
     /// Time for which the process was stopped; null if it was not.
-    pub stopped_s: Option<f64>,
+    pub stopped_s: Option<Span>,
 }

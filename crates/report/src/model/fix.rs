@@ -3,7 +3,7 @@
 use diagnose::Lasting;
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Limit;
+use units::{Bytes, Limit};
 
 use crate::FixCommands;
 
@@ -52,7 +52,7 @@ pub enum FixChange {
         /// What holds before: bytes or `max`; null where that is not known.
         from: Option<String>,
         /// What is to hold, in bytes.
-        to_bytes: u64,
+        to_bytes: Bytes,
     },
     /// What is neither: only the commands show it.
     Command {
@@ -107,7 +107,7 @@ impl FixChange {
                     Limit::Bytes(size) => size.get().to_string(),
                     Limit::Unlimited => "max".to_owned(),
                 }),
-                to_bytes: change.to.get(),
+                to_bytes: change.to,
             },
             diagnose::FixChange::Command(command) => Self::Command {
                 now: command.now.clone(),

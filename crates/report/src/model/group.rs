@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use timeline::Timeline;
-use units::{Bytes, Count, Quantity as _, Ratio, Span};
+use units::{Bytes, Count, Pages, PerSecond, Ratio, Span};
 
 use super::Level;
 use super::time::wall;
@@ -24,19 +24,19 @@ pub struct GroupSection {
     /// The same from the first sample on.
     pub at_s: f64,
     /// What is charged to it and those below it; null where unknown.
-    pub current_bytes: Option<u64>,
+    pub current_bytes: Option<Bytes>,
     /// The most that was ever charged to it; null where unknown.
-    pub peak_bytes: Option<u64>,
+    pub peak_bytes: Option<Bytes>,
     /// What that is made of: the parts add up to `current_bytes` unless counters drift.
     pub parts: Vec<Part>,
     /// `current_bytes` without inactive file cache, as Kubernetes computes it; null where unknown.
-    pub working_set_bytes: Option<u64>,
+    pub working_set_bytes: Option<Bytes>,
     /// What reclaim can take without swap: clean file cache and reclaimable kernel objects; null where unknown.
-    pub droppable_bytes: Option<u64>,
+    pub droppable_bytes: Option<Bytes>,
     /// File cache that has to be written first; null where unknown.
-    pub unwritten_bytes: Option<u64>,
+    pub unwritten_bytes: Option<Bytes>,
     /// What it has in swap; null where unknown.
-    pub swap_bytes: Option<u64>,
+    pub swap_bytes: Option<Bytes>,
     /// The limits of it and of the cgroups around it that are below RAM, from the inside.
     pub limits: Vec<LimitEntry>,
     /// What it felt since the first sample.
@@ -55,7 +55,7 @@ pub struct Part {
     /// What it is.
     pub label: &'static str,
     /// Its size.
-    pub bytes: u64,
+    pub bytes: Bytes,
 }
 
 /// A limit of a cgroup.
@@ -68,15 +68,15 @@ pub struct LimitEntry {
     /// The kernel's file: `memory.max`, `memory.high`; on cgroup v1 `memory.limit_in_bytes`.
     pub file: &'static str,
     /// The limit.
-    pub limit_bytes: u64,
+    pub limit_bytes: Bytes,
     /// What counts towards it; null where unknown.
-    pub used_bytes: Option<u64>,
+    pub used_bytes: Option<Bytes>,
     /// Its used share, above 1 where the kernel let it be exceeded.
-    pub used: Option<f64>,
+    pub used: Option<Ratio>,
     /// What is left below it.
-    pub room_bytes: Option<u64>,
+    pub room_bytes: Option<Bytes>,
     /// The used part that reclaim cannot take without swap.
-    pub undroppable_bytes: Option<u64>,
+    pub undroppable_bytes: Option<Bytes>,
     /// How often it was hit since the first sample; null where that is not counted.
     pub hits: Option<u64>,
 }
@@ -85,11 +85,11 @@ pub struct LimitEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Felt {
     /// The time of which it speaks.
-    pub during_s: f64,
+    pub during_s: Span,
     /// The share of the worst ten seconds in which a task waited for memory.
-    pub stalled_some: Option<f64>,
+    pub stalled_some: Option<Ratio>,
     /// The same for all tasks at once.
-    pub stalled_full: Option<f64>,
+    pub stalled_full: Option<Ratio>,
     /// How often tasks were throttled above memory.high.
     pub throttled: Option<u64>,
     /// How often the hard limit was hit.
@@ -97,9 +97,9 @@ pub struct Felt {
     /// Processes that the kernel killed in it.
     pub kills: Option<u64>,
     /// File pages that were evicted and read again, a second.
-    pub refaults_file_per_s: Option<f64>,
+    pub refaults_file_per_s: Option<PerSecond<Pages>>,
     /// Anonymous pages that were swapped out and needed again, a second.
-    pub refaults_anon_per_s: Option<f64>,
+    pub refaults_anon_per_s: Option<PerSecond<Pages>>,
 }
 
 /// The host around a cgroup.
@@ -110,7 +110,7 @@ pub struct Around {
     /// The same in one or two sentences.
     pub headline: String,
     /// MemAvailable at the moment of the sizes; null where unknown.
-    pub available_bytes: Option<u64>,
+    pub available_bytes: Option<Bytes>,
     /// Whether what is wrong with the cgroup is also the worst of the host, and so its headline.
     pub is_same: bool,
     /// Roots among its findings that are not about the cgroup.
@@ -132,23 +132,22 @@ impl GroupSection {
     /// The part about a cgroup with what people call it.
     pub fn new(timeline: &Timeline, group: &GroupDiagnosis, name: Option<String>) -> Self {
         let state = &group.state;
-        let bytes = |size: Option<Bytes>| size.map(Bytes::get);
         Self {
             path: state.path.clone(),
             name: name.filter(|name| !state.path.ends_with(&**name)),
             at: wall(timeline, state.at),
             at_s: state.at.as_secs_f64(),
-            current_bytes: bytes(state.current),
-            peak_bytes: bytes(state.peak),
+            current_bytes: state.current,
+            peak_bytes: state.peak,
             parts: state
                 .parts
                 .iter()
-                .map(|part| Part { label: part.label, bytes: part.bytes.get() })
+                .map(|part| Part { label: part.label, bytes: part.bytes })
                 .collect(),
-            working_set_bytes: bytes(state.working_set),
-            droppable_bytes: bytes(state.droppable),
-            unwritten_bytes: bytes(state.unwritten),
-            swap_bytes: bytes(state.swap),
+            working_set_bytes: state.working_set,
+            droppable_bytes: state.droppable,
+            unwritten_bytes: state.unwritten,
+            swap_bytes: state.swap,
             limits: state.limits.iter().map(LimitEntry::from).collect(),
             felt: Felt::from(&state.felt),
             raising: state.raising.clone(),
@@ -156,7 +155,7 @@ impl GroupSection {
             around: Around {
                 verdict: group.host.level.into(),
                 headline: group.host.headline.clone(),
-                available_bytes: bytes(state.available),
+                available_bytes: state.available,
                 is_same: group.is_worst_of_host,
                 findings: group
                     .host_findings
@@ -178,11 +177,11 @@ impl From<&engine::GroupLimitState> for LimitEntry {
             path: limit.path.clone(),
             place: limit.place.clone(),
             file: limit.file,
-            limit_bytes: limit.limit.get(),
-            used_bytes: limit.used.map(Bytes::get),
-            used: limit.share().map(Ratio::get),
-            room_bytes: limit.room().map(Bytes::get),
-            undroppable_bytes: limit.undroppable.map(Bytes::get),
+            limit_bytes: limit.limit,
+            used_bytes: limit.used,
+            used: limit.share(),
+            room_bytes: limit.room(),
+            undroppable_bytes: limit.undroppable,
             hits: limit.hits.map(Count::get),
         }
     }
@@ -191,14 +190,14 @@ impl From<&engine::GroupLimitState> for LimitEntry {
 impl From<&engine::GroupFelt> for Felt {
     fn from(felt: &engine::GroupFelt) -> Self {
         Self {
-            during_s: Span::as_secs_f64(felt.during),
-            stalled_some: felt.some.map(Ratio::get),
-            stalled_full: felt.full.map(Ratio::get),
+            during_s: felt.during,
+            stalled_some: felt.some,
+            stalled_full: felt.full,
             throttled: felt.throttled.map(Count::get),
             limit_hits: felt.hits.map(Count::get),
             kills: felt.kills.map(Count::get),
-            refaults_file_per_s: felt.refaults_file.map(|rate| rate.as_f64()),
-            refaults_anon_per_s: felt.refaults_anon.map(|rate| rate.as_f64()),
+            refaults_file_per_s: felt.refaults_file,
+            refaults_anon_per_s: felt.refaults_anon,
         }
     }
 }

@@ -5,7 +5,7 @@ use diagnose::growth::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{Bytes, Quantity, Span};
+use units::{Bytes, BytesPerSecond, Quantity as _, Ratio, Span};
 
 use super::Source;
 
@@ -25,7 +25,7 @@ pub struct GrowthReport {
     /// The class of the only owner of memory in the answer; null if there are several or none. As in `growths`.
     pub class: Option<&'static str>,
     /// How sure the class is, from 0 to 1; null where `class` is.
-    pub confidence: Option<f64>,
+    pub confidence: Option<Ratio>,
     /// Each process and service, the most urgent first: by the time to its limit, then by class and size.
     pub growths: Vec<GrowthEntry>,
 }
@@ -47,31 +47,31 @@ pub struct GrowthEntry {
     /// What the class means, in one sentence.
     pub meaning: &'static str,
     /// How sure the class is, from 0 to 1.
-    pub confidence: f64,
+    pub confidence: Ratio,
     /// The same in a word: `confirmed`, `probable`, `possible`.
     pub confidence_text: &'static str,
     /// How it was found: fit, share of the variance, what the live bytes did.
     pub method: String,
     /// Its memory at the end.
-    pub now_bytes: u64,
+    pub now_bytes: Bytes,
     /// The time that was judged, after the last restart.
-    pub judged_s: f64,
+    pub judged_s: Span,
     /// The readings that were judged.
     pub readings: usize,
     /// How fast it grows; null for classes that do not grow without an end.
-    pub rate_bytes_per_s: Option<f64>,
+    pub rate_bytes_per_s: Option<BytesPerSecond>,
     /// The lower end of the rate's 95 % interval.
-    pub rate_from_bytes_per_s: Option<f64>,
+    pub rate_from_bytes_per_s: Option<BytesPerSecond>,
     /// The upper end.
-    pub rate_to_bytes_per_s: Option<f64>,
+    pub rate_to_bytes_per_s: Option<BytesPerSecond>,
     /// Where growth ends; null for classes that do not level off.
-    pub levels_off_at_bytes: Option<u64>,
+    pub levels_off_at_bytes: Option<Bytes>,
     /// How large it can become: up to the tightest limit, or with all that is available on the host; null if unknown.
-    pub limit_bytes: Option<u64>,
+    pub limit_bytes: Option<Bytes>,
     /// When it reaches that at its rate; null without a rate or a limit.
-    pub limit_in_s: Option<f64>,
+    pub limit_in_s: Option<Span>,
     /// For how long to record on, where the readings do not suffice; else null.
-    pub needs_s: Option<f64>,
+    pub needs_s: Option<Span>,
     /// What the class rests on, a sentence each.
     pub evidence: Vec<String>,
     /// What to do, in one sentence.
@@ -79,7 +79,7 @@ pub struct GrowthEntry {
     /// Its memory over time: at most 80 means of equal times; null where nothing was read.
     pub course_bytes: Vec<Option<f64>>,
     /// The time that `course_bytes` covers.
-    pub course_s: f64,
+    pub course_s: Span,
     /// What the program had allocated, at the same times; empty where that was not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub live_course_bytes: Vec<Option<f64>>,
@@ -123,22 +123,22 @@ impl GrowthEntry {
             class: growth.class.name(),
             class_text: growth.class.to_string(),
             meaning: growth.class.meaning(),
-            confidence: (growth.confidence.get() * 100.0).round() / 100.0,
+            confidence: Ratio::from_percent((growth.confidence.get() * 100.0).round()),
             confidence_text: growth.confidence_word(),
             method: growth.method.clone(),
-            now_bytes: growth.now.get(),
-            judged_s: growth.judged.as_secs_f64(),
+            now_bytes: growth.now,
+            judged_s: growth.judged,
             readings: growth.readings,
-            rate_bytes_per_s: growth.rate.map(|rate| rate.rate.get()),
-            rate_from_bytes_per_s: growth.rate.map(|rate| rate.from.get()),
-            rate_to_bytes_per_s: growth.rate.map(|rate| rate.to.get()),
-            levels_off_at_bytes: growth.levels_off_at.map(Bytes::get),
-            limit_bytes: series.limit.map(Bytes::get),
-            limit_in_s: growth.limit_in.map(Span::as_secs_f64),
-            needs_s: growth.needs.map(Span::as_secs_f64),
+            rate_bytes_per_s: growth.rate.map(|rate| rate.rate),
+            rate_from_bytes_per_s: growth.rate.map(|rate| rate.from),
+            rate_to_bytes_per_s: growth.rate.map(|rate| rate.to),
+            levels_off_at_bytes: growth.levels_off_at,
+            limit_bytes: series.limit,
+            limit_in_s: growth.limit_in,
+            needs_s: growth.needs,
             evidence: growth.evidence.clone(),
             advice: growth.class.advice(),
-            course_s: covered(series).as_secs_f64(),
+            course_s: covered(series),
             course_bytes: course(series, |point| Some(point.total)),
             live_course_bytes: course(series, |point| point.live),
         }

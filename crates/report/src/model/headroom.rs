@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use timeline::Timeline;
-use units::{Bytes, Span};
+use units::{Bytes, Ratio, SignedBytes, Span};
 
 use super::time::wall;
 use super::{Affected, Host, Source};
@@ -48,12 +48,12 @@ pub struct HeadroomReport {
     /// What the demand would do; null where none was asked about.
     pub added: Option<Added>,
     /// RAM with which the worst moment still fits, the demand included; null where bounds are all there is.
-    pub smallest_ram_bytes: Option<u64>,
+    pub smallest_ram_bytes: Option<Bytes>,
     /// The same if all of the cache that may be needed is.
-    pub smallest_safe_ram_bytes: Option<u64>,
+    pub smallest_safe_ram_bytes: Option<Bytes>,
     /// Where memory was short: what was in RAM and in swap at once, with the floor, the cache that is read again and what is
     /// added; as much RAM holds that without swap. Null where memory was not short, or nothing lay in swap.
-    pub wanted_at_once_bytes: Option<u64>,
+    pub wanted_at_once_bytes: Option<Bytes>,
     /// The formula as people first write it down; null where the source lacks its terms.
     pub article: Option<Article>,
     /// What decides and is unknown.
@@ -80,24 +80,24 @@ pub enum FitAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Asked {
     /// How much shall be added; null where nothing.
-    pub add_bytes: Option<u64>,
+    pub add_bytes: Option<Bytes>,
     /// Of what kind: `anon`, `cache`, `tmpfs`.
     pub kind: Option<&'static str>,
     /// The cycle.
-    pub cycle_s: f64,
+    pub cycle_s: Span,
     /// For which share of the time it must fit.
-    pub quantile: f64,
+    pub quantile: Ratio,
 }
 
 /// A quantity that is known within bounds; below zero where that much is lacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bounds {
     /// At least this; null where nothing bounds it.
-    pub lower_bytes: Option<i64>,
+    pub lower_bytes: Option<SignedBytes>,
     /// The best estimate; null where there are bounds only.
-    pub likely_bytes: Option<i64>,
+    pub likely_bytes: Option<SignedBytes>,
     /// At most this.
-    pub upper_bytes: i64,
+    pub upper_bytes: SignedBytes,
 }
 
 /// How much room there is in the host's RAM.
@@ -114,49 +114,49 @@ pub struct Room {
     /// The same from the first sample on.
     pub worst_at_s: f64,
     /// Until reclaim has nothing left to take but swap, at the worst moment.
-    pub to_cliff_bytes: i64,
+    pub to_cliff_bytes: SignedBytes,
     /// Swap that was left then; null where unknown.
-    pub swap_left_bytes: Option<u64>,
+    pub swap_left_bytes: Option<Bytes>,
 }
 
 /// What headroom was computed from: available − kept − max(0, write cache + read cache − left out).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Terms {
     /// What could be had without swapping.
-    pub available_bytes: u64,
+    pub available_bytes: Bytes,
     /// Whether the kernel reports it itself (MemAvailable), or it is free memory and files together.
     pub available_is_from_kernel: bool,
     /// Where kswapd starts: free memory rests between this and the next under load. Available leaves it out already.
-    pub floor_low_bytes: u64,
+    pub floor_low_bytes: Bytes,
     /// Where kswapd stops.
-    pub floor_high_bytes: u64,
+    pub floor_high_bytes: Bytes,
     /// Whether the floor is from the zones' marks; else it is predicted for a host of this size.
     pub floor_is_measured: bool,
     /// What the kernel keeps beyond what available leaves out; null where unknown.
-    pub kept_bytes: Option<u64>,
+    pub kept_bytes: Option<Bytes>,
     /// All data of files that waited for disks then; null where it was not measured.
-    pub unwritten_bytes: Option<u64>,
+    pub unwritten_bytes: Option<Bytes>,
     /// Room that writers need, at least.
-    pub write_cache_lower_bytes: u64,
+    pub write_cache_lower_bytes: Bytes,
     /// Room that writers need, at most; the same where it was measured.
-    pub write_cache_upper_bytes: u64,
+    pub write_cache_upper_bytes: Bytes,
     /// Page cache that must stay.
     pub read_cache: ReadCache,
     /// The part of the cache that available leaves out already; null where unknown.
-    pub left_out_bytes: Option<u64>,
+    pub left_out_bytes: Option<Bytes>,
     /// All of the page cache that could be dropped; null where unknown.
-    pub page_cache_bytes: Option<u64>,
+    pub page_cache_bytes: Option<Bytes>,
 }
 
 /// Page cache that must stay because its files are read again.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ReadCache {
     /// At least this much.
-    pub lower_bytes: u64,
+    pub lower_bytes: Bytes,
     /// The best estimate; null where there are bounds only.
-    pub likely_bytes: Option<u64>,
+    pub likely_bytes: Option<Bytes>,
     /// At most this much; null where unknown.
-    pub upper_bytes: Option<u64>,
+    pub upper_bytes: Option<Bytes>,
     /// What it rests on: `refaults`, `experience`, `active-list`, `never-squeezed`, `unknown`.
     pub how: &'static str,
     /// The same in words.
@@ -172,13 +172,13 @@ pub struct Limit {
     pub name: String,
     /// Room below it at its worst sample: the best estimate, else the least that it may be, else the most; null where
     /// nothing bounds it.
-    pub room_bytes: Option<i64>,
+    pub room_bytes: Option<SignedBytes>,
     /// At least this; null where nothing bounds it.
-    pub lower_bytes: Option<i64>,
+    pub lower_bytes: Option<SignedBytes>,
     /// The best estimate; null where there are bounds only.
-    pub likely_bytes: Option<i64>,
+    pub likely_bytes: Option<SignedBytes>,
     /// At most this; null where nothing bounds it.
-    pub upper_bytes: Option<i64>,
+    pub upper_bytes: Option<SignedBytes>,
     /// Whether it holds for whatever is added, not only for somebody's own memory.
     pub holds: bool,
     /// In a sentence.
@@ -202,11 +202,11 @@ pub struct Short {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cycle {
     /// The cycle.
-    pub asked_s: f64,
+    pub asked_s: Span,
     /// From the first sample to the last.
-    pub watched_s: f64,
+    pub watched_s: Span,
     /// The part of it that samples speak for.
-    pub present: f64,
+    pub present: Ratio,
     /// Whether a Saturday and a Sunday are in it; null without a wall clock, and for cycles below a week.
     pub has_weekend: Option<bool>,
     /// Whether it is a whole cycle. Else a good answer is not confirmed.
@@ -219,11 +219,11 @@ pub struct Cycle {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Added {
     /// What is left at the worst moment; null where that is not known.
-    pub left_bytes: Option<i64>,
+    pub left_bytes: Option<SignedBytes>,
     /// At least this is left; null where nothing bounds it.
-    pub left_lower_bytes: Option<i64>,
+    pub left_lower_bytes: Option<SignedBytes>,
     /// At most this is left.
-    pub left_upper_bytes: i64,
+    pub left_upper_bytes: SignedBytes,
     /// In sentences.
     pub text: Vec<String>,
 }
@@ -232,17 +232,17 @@ pub struct Added {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Article {
     /// What it gives.
-    pub bytes: i64,
+    pub bytes: SignedBytes,
     /// Its worst sample, in seconds from the first; null where it is the worst moment of `room`.
     pub at_s: Option<f64>,
     /// The same by the wall clock, where the source has one.
     pub at: Option<Timestamp>,
     /// What stays free, as it takes it.
-    pub kept_free_bytes: u64,
+    pub kept_free_bytes: Bytes,
     /// Unwritten data; null where unknown.
-    pub unwritten_bytes: Option<u64>,
+    pub unwritten_bytes: Option<Bytes>,
     /// Page cache.
-    pub page_cache_bytes: u64,
+    pub page_cache_bytes: Bytes,
     /// Whether it differs by more than 20 %.
     pub differs: bool,
     /// The formula with its figures, and why it differs.
@@ -283,9 +283,9 @@ impl HeadroomReport {
             short: headroom.short.iter().map(Short::from).collect(),
             cycle: Cycle::from(&headroom.cycle),
             added: headroom.added.as_ref().map(Added::from),
-            smallest_ram_bytes: smallest.0.map(Bytes::get),
-            smallest_safe_ram_bytes: smallest.1.map(Bytes::get),
-            wanted_at_once_bytes: headroom.wanted_at_once.map(Bytes::get),
+            smallest_ram_bytes: smallest.0,
+            smallest_safe_ram_bytes: smallest.1,
+            wanted_at_once_bytes: headroom.wanted_at_once,
             article: headroom.article.as_ref().map(|article| Article::new(article, timeline)),
             unknown: headroom.unknown.iter().map(Unknown::from).collect(),
         }
@@ -311,21 +311,23 @@ impl From<engine::Answer> for FitAnswer {
 impl From<&engine::Question> for Asked {
     fn from(question: &engine::Question) -> Self {
         Self {
-            add_bytes: question.add.map(|add| add.bytes.get()),
+            add_bytes: question.add.map(|add| add.bytes),
             kind: question.add.map(|add| match add.kind {
                 engine::DemandKind::Anon => "anon",
                 engine::DemandKind::Cache => "cache",
                 engine::DemandKind::Tmpfs => "tmpfs",
             }),
-            cycle_s: question.cycle.as_secs_f64(),
-            quantile: question.quantile.get(),
+            cycle_s: question.cycle,
+            quantile: question.quantile,
         }
     }
 }
 
 impl From<engine::Bounds> for Bounds {
     fn from(bounds: engine::Bounds) -> Self {
-        Self { lower_bytes: bounds.lower, likely_bytes: bounds.likely, upper_bytes: bounds.upper }
+        let [lower_bytes, likely_bytes] =
+            [bounds.lower, bounds.likely].map(|it| it.map(SignedBytes::new));
+        Self { lower_bytes, likely_bytes, upper_bytes: SignedBytes::new(bounds.upper) }
     }
 }
 
@@ -337,8 +339,8 @@ impl Room {
             last: room.last.into(),
             worst_at: wall(timeline, room.worst_at),
             worst_at_s: room.worst_at.as_secs_f64(),
-            to_cliff_bytes: room.to_cliff,
-            swap_left_bytes: room.swap_left.map(Bytes::get),
+            to_cliff_bytes: SignedBytes::new(room.to_cliff),
+            swap_left_bytes: room.swap_left,
         }
     }
 }
@@ -347,18 +349,18 @@ impl From<&engine::Terms> for Terms {
     fn from(terms: &engine::Terms) -> Self {
         let (floor, written) = (terms.floor, terms.write_cache);
         Self {
-            available_bytes: terms.available.get(),
+            available_bytes: terms.available,
             available_is_from_kernel: terms.available_is_from_kernel,
-            floor_low_bytes: floor.0.get(),
-            floor_high_bytes: floor.1.get(),
+            floor_low_bytes: floor.0,
+            floor_high_bytes: floor.1,
             floor_is_measured: terms.floor_is_measured,
-            kept_bytes: terms.kept.map(Bytes::get),
-            unwritten_bytes: terms.unwritten.map(Bytes::get),
-            write_cache_lower_bytes: written.0.get(),
-            write_cache_upper_bytes: written.1.get(),
+            kept_bytes: terms.kept,
+            unwritten_bytes: terms.unwritten,
+            write_cache_lower_bytes: written.0,
+            write_cache_upper_bytes: written.1,
             read_cache: ReadCache::from(&terms.read_cache),
-            left_out_bytes: terms.left_out.map(Bytes::get),
-            page_cache_bytes: terms.page_cache.map(Bytes::get),
+            left_out_bytes: terms.left_out,
+            page_cache_bytes: terms.page_cache,
         }
     }
 }
@@ -366,9 +368,9 @@ impl From<&engine::Terms> for Terms {
 impl From<&engine::ReadCache> for ReadCache {
     fn from(cache: &engine::ReadCache) -> Self {
         Self {
-            lower_bytes: cache.lower.get(),
-            likely_bytes: cache.likely.map(Bytes::get),
-            upper_bytes: cache.upper.map(Bytes::get),
+            lower_bytes: cache.lower,
+            likely_bytes: cache.likely,
+            upper_bytes: cache.upper,
             how: match cache.how {
                 engine::How::Refaults => "refaults",
                 engine::How::Experience => "experience",
@@ -383,13 +385,13 @@ impl From<&engine::ReadCache> for ReadCache {
 
 impl From<&engine::HeadroomLimit> for Limit {
     fn from(limit: &engine::HeadroomLimit) -> Self {
-        let bounded = |room: i64| Some(room).filter(|room| *room < i64::MAX);
+        let bounded = |room: i64| Some(room).filter(|room| *room < i64::MAX).map(SignedBytes::new);
         Self {
             kind: limit.kind.name(),
             name: limit.name.clone(),
             room_bytes: bounded(limit.bounds.best()),
-            lower_bytes: limit.bounds.lower,
-            likely_bytes: limit.bounds.likely,
+            lower_bytes: limit.bounds.lower.map(SignedBytes::new),
+            likely_bytes: limit.bounds.likely.map(SignedBytes::new),
             upper_bytes: bounded(limit.bounds.upper),
             holds: limit.holds,
             text: limit.text.clone(),
@@ -411,9 +413,9 @@ impl From<&engine::Short> for Short {
 impl From<&engine::Cycle> for Cycle {
     fn from(cycle: &engine::Cycle) -> Self {
         Self {
-            asked_s: cycle.asked.as_secs_f64(),
-            watched_s: Span::as_secs_f64(cycle.watched),
-            present: cycle.present.get(),
+            asked_s: cycle.asked,
+            watched_s: cycle.watched,
+            present: cycle.present,
             has_weekend: cycle.has_weekend,
             is_whole: cycle.is_whole,
             text: cycle.text.clone(),
@@ -424,9 +426,9 @@ impl From<&engine::Cycle> for Cycle {
 impl From<&engine::Added> for Added {
     fn from(added: &engine::Added) -> Self {
         Self {
-            left_bytes: added.left,
-            left_lower_bytes: added.bounds.lower,
-            left_upper_bytes: added.bounds.upper,
+            left_bytes: added.left.map(SignedBytes::new),
+            left_lower_bytes: added.bounds.lower.map(SignedBytes::new),
+            left_upper_bytes: SignedBytes::new(added.bounds.upper),
             text: added.text.clone(),
         }
     }
@@ -435,12 +437,12 @@ impl From<&engine::Added> for Added {
 impl Article {
     fn new(article: &engine::Article, timeline: &Timeline) -> Self {
         Self {
-            bytes: article.bytes,
+            bytes: SignedBytes::new(article.bytes),
             at_s: article.at.map(Span::as_secs_f64),
             at: article.at.and_then(|at| wall(timeline, at)),
-            kept_free_bytes: article.kept_free.get(),
-            unwritten_bytes: article.written.map(Bytes::get),
-            page_cache_bytes: article.cache.get(),
+            kept_free_bytes: article.kept_free,
+            unwritten_bytes: article.written,
+            page_cache_bytes: article.cache,
             differs: article.differs,
             text: article.text.clone(),
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::Bytes;
 
 use super::{Level, Severity};
 
@@ -28,7 +29,7 @@ pub struct LabReport {
     /// How the machine's instructions ran: KVM or TCG.
     pub accelerator: String,
     /// RAM of the machine.
-    pub ram_bytes: u64,
+    pub ram_bytes: Bytes,
     /// Whether every claim holds, and every arm was found as expected.
     pub holds: bool,
     /// The article's figures and ours.

@@ -6,6 +6,7 @@ use diagnose::accounting::Standing;
 use jiff::Timestamp;
 use serde::Serialize;
 use timeline::EventKind;
+use units::Span;
 
 use super::{EventEntry, Finding, Report, Severity};
 use crate::clock::ReportClock;
@@ -35,7 +36,7 @@ pub struct PageMeta {
     /// How long the picture is.
     pub span_s: f64,
     /// The usual distance between samples.
-    pub interval_s: Option<f64>,
+    pub interval_s: Option<Span>,
     /// The moment that matters.
     pub worst_s: f64,
     /// How the packed numbers are laid out; the first covers everything.

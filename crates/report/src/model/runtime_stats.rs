@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::{Bytes, Ratio, SignedBytes};
 
 /// Name and version of the contract of a runtime's statistics.
 pub const RUNTIME_STATS_SCHEMA: &str = "memtide-runtime-stats/1";
@@ -34,9 +35,9 @@ pub struct RuntimeStatsReport {
     /// What to do, a sentence each; empty if nothing.
     pub advice: Vec<String>,
     /// The process's RSS; null if it was not read.
-    pub rss_bytes: Option<u64>,
+    pub rss_bytes: Option<Bytes>,
     /// Free memory in malloc's heap that is resident; null if the heap was not read.
-    pub malloc_free_bytes: Option<u64>,
+    pub malloc_free_bytes: Option<Bytes>,
     /// Ruby's object space.
     pub ruby: Option<ObjectSpaceEntry>,
     /// The JVM's native memory.
@@ -49,9 +50,9 @@ pub struct RuntimeStatsReport {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ObjectSpaceEntry {
     /// All pages.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
     /// Free slots in pages with a live object; null if live objects of a pool are unknown (Ruby 3.2).
-    pub free_bytes: Option<u64>,
+    pub free_bytes: Option<Bytes>,
     /// Slots that were not swept.
     pub live_slots: u64,
     /// Slots that survived the last collection.
@@ -59,11 +60,11 @@ pub struct ObjectSpaceEntry {
     /// Slots of pages with a live object.
     pub eden_slots: Option<u64>,
     /// `live_slots` / `eden_slots`.
-    pub slot_occupancy_ratio: Option<f64>,
+    pub slot_occupancy_ratio: Option<Ratio>,
     /// Slots of a page, where all slots have one size (up to Ruby 3.1).
     pub slots_per_page: Option<u64>,
     /// The size of a page.
-    pub page_size_bytes: u64,
+    pub page_size_bytes: Bytes,
     /// Pages with a live object.
     pub eden_pages: u64,
     /// Pages without one, which are kept.
@@ -71,7 +72,7 @@ pub struct ObjectSpaceEntry {
     /// Places in the list of pages (up to Ruby 3.3).
     pub page_list_places: Option<u64>,
     /// `eden_pages` / `page_list_places`.
-    pub page_list_occupancy_ratio: Option<f64>,
+    pub page_list_occupancy_ratio: Option<Ratio>,
     /// Garbage collections since the start.
     pub collections: Option<u64>,
     /// Slots by size. One entry up to Ruby 3.1.
@@ -82,7 +83,7 @@ pub struct ObjectSpaceEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ObjectPoolEntry {
     /// The size of a slot; null if the report does not say it.
-    pub slot_size_bytes: Option<u64>,
+    pub slot_size_bytes: Option<Bytes>,
     /// Pages with a live object.
     pub eden_pages: u64,
     /// Their slots.
@@ -90,28 +91,28 @@ pub struct ObjectPoolEntry {
     /// Live slots; null in Ruby 3.2.
     pub live_slots: Option<u64>,
     /// `live_slots` / `eden_slots`.
-    pub slot_occupancy_ratio: Option<f64>,
+    pub slot_occupancy_ratio: Option<Ratio>,
     /// Free slots.
-    pub free_bytes: Option<u64>,
+    pub free_bytes: Option<Bytes>,
 }
 
 /// The JVM's native memory by category.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct NativeMemoryEntry {
     /// Address space.
-    pub reserved_bytes: u64,
+    pub reserved_bytes: Bytes,
     /// Memory that may be used; pages that were never touched are not resident.
-    pub committed_bytes: u64,
+    pub committed_bytes: Bytes,
     /// Its change since the baseline; null without one.
-    pub committed_change_bytes: Option<i64>,
+    pub committed_change_bytes: Option<SignedBytes>,
     /// What came from malloc: part of `committed_bytes`.
-    pub malloc_bytes: u64,
+    pub malloc_bytes: Bytes,
     /// RSS beyond what is committed: the least that the JVM does not count. Null without RSS.
-    pub beyond_committed_bytes: Option<u64>,
+    pub beyond_committed_bytes: Option<Bytes>,
     /// Committed memory beyond RSS: the least that is not resident. Null without RSS.
-    pub not_resident_bytes: Option<u64>,
+    pub not_resident_bytes: Option<Bytes>,
     /// Sizes are rounded to this.
-    pub scale_bytes: u64,
+    pub scale_bytes: Bytes,
     /// The category that grew most since the baseline; null if none grew.
     pub fastest_growing: Option<String>,
     /// Categories, the most committed memory first.
@@ -126,40 +127,40 @@ pub struct NativeCategoryEntry {
     /// What it is for, in a few words; null for names that memtide does not know.
     pub meaning: Option<&'static str>,
     /// Address space.
-    pub reserved_bytes: u64,
+    pub reserved_bytes: Bytes,
     /// Memory that may be used.
-    pub committed_bytes: u64,
+    pub committed_bytes: Bytes,
     /// Its share of all committed memory.
-    pub committed_ratio: Option<f64>,
+    pub committed_ratio: Option<Ratio>,
     /// Its change since the baseline; null without one.
-    pub committed_change_bytes: Option<i64>,
+    pub committed_change_bytes: Option<SignedBytes>,
 }
 
 /// jemalloc's heap.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct JemallocEntry {
     /// What the program has allocated.
-    pub allocated_bytes: u64,
+    pub allocated_bytes: Bytes,
     /// Of that, in caches of threads; null before 5.0.
-    pub thread_caches_bytes: Option<u64>,
+    pub thread_caches_bytes: Option<Bytes>,
     /// Pages with something allocated.
-    pub active_bytes: u64,
+    pub active_bytes: Bytes,
     /// Free parts of active pages: `active − allocated`.
-    pub active_unused_bytes: u64,
+    pub active_unused_bytes: Bytes,
     /// `(active − allocated) / active`.
-    pub active_unused_ratio: Option<f64>,
+    pub active_unused_ratio: Option<Ratio>,
     /// Free pages that were not purged yet.
-    pub unpurged_bytes: u64,
+    pub unpurged_bytes: Bytes,
     /// Whether `unpurged_bytes` was counted; else it is `resident − active − metadata`.
     pub unpurged_is_counted: bool,
     /// jemalloc's own data.
-    pub metadata_bytes: u64,
+    pub metadata_bytes: Bytes,
     /// The most that can be in RAM.
-    pub resident_bytes: u64,
+    pub resident_bytes: Bytes,
     /// RSS beyond that: not jemalloc's. Null without RSS.
-    pub beyond_resident_bytes: Option<u64>,
+    pub beyond_resident_bytes: Option<Bytes>,
     /// Address space that is kept without memory; null before 5.0.
-    pub retained_bytes: Option<u64>,
+    pub retained_bytes: Option<Bytes>,
     /// Arenas.
     pub arenas: Option<u64>,
     /// Whether a thread of jemalloc purges pages.
@@ -172,7 +173,7 @@ pub struct JemallocEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JemallocBinEntry {
     /// The size of a region.
-    pub region_size_bytes: u64,
+    pub region_size_bytes: Bytes,
     /// Slabs.
     pub slabs: u64,
     /// Regions of all slabs.
@@ -180,7 +181,7 @@ pub struct JemallocBinEntry {
     /// Regions that are allocated.
     pub used_regions: u64,
     /// `used_regions` / `regions`.
-    pub occupancy_ratio: Option<f64>,
+    pub occupancy_ratio: Option<Ratio>,
     /// Free regions.
-    pub unused_bytes: u64,
+    pub unused_bytes: Bytes,
 }

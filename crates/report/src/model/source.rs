@@ -2,7 +2,7 @@
 
 use timeline::Timeline;
 use timeline::signals::{MEM_TOTAL, SWAP_TOTAL};
-use units::{Bytes, PageSize, Ratio, Span};
+use units::{PageSize, Ratio, Span};
 
 use super::time::wall;
 use super::{ClockStep, Container, History, Host, Input, Source, SourceKind};
@@ -27,9 +27,9 @@ impl Host {
             difference <= ram.share(RAM_DIFFERS)
         });
         Self {
-            ram_bytes: Some(ram.get()),
+            ram_bytes: Some(ram),
             swap_bytes: match timeline.at(SWAP_TOTAL, index) {
-                Some(swap) => Some(swap.get()),
+                Some(swap) => Some(swap),
                 None if is_same => host.swap_bytes,
                 None => None,
             },
@@ -41,10 +41,10 @@ impl Host {
         let (timeline, facts) = (&source.timeline, &source.facts);
         Self {
             kernel: facts.kernel_release().map(str::to_owned),
-            ram_bytes: timeline.last(MEM_TOTAL).map(Bytes::get),
-            swap_bytes: timeline.last(SWAP_TOTAL).map(Bytes::get),
+            ram_bytes: timeline.last(MEM_TOTAL),
+            swap_bytes: timeline.last(SWAP_TOTAL),
             cpus: facts.cpus,
-            page_size_bytes: facts.page_size.map(PageSize::bytes).map(Bytes::get),
+            page_size_bytes: facts.page_size.map(PageSize::bytes),
             hostname: facts.hostname.clone(),
             container: facts.container.as_ref().map(|container| Container {
                 signs: container.signs.clone(),
@@ -67,8 +67,8 @@ impl Source {
             from: ends.and_then(|ends| wall(timeline, ends.from)),
             to: ends.and_then(|ends| wall(timeline, ends.from.plus(judged.duration()))),
             samples: judged.len(),
-            interval_s: judged.interval().map(Span::as_secs_f64),
-            watched_s: judged.recorded().as_secs_f64(),
+            interval_s: judged.interval(),
+            watched_s: judged.recorded(),
             unknown_fields: timeline
                 .unknown()
                 .take(UNKNOWN_FIELDS_MAX)
@@ -77,12 +77,12 @@ impl Source {
             problems: source.problems.clone(),
             inputs: origin.inputs.iter().map(Input::from).collect(),
             lines_skipped: origin.lines_skipped,
-            thinned_to_s: origin.thinned_to.map(Span::as_secs_f64),
+            thinned_to_s: origin.thinned_to,
             cut_at_s: origin.cut_at.map(Span::as_secs_f64),
             clock_steps: clock_steps(judged),
             history: live_from.map(|samples| History {
                 from: wall(timeline, Span::ZERO),
-                resolution_s: timeline.part(0, samples).interval().map(Span::as_secs_f64),
+                resolution_s: timeline.part(0, samples).interval(),
                 samples,
             }),
         }

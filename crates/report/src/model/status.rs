@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use recorder_status::RecorderStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::{Bytes, Span};
 
 /// Name and version of the contract of `record --status`.
 pub const STATUS_SCHEMA: &str = "memtide-recorder/1";
@@ -50,7 +51,7 @@ pub enum RecorderState {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RecordingStatus {
     /// Size of all files.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
     /// Sealed segments.
     pub segments: usize,
     /// Time of the oldest sample.
@@ -58,9 +59,9 @@ pub struct RecordingStatus {
     /// Time of the newest sample on disk.
     pub to: Option<Timestamp>,
     /// How long samples were taken, by the boot clock: without the times between recorders, however the wall clock was set.
-    pub recorded_s: f64,
+    pub recorded_s: Span,
     /// Free space of the file system, as available to the user.
-    pub free_bytes: Option<u64>,
+    pub free_bytes: Option<Bytes>,
     /// Growth per day so far; null for a recording of less than ten minutes.
     pub bytes_per_day: Option<f64>,
     /// Damage, in words.

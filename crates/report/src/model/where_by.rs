@@ -29,15 +29,15 @@ pub struct WhereByReport {
     /// When, from the first sample on.
     pub at_s: f64,
     /// MemTotal.
-    pub total_bytes: u64,
+    pub total_bytes: Bytes,
     /// What the sizes are.
     pub measured: &'static str,
     /// Whether sizes count shared memory more than once.
     pub is_estimate: bool,
     /// How much more the rows have than RAM that is in use, because shared memory counts more than once.
-    pub exceeds_bytes: u64,
+    pub exceeds_bytes: Bytes,
     /// Since when growth counts; null where the source has one sample of them.
-    pub grown_for_s: Option<f64>,
+    pub grown_for_s: Option<Span>,
     /// The owners, the largest first.
     pub rows: Vec<OwnerEntry>,
     /// What no row has, free memory last.
@@ -56,15 +56,15 @@ pub struct OwnerEntry {
     /// What else is worth knowing; empty if nothing.
     pub note: String,
     /// Its memory, without that of owners within it.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// Its share of MemTotal.
-    pub share: Option<f64>,
+    pub share: Option<Ratio>,
     /// Its own limit; null where it has none below RAM, or none is known.
-    pub limit_bytes: Option<u64>,
+    pub limit_bytes: Option<Bytes>,
     /// How much of that is used, memory of owners within it included.
-    pub of_limit: Option<f64>,
+    pub of_limit: Option<Ratio>,
     /// How much it grew since the first sample; null where that is not known.
-    pub growth_bytes: Option<i64>,
+    pub growth_bytes: Option<SignedBytes>,
     /// Whether it was not there at the first sample.
     pub is_new: bool,
 }
@@ -75,7 +75,7 @@ pub struct RestEntry {
     /// What it is.
     pub label: &'static str,
     /// Its size.
-    pub bytes: u64,
+    pub bytes: Bytes,
 }
 
 impl WhereByReport {
@@ -89,13 +89,13 @@ impl WhereByReport {
             by: table.by.name(),
             at: wall(&source.timeline, table.at),
             at_s: table.at.as_secs_f64(),
-            total_bytes: table.total.get(),
+            total_bytes: table.total,
             measured: table.measured,
             is_estimate: table.is_estimate,
-            exceeds_bytes: table.exceeds.get(),
-            grown_for_s: table.grown_for.map(Span::as_secs_f64),
+            exceeds_bytes: table.exceeds,
+            grown_for_s: table.grown_for,
             rows: table.rows.iter().map(|row| entry(row, table.total)).collect(),
-            rest: rest.map(|row| RestEntry { label: row.label, bytes: row.bytes.get() }).collect(),
+            rest: rest.map(|row| RestEntry { label: row.label, bytes: row.bytes }).collect(),
             unknown: table.unknown.clone(),
         }
     }
@@ -106,11 +106,11 @@ fn entry(row: &OwnerRow, total: Bytes) -> OwnerEntry {
         key: row.key.clone(),
         name: row.name.clone(),
         note: row.note.clone(),
-        bytes: row.bytes.get(),
-        share: row.bytes.ratio_of(total).map(Ratio::get),
-        limit_bytes: row.limit.map(Bytes::get),
-        of_limit: row.of_limit.map(Ratio::get),
-        growth_bytes: row.growth.map(SignedBytes::get),
+        bytes: row.bytes,
+        share: row.bytes.ratio_of(total),
+        limit_bytes: row.limit,
+        of_limit: row.of_limit,
+        growth_bytes: row.growth,
         is_new: row.is_new,
     }
 }

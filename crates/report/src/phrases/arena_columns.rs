@@ -1,9 +1,11 @@
 //! The columns and rows of the table of arenas.
 
+use units::Bytes;
+
 use crate::model::explain::ArenaEntry;
 
 /// A column: its heading, what it means, its bytes.
-pub(crate) type ArenaColumn = (&'static str, &'static str, fn(&ArenaEntry) -> u64);
+pub(crate) type ArenaColumn = (&'static str, &'static str, fn(&ArenaEntry) -> Bytes);
 
 /// From the left, the most important first: a narrow screen has only these.
 pub(crate) const ARENA_COLUMNS: [ArenaColumn; 11] = [

@@ -137,23 +137,21 @@ fn costs(finding: &FindingEntry) -> String {
 
 /// `3 times, 22 s of 39 s, 15 s of waiting (23 min per hour)`
 fn cost(found: &FoundEntry) -> String {
-    let span = |seconds: f64| Span::from_secs_f64(seconds).to_string();
     let times = match found.times {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         n => format!("{} times", Count::new(n as u64)),
     };
-    let watched = span(found.watched_s);
-    let lasted = found.lasted_s.filter(|lasted| *lasted > 0.0);
-    let lasted = match lasted {
-        Some(lasted) => format!("{times}, {} of {watched}", span(lasted)),
+    let watched = found.watched_s;
+    let lasted = match found.lasted_s.filter(|lasted| *lasted > Span::ZERO) {
+        Some(lasted) => format!("{times}, {lasted} of {watched}"),
         None => format!("{times} in {watched}"),
     };
-    let waited = found.waited_s.filter(|waited| *waited > 0.0).map(|waited| {
+    let waited = found.waited_s.filter(|waited| *waited > Span::ZERO).map(|waited| {
         let an_hour = found
             .waited_s_per_hour
-            .map_or_else(String::new, |an_hour| format!(" ({} per hour)", span(an_hour)));
-        format!("{} of waiting{an_hour}", span(waited))
+            .map_or_else(String::new, |an_hour| format!(" ({an_hour} per hour)"));
+        format!("{waited} of waiting{an_hour}")
     });
     let killed = (found.killed > 0).then(|| format!("{} killed", Count::new(found.killed)));
     let parts = std::iter::once(lasted).chain(waited).chain(killed);
@@ -182,13 +180,12 @@ pub(crate) fn memory(report: &CompareReport, extent: Extent) -> ComparisonTable 
 }
 
 fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> ComparisonRow {
-    let size = |bytes: Option<i64>, share: Option<f64>| match (bytes, share) {
+    let size = |bytes: Option<SignedBytes>, share: Option<Ratio>| match (bytes, share) {
         (None, _) => ABSENT.to_owned(),
         (Some(bytes), Some(share)) if is_other_size => {
-            let percent = Ratio::new(share).to_string().replace(' ', "");
-            format!("{} {percent}", SignedBytes::new(bytes))
+            format!("{bytes} {}", share.to_string().replace(' ', ""))
         }
-        (Some(bytes), _) => SignedBytes::new(bytes).to_string(),
+        (Some(bytes), _) => bytes.to_string(),
     };
     ComparisonRow {
         label: match amount.kind {
@@ -209,7 +206,7 @@ fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
         (Some(Significance::Noise), _) => "~".to_owned(),
         (Some(_), Some((before, after))) if is_other_size => {
             let sign = if after < before { '−' } else { '+' };
-            format!("{sign}{} RAM", Ratio::new((after - before).abs()))
+            format!("{sign}{} RAM", Ratio::new((after.get() - before.get()).abs()))
         }
         (Some(_), _) => amount.change.clone().unwrap_or_default(),
         (None, _) => one_side(amount.before_bytes.is_some()),

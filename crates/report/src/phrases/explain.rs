@@ -1,7 +1,7 @@
 //! Words of `explain` that the picture, the page and the text share.
 
 use diagnose::process_memory::MemoryVerdict;
-use units::{Bytes, Count, Span};
+use units::{Bytes, Count};
 
 use super::LabelledText;
 use crate::model::explain::{
@@ -69,7 +69,7 @@ pub(crate) fn identity(report: &ExplainReport) -> Vec<String> {
 /// Returns what is known of the process in a line: service, age, threads.
 pub(crate) fn process_items(report: &ExplainReport) -> Vec<String> {
     let process = &report.process;
-    let up = |seconds| format!("up {}", Span::from_secs_f64(seconds));
+    let up = |age| format!("up {age}");
     let threads = |threads| Count::new(threads).named("thread", "threads");
     let items = [process.service.clone(), process.age_s.map(up), process.threads.map(threads)];
     items.into_iter().flatten().collect()
@@ -77,7 +77,7 @@ pub(crate) fn process_items(report: &ExplainReport) -> Vec<String> {
 
 /// `RSS 20 MiB`.
 pub(crate) fn rss(report: &ExplainReport) -> String {
-    format!("RSS {}", Bytes::new(report.sizes.rss_bytes))
+    format!("RSS {}", report.sizes.rss_bytes)
 }
 
 /// Why there is no picture of the heap; `None` if there is one.
@@ -101,22 +101,21 @@ pub(crate) fn heap_summary(heap: &HeapReport) -> String {
     let (total, forecast) = (&heap.total, &heap.forecast);
     let arenas = Count::new(heap.arenas.len() as u64).named("arena", "arenas");
     let tops = match forecast.thread_tops_bytes {
-        0 => String::new(),
-        bytes => format!(", leaves {} in tops of thread arenas", Bytes::new(bytes)),
+        Bytes::ZERO => String::new(),
+        bytes => format!(", leaves {bytes} in tops of thread arenas"),
     };
     format!(
         "{} in RAM in {arenas}: {} live, {} free; malloc_trim returns {}{tops}",
-        Bytes::new(total.resident_bytes),
-        Bytes::new(total.live_resident_bytes),
-        Bytes::new(total.free_resident_bytes),
-        Bytes::new(forecast.trim_bytes),
+        total.resident_bytes,
+        total.live_resident_bytes,
+        total.free_resident_bytes,
+        forecast.trim_bytes,
     )
 }
 
 /// What could be given back, a name, a size and a sentence each.
 pub(crate) fn forecasts(heap: &HeapReport) -> Vec<(String, String, String)> {
     let forecast = &heap.forecast;
-    let size = |bytes: u64| Bytes::new(bytes).to_string();
     let mut all = [
         (
             "malloc_trim now",
@@ -134,11 +133,11 @@ pub(crate) fn forecasts(heap: &HeapReport) -> Vec<(String, String, String)> {
             "Free chunks on pages that a live chunk keeps in RAM: only freeing that returns them.",
         ),
     ]
-    .map(|(name, bytes, meaning)| (name.to_owned(), size(bytes), meaning.to_owned()))
+    .map(|(name, bytes, meaning)| (name.to_owned(), bytes.to_string(), meaning.to_owned()))
     .to_vec();
     if let Some(fewer) = &forecast.fewer_arenas {
         let arenas = fewer.arenas_max;
-        let range = format!("{} to {}", size(fewer.low_bytes), size(fewer.high_bytes));
+        let range = format!("{} to {}", fewer.low_bytes, fewer.high_bytes);
         all.push((
             format!("{arenas} arenas after a restart"),
             format!("about {range}"),
@@ -162,16 +161,15 @@ pub(crate) fn large_chunks(heap: &HeapReport) -> Option<String> {
     (heap.mmapped_chunks > 0).then(|| {
         format!(
             "Plus {chunks}: {}, {} in RAM{verified}.",
-            Bytes::new(heap.mmapped_bytes),
-            Bytes::new(heap.mmapped_resident_bytes)
+            heap.mmapped_bytes, heap.mmapped_resident_bytes
         )
     })
 }
 
 /// Says what limits the figures of a heap.
 pub(crate) fn doubts(heap: &HeapReport) -> Vec<String> {
-    let changed = (heap.uncertain_bytes > 0).then(|| {
-        let bytes = Bytes::new(heap.uncertain_bytes);
+    let changed = (heap.uncertain_bytes > Bytes::ZERO).then(|| {
+        let bytes = heap.uncertain_bytes;
         let why = if heap.has_changed {
             "the heap changed meanwhile"
         } else {
@@ -187,15 +185,15 @@ pub(crate) fn doubts(heap: &HeapReport) -> Vec<String> {
 pub(crate) struct SizeLine {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
-    pub(crate) bytes: u64,
+    pub(crate) bytes: Bytes,
     pub(crate) of_it: String,
 }
 
 /// Returns VSS, RSS, PSS and USS, from address space to what the end of the process would free, and hugetlbfs if it is used.
 pub(crate) fn size_lines(sizes: &ProcessSizes) -> Vec<SizeLine> {
-    let of_it = |parts: &[(u64, &str)]| {
-        let some = (parts.iter().filter(|(bytes, _)| *bytes > 0))
-            .map(|(bytes, what)| format!("{} {what}", Bytes::new(*bytes)));
+    let of_it = |parts: &[(Bytes, &str)]| {
+        let some = (parts.iter().filter(|(bytes, _)| *bytes > Bytes::ZERO))
+            .map(|(bytes, what)| format!("{bytes} {what}"));
         some.collect::<Vec<_>>().join(", ")
     };
     let unused = of_it(&[
@@ -215,7 +213,7 @@ pub(crate) fn size_lines(sizes: &ProcessSizes) -> Vec<SizeLine> {
         line("PSS", sizes.pss_bytes, adds_up, String::new()),
         line("USS", sizes.uss_bytes, "pages that it alone maps", "freed when it exits".to_owned()),
     ];
-    if sizes.hugetlb_bytes > 0 {
+    if sizes.hugetlb_bytes > Bytes::ZERO {
         let none = "which no RSS counts".to_owned();
         lines.push(line("hugetlbfs", sizes.hugetlb_bytes, "", none));
     }
@@ -269,7 +267,7 @@ fn settings(report: &ExplainReport) -> String {
     let is_of_memory = |limit: &&LimitEntry| matches!(limit.name, "address-space" | "data");
     if let Some(limits) = &process.limits {
         let of_memory: Vec<String> = (limits.iter().filter(is_of_memory))
-            .map(|limit| format!("limit on {} {}", limit.name, Bytes::new(limit.bytes)))
+            .map(|limit| format!("limit on {} {}", limit.name, limit.bytes))
             .collect();
         if of_memory.is_empty() {
             parts.push("no limit on address space or data".to_owned());
@@ -339,9 +337,9 @@ fn cost(report: &ExplainReport) -> String {
     let cost = &report.cost;
     let stopped = cost.stopped_s.map_or_else(
         || "the process was not stopped".to_owned(),
-        |seconds| format!("the process was stopped for {}", Span::from_secs_f64(seconds)),
+        |time| format!("the process was stopped for {time}"),
     );
-    let cpu = Span::from_secs_f64(cost.cpu_s);
+    let cpu = cost.cpu_s;
     let accessed = match report.heap {
         Some(_) => " Pages that were read count as accessed from now on.",
         None => "",
@@ -359,6 +357,6 @@ pub(crate) fn recognised(part: &MemoryPart) -> String {
 }
 
 /// `5 %`: a part of RSS.
-pub(crate) fn of_rss(bytes: u64, report: &ExplainReport) -> String {
+pub(crate) fn of_rss(bytes: Bytes, report: &ExplainReport) -> String {
     share(bytes, report.sizes.rss_bytes)
 }

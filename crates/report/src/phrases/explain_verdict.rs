@@ -33,10 +33,9 @@ pub fn explain_headline(
         (MemoryVerdict::Fragmented, Some(heap)) => fragmented(report, heap, watch),
         (MemoryVerdict::Live, Some(heap)) => live(report, heap, watch),
         (MemoryVerdict::Unclear, Some(heap)) => unclear(report, heap),
-        (MemoryVerdict::Small, _) => vec![format!(
-            "Its RSS is {}: there is little to explain.",
-            Bytes::new(report.sizes.rss_bytes)
-        )],
+        (MemoryVerdict::Small, _) => {
+            vec![format!("Its RSS is {}: there is little to explain.", report.sizes.rss_bytes)]
+        }
         (MemoryVerdict::NotRead, _) => not_read(report),
         _ => other_owner(report),
     };
@@ -46,11 +45,9 @@ pub fn explain_headline(
     ) {
         lines.extend(not_files(report));
     }
-    if report.sizes.swap_bytes > 0 {
-        lines.push(format!(
-            "A further {} are in swap, and were not read.",
-            Bytes::new(report.sizes.swap_bytes)
-        ));
+    if report.sizes.swap_bytes > Bytes::ZERO {
+        lines
+            .push(format!("A further {} are in swap, and were not read.", report.sizes.swap_bytes));
     }
     lines
 }
@@ -58,14 +55,14 @@ pub fn explain_headline(
 fn fragmented(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of its {} malloc heap are free, but still in RAM; {} are live.",
-        Bytes::new(heap.unused_resident_bytes),
-        Bytes::new(heap.resident_bytes()),
-        Bytes::new(heap.live_resident_bytes()),
+        heap.unused_resident_bytes,
+        heap.resident_bytes(),
+        heap.live_resident_bytes(),
     )];
     lines.extend(heap.forecast.fewer_arenas.as_ref().map(fewer_arenas));
     lines.push(format!(
         "For now, malloc_trim(0) would return {}, until the program needs them again.",
-        Bytes::new(heap.forecast.trim_bytes)
+        heap.forecast.trim_bytes
     ));
     lines.extend(not_returned(heap));
     lines.push(over_time(report).unwrap_or_else(|| {
@@ -77,16 +74,13 @@ fn fragmented(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<Str
 
 /// Says where the free memory is that trimming leaves, the larger place first.
 fn not_returned(heap: &HeapReport) -> Option<String> {
-    let least = Bytes::new(heap.unused_resident_bytes).share(CLAUSE_SHARE_MIN);
-    let tops = heap.arenas.iter().filter(|arena| arena.thread_top_bytes > 0);
+    let least = heap.unused_resident_bytes.share(CLAUSE_SHARE_MIN);
+    let tops = heap.arenas.iter().filter(|arena| arena.thread_top_bytes > Bytes::ZERO);
     let tops = Count::new(tops.count() as u64).named("thread arena", "thread arenas");
     let mut places = [
-        (
-            Bytes::new(heap.forecast.pinned_bytes),
-            "on pages that live neighbours keep in RAM".to_owned(),
-        ),
-        (Bytes::new(heap.forecast.thread_tops_bytes), format!("in the tops of {tops}")),
-        (Bytes::new(heap.cached_resident_bytes()), "in thread caches".to_owned()),
+        (heap.forecast.pinned_bytes, "on pages that live neighbours keep in RAM".to_owned()),
+        (heap.forecast.thread_tops_bytes, format!("in the tops of {tops}")),
+        (heap.cached_resident_bytes(), "in thread caches".to_owned()),
     ];
     places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let clauses: Vec<String> = places
@@ -101,16 +95,13 @@ fn fewer_arenas(fewer: &FewerArenas) -> String {
     format!(
         "For good, a restart with MALLOC_ARENA_MAX={} may save about {} to {} (a model of its {} \
          arenas): more, if its threads peak at different times. The cost is lock contention.",
-        fewer.arenas_max,
-        Bytes::new(fewer.low_bytes),
-        Bytes::new(fewer.high_bytes),
-        fewer.arenas,
+        fewer.arenas_max, fewer.low_bytes, fewer.high_bytes, fewer.arenas,
     )
 }
 
 fn live(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
-    let live = Bytes::new(heap.live_resident_bytes());
-    let all = Bytes::new(heap.resident_bytes());
+    let live = heap.live_resident_bytes();
+    let all = heap.resident_bytes();
     vec![
         format!(
             "{live} of its {all} malloc heap are live{}: allocated, and not freed.",
@@ -129,24 +120,24 @@ fn live(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
 /// A heap that changes is another case than one that is damaged, or that memtide does not understand.
 fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
     if let Some(why) = explain::missing(heap) {
-        let found = Bytes::new(heap.resident_bytes());
+        let found = heap.resident_bytes();
         return vec![format!("{why} The {found} that were found are a lower bound.")];
     }
     if !heap.has_changed || report.cost.stopped_s.is_some() {
         return vec![format!(
             "Its malloc heap is damaged, or memtide does not know its form: {} of {} could not be \
              read as chunks.",
-            Bytes::new(heap.uncertain_resident_bytes),
-            Bytes::new(heap.total.system_bytes + heap.mmapped_bytes)
+            heap.uncertain_resident_bytes,
+            heap.total.system_bytes + heap.mmapped_bytes
         )];
     }
-    let free = Bytes::new(heap.total.free_resident_bytes);
+    let free = heap.total.free_resident_bytes;
     vec![format!(
         "Its heap changes while it is read: {free} of {} are free, give or take {}. Exact figures \
          need a stop of about {}: memtide explain {} --freeze.",
-        Bytes::new(heap.resident_bytes()),
-        Bytes::new(heap.uncertain_resident_bytes),
-        Span::from_secs_f64(report.cost.wall_s),
+        heap.resident_bytes(),
+        heap.uncertain_resident_bytes,
+        report.cost.wall_s,
         report.process.pid,
     )]
 }
@@ -160,22 +151,22 @@ fn not_read(report: &ExplainReport) -> Vec<String> {
 
 /// Returns the part that has half of the process.
 fn owner_of_most(report: &ExplainReport) -> Option<&MemoryPart> {
-    let least = Bytes::new(report.sizes.rss_bytes).share(OWNER_SHARE_MIN);
+    let least = report.sizes.rss_bytes.share(OWNER_SHARE_MIN);
     let mut parts = report.memory.parts.iter();
-    parts.find(|part| Bytes::new(part.rss_bytes) >= least)
+    parts.find(|part| part.rss_bytes >= least)
 }
 
 /// Says that it is not page cache, the commonest suspicion, where that is so.
 fn not_files(report: &ExplainReport) -> Option<String> {
-    let rss = Bytes::new(report.sizes.rss_bytes);
-    let files = rss.saturating_sub(Bytes::new(report.sizes.anonymous_bytes));
+    let rss = report.sizes.rss_bytes;
+    let files = rss.saturating_sub(report.sizes.anonymous_bytes);
     (files < rss.share(FILES_SHARE_MAX)).then(|| {
         format!("It is not page cache: mapped files and shared memory are only {files} of its RSS.")
     })
 }
 
 fn other_owner(report: &ExplainReport) -> Vec<String> {
-    let rss = Bytes::new(report.sizes.rss_bytes);
+    let rss = report.sizes.rss_bytes;
     let parts = &report.memory.parts;
     let mut lines: Vec<String> = match owner_of_most(report) {
         Some(_) => largest(report).into_iter().chain(malloc_part(report)).collect(),
@@ -184,7 +175,7 @@ fn other_owner(report: &ExplainReport) -> Vec<String> {
     let owner = parts
         .iter()
         .find(|part| part.owner.is_some() && !part.is_malloc_heap)
-        .filter(|part| Bytes::new(part.rss_bytes) >= rss.share(INSIDE_SHARE_MIN));
+        .filter(|part| part.rss_bytes >= rss.share(INSIDE_SHARE_MIN));
     lines.extend(owner.and_then(|part| inside(part.owner?, report.process.pid)));
     lines
 }
@@ -192,7 +183,7 @@ fn other_owner(report: &ExplainReport) -> Vec<String> {
 /// Says how it changed, where that is known.
 fn over_time(report: &ExplainReport) -> Option<String> {
     let growth = report.growth.as_ref().filter(|growth| growth.needs_s.is_none())?;
-    let judged = Span::from_secs_f64(growth.judged_s);
+    let judged = growth.judged_s;
     Some(format!(
         "Over {judged}: {} ({}). {}",
         growth.class_text, growth.confidence_text, growth.meaning
@@ -204,8 +195,8 @@ fn malloc_part(report: &ExplainReport) -> Option<String> {
     let heap = report.heap.as_ref()?;
     Some(format!(
         "Its malloc heap has {}, of which {} are free.",
-        Bytes::new(heap.resident_bytes()),
-        Bytes::new(heap.total.free_resident_bytes)
+        heap.resident_bytes(),
+        heap.total.free_resident_bytes
     ))
 }
 
@@ -215,17 +206,13 @@ fn largest_few(report: &ExplainReport) -> String {
     let name = |part: &MemoryPart| {
         let free = report.heap.as_ref().filter(|_| part.is_malloc_heap);
         let free = free.map_or_else(String::new, |heap| {
-            let free = Bytes::new(heap.total.free_resident_bytes);
+            let free = heap.total.free_resident_bytes;
             format!(" ({free} of it free)")
         });
-        format!("{} {}{free}", owner_of(part), Bytes::new(part.rss_bytes))
+        format!("{} {}{free}", owner_of(part), part.rss_bytes)
     };
     let parts: Vec<String> = report.memory.parts.iter().take(SHOWN).map(name).collect();
-    format!(
-        "No part has half of its RSS of {}: {}.",
-        Bytes::new(report.sizes.rss_bytes),
-        parts.join(", ")
-    )
+    format!("No part has half of its RSS of {}: {}.", report.sizes.rss_bytes, parts.join(", "))
 }
 
 /// Names the largest part that is not malloc's.
@@ -233,10 +220,10 @@ fn largest(report: &ExplainReport) -> Option<String> {
     let parts = report.memory.parts.iter();
     let part: &MemoryPart =
         parts.filter(|part| !part.is_malloc_heap).max_by_key(|part| part.rss_bytes)?;
-    let (size, rss) = (Bytes::new(part.rss_bytes), Bytes::new(report.sizes.rss_bytes));
+    let (size, rss) = (part.rss_bytes, report.sizes.rss_bytes);
     let reserved = match part.owner {
         // The Java heap's address space is as large as -Xmx lets it become.
-        Some("jvm") => format!("; {} are reserved for it", Bytes::new(part.virtual_bytes)),
+        Some("jvm") => format!("; {} are reserved for it", part.virtual_bytes),
         _ => String::new(),
     };
     Some(format!(
@@ -299,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_heap_that_was_not_read_to_its_end_has_a_reason_and_a_lower_bound() {
-        let total = ArenaEntry { resident_bytes: 63 << 20, ..ArenaEntry::default() };
+        let total = ArenaEntry { resident_bytes: Bytes::from_mib(63), ..ArenaEntry::default() };
         let heap = HeapReport { total, is_cut: true, ..HeapReport::default() };
         let report = ExplainReport { heap: Some(heap), ..ExplainReport::default() };
         let lines = explain_headline(&report, MemoryVerdict::Unclear, Span::ZERO);

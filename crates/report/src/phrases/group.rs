@@ -1,6 +1,6 @@
 //! The words about a cgroup: its limits, what counts towards them, what it felt, and the host around it.
 
-use units::{Bytes, Count, Pages, PerSecond, Quantity as _, Ratio, Span};
+use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
 use super::LabelledText;
 use crate::clock::ReportClock;
@@ -26,14 +26,14 @@ pub(crate) fn lines(group: &GroupSection, clock: &ReportClock<'_>) -> Vec<Labell
 fn counts(group: &GroupSection) -> Option<String> {
     /// A smaller part of the whole than this is noise.
     const SHARE_LITTLE: f64 = 0.005;
-    let current = Bytes::new(group.current_bytes?);
+    let current = group.current_bytes?;
     let (large, small): (Vec<&Part>, Vec<&Part>) = group.parts.iter().partition(|part| {
-        let share = Bytes::new(part.bytes).ratio_of(current).unwrap_or_default();
+        let share = part.bytes.ratio_of(current).unwrap_or_default();
         part.label != OTHER && share.get() >= SHARE_LITTLE
     });
-    let rest: Bytes = small.iter().map(|part| Bytes::new(part.bytes)).sum();
+    let rest: Bytes = small.iter().map(|part| part.bytes).sum();
     let rest = (rest > Bytes::ZERO).then(|| format!("{OTHER} {rest}"));
-    let large = large.iter().map(|part| format!("{} {}", part.label, Bytes::new(part.bytes)));
+    let large = large.iter().map(|part| format!("{} {}", part.label, part.bytes));
     let all: Vec<String> = large.chain(rest).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
@@ -43,9 +43,9 @@ fn subject(group: &GroupSection, clock: &ReportClock<'_>) -> String {
     let size = group.current_bytes.map_or_else(String::new, |bytes| {
         let at =
             clock.moment(group.at_s, group.at).map_or_else(String::new, |at| format!(" at {at}"));
-        let size = Bytes::new(bytes).to_string();
+        let size = bytes.to_string();
         // A peak that prints the same is none.
-        let peak = group.peak_bytes.map(|peak| Bytes::new(peak).to_string());
+        let peak = group.peak_bytes.map(|peak| peak.to_string());
         let peak = peak
             .filter(|peak| *peak != size && group.peak_bytes > Some(bytes))
             .map_or_else(String::new, |peak| format!(", {peak} at its peak"));
@@ -56,67 +56,65 @@ fn subject(group: &GroupSection, clock: &ReportClock<'_>) -> String {
 
 /// `memory.high of /batch: 200 MiB, 110 % used, hit 520 times; 3 MiB of it cannot be dropped`.
 fn limit_text(limit: &LimitEntry) -> String {
-    let mut text = format!("{} of {}: {}", limit.file, limit.place, Bytes::new(limit.limit_bytes));
+    let mut text = format!("{} of {}: {}", limit.file, limit.place, limit.limit_bytes);
     if let Some(share) = limit.used {
-        text.push_str(&format!(", {} used", Ratio::new(share)));
+        text.push_str(&format!(", {share} used"));
     }
-    if let Some(room) = limit.room_bytes.filter(|room| *room > 0) {
-        text.push_str(&format!(", {} left", Bytes::new(room)));
+    if let Some(room) = limit.room_bytes.filter(|room| *room > Bytes::ZERO) {
+        text.push_str(&format!(", {room} left"));
     }
     if let Some(hits) = limit.hits.filter(|hits| *hits > 0) {
         text.push_str(&format!(", hit {}", Count::new(hits).named("time", "times")));
     }
     if let Some(held) = limit.undroppable_bytes {
-        text.push_str(&format!("; {} cannot be dropped", Bytes::new(held)));
+        text.push_str(&format!("; {held} cannot be dropped"));
     }
     text
 }
 
 fn host_limit(group: &GroupSection) -> Option<String> {
-    let available = Bytes::new(group.around.available_bytes?);
+    let available = group.around.available_bytes?;
     Some(format!("the host's RAM: {available} available"))
 }
 
 /// What it needs, as Kubernetes computes it, beside what can really be reclaimed.
 fn needs(group: &GroupSection) -> Option<String> {
-    let set = Bytes::new(group.working_set_bytes?);
+    let set = group.working_set_bytes?;
     let mut text = format!("working set {set} (usage − inactive_file, as Kubernetes computes it)");
     if let Some(droppable) = group.droppable_bytes {
-        text.push_str(&format!("; {} can be dropped at once", Bytes::new(droppable)));
+        text.push_str(&format!("; {droppable} can be dropped at once"));
     }
-    if let Some(unwritten) = group.unwritten_bytes.filter(|bytes| *bytes > 0) {
-        text.push_str(&format!(", {} once it is written", Bytes::new(unwritten)));
+    if let Some(unwritten) = group.unwritten_bytes.filter(|bytes| *bytes > Bytes::ZERO) {
+        text.push_str(&format!(", {unwritten} once it is written"));
     }
     Some(text)
 }
 
 /// What it felt, then what was measured and did not happen.
-fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
+fn felt(felt: &Felt, swap: Option<Bytes>) -> Option<String> {
     let (mut happened, mut absent) = (Vec::new(), Vec::new());
     match felt.stalled_some.zip(felt.stalled_full) {
-        Some((some, full)) if some > 0.0 => {
-            let (some, full) = (Ratio::new(some), Ratio::new(full));
+        Some((some, full)) if some > Ratio::default() => {
             happened.push(format!("memory stalls some {some}, full {full} in the worst 10 s"));
         }
         Some(_) => absent.push("memory stalls"),
         None => {}
     }
+    let none = PerSecond::<Pages>::new(0.0);
     let times = |count: u64| Count::new(count).named("time", "times");
-    let pages = |rate: f64| PerSecond::<Pages>::from_f64(rate);
     let counted = [
         (felt.throttled.map(|n| (n > 0, format!("throttled {}", times(n)))), "throttling"),
         (felt.limit_hits.map(|n| (n > 0, format!("at the hard limit {}", times(n)))), "limit hits"),
         (felt.kills.map(|n| (n > 0, Count::new(n).named("kill", "kills"))), "kills"),
         (
-            felt.refaults_file_per_s.map(|n| (n > 0.0, format!("{} of file refaults", pages(n)))),
+            felt.refaults_file_per_s.map(|n| (n > none, format!("{n} of file refaults"))),
             "file refaults",
         ),
         (
-            felt.refaults_anon_per_s
-                .map(|n| (n > 0.0, format!("{} of anonymous refaults", pages(n)))),
+            felt.refaults_anon_per_s.map(|n| (n > none, format!("{n} of anonymous refaults"))),
             "anonymous refaults",
         ),
-        (swap.map(|n| (n > 0, format!("{} in swap", Bytes::new(n)))), "swap"),
+        (swap.map(|n| (n > Bytes::ZERO, format!("{n} in swap"))), "swap"),
     ];
     for (known, what) in counted {
         match known {
@@ -128,16 +126,16 @@ fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
     let absent = (!absent.is_empty()).then(|| format!("no {}", absent.join(", ")));
     let happened = (!happened.is_empty()).then(|| happened.join(", "));
     let all: Vec<String> = happened.into_iter().chain(absent).collect();
-    let during = Span::from_secs_f64(felt.during_s);
+    let during = felt.during_s;
     (!all.is_empty()).then(|| format!("in {during}: {}", all.join("; ")))
 }
 
 /// How the host stands beside the cgroup.
 pub(crate) fn host(around: &Around) -> String {
     if around.is_same {
-        let available = around.available_bytes.map_or_else(String::new, |bytes| {
-            format!("; the host had {} available", Bytes::new(bytes))
-        });
+        let available = around
+            .available_bytes
+            .map_or_else(String::new, |bytes| format!("; the host had {bytes} available"));
         format!("This is also the host's worst finding{available}.")
     } else {
         around.headline.clone()

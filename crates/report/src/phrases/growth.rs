@@ -1,13 +1,11 @@
 //! The words of `growth` about one owner of memory, and the scale of its picture.
 
-use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
-
 use super::LabelledText;
 use crate::model::growth::GrowthEntry;
 
 /// `probable, 82 %`: how sure the class is.
 pub(crate) fn sure(entry: &GrowthEntry) -> String {
-    format!("{}, {}", entry.confidence_text, Ratio::new(entry.confidence))
+    format!("{}, {}", entry.confidence_text, entry.confidence)
 }
 
 /// Returns the ends of the picture's vertical axis; `None` where nothing was measured. A range that is small beside the
@@ -21,31 +19,27 @@ pub(crate) fn axis(courses: &[&[Option<f64>]]) -> Option<(f64, f64)> {
 
 /// Returns when the limit is reached, in words.
 pub(crate) fn limit(entry: &GrowthEntry) -> Option<String> {
-    entry.limit_in_s.map(|seconds| Span::from_secs_f64(seconds).to_string())
+    entry.limit_in_s.map(|left| left.to_string())
 }
 
 /// Returns what is known of the growth, and what to do.
 pub(crate) fn facts(entry: &GrowthEntry) -> Vec<LabelledText> {
-    let day = |rate: f64| Bytes::from_f64(rate * 86_400.0);
     let ends = (entry.rate_from_bytes_per_s).zip(entry.rate_to_bytes_per_s);
     let rate = entry.rate_bytes_per_s.zip(ends).map(|(rate, (from, to))| {
         format!(
-            "{} ({} a day; 95 % interval {} to {} a day)",
-            BytesPerSecond::new(rate),
-            day(rate),
-            day(from),
-            day(to)
+            "{rate} ({} a day; 95 % interval {} to {} a day)",
+            rate.in_a_day(),
+            from.in_a_day(),
+            to.in_a_day()
         )
     });
-    let end = entry.levels_off_at_bytes.map(Bytes::new);
-    let needs = entry.needs_s.map(Span::from_secs_f64);
-    let judged = Span::from_secs_f64(entry.judged_s);
+    let judged = entry.judged_s;
     let known = [
-        ("Now", Some(Bytes::new(entry.now_bytes).to_string())),
+        ("Now", Some(entry.now_bytes.to_string())),
         ("Rate", rate),
-        ("Levels off", end.map(|end| format!("at about {end}"))),
+        ("Levels off", entry.levels_off_at_bytes.map(|end| format!("at about {end}"))),
         ("Limit in", limit(entry).map(|limit| format!("{limit}, at this rate"))),
-        ("Needs", needs.map(|needs| format!("about {needs} more"))),
+        ("Needs", entry.needs_s.map(|needs| format!("about {needs} more"))),
         ("Judged", Some(format!("{} readings over {judged}", entry.readings))),
         ("Method", Some(entry.method.clone())),
     ];

@@ -96,7 +96,7 @@ pub(crate) fn terms(terms: &Terms) -> Vec<TermLine> {
     lines.extend(terms.left_out_bytes.map(|left_out| TermLine {
         sign: "+",
         label: "left out",
-        size: Bytes::new(left_out).to_string(),
+        size: left_out.to_string(),
         text: "of the cache, which available leaves out already".to_owned(),
     }));
     lines
@@ -106,7 +106,7 @@ fn available(terms: &Terms) -> TermLine {
     TermLine {
         sign: "",
         label: "available",
-        size: Bytes::new(terms.available_bytes).to_string(),
+        size: terms.available_bytes.to_string(),
         text: if terms.available_is_from_kernel {
             "the kernel's MemAvailable"
         } else {
@@ -117,30 +117,28 @@ fn available(terms: &Terms) -> TermLine {
 }
 
 fn kept(terms: &Terms) -> TermLine {
-    let floor = (terms.floor_low_bytes, terms.floor_high_bytes);
     let predicted =
         if terms.floor_is_measured { "" } else { " (predicted for a host of this size)" };
     TermLine {
         sign: "−",
         label: "kept free",
-        size: terms.kept_bytes.map_or_else(unknown_size, |kept| Bytes::new(kept).to_string()),
+        size: terms.kept_bytes.map_or_else(unknown_size, |kept| kept.to_string()),
         text: format!(
             "beyond the floor of {} to {}{predicted}, left out of it already",
-            Bytes::new(floor.0),
-            Bytes::new(floor.1)
+            terms.floor_low_bytes, terms.floor_high_bytes
         ),
     }
 }
 
 fn write_cache(terms: &Terms) -> TermLine {
-    let least = Bytes::new(terms.write_cache_lower_bytes);
-    let most = Bytes::new(terms.write_cache_upper_bytes);
+    let least = terms.write_cache_lower_bytes;
+    let most = terms.write_cache_upper_bytes;
     let is_measured = least == most;
     TermLine {
         sign: "−",
         label: "write cache",
         size: if is_measured { most.to_string() } else { unknown_size() },
-        text: match terms.unwritten_bytes.map(Bytes::new) {
+        text: match terms.unwritten_bytes {
             Some(waited) if waited > most => {
                 format!("{waited} of files waited for disks then; with {most} writers run free")
             }
@@ -156,10 +154,9 @@ fn unknown_size() -> String {
 
 /// The estimate or `unknown`, and the bounds: `0 B to 340 MiB`.
 fn read_cache(cache: &ReadCache) -> (String, String) {
-    let lower = Bytes::new(cache.lower_bytes);
-    let size = cache.likely_bytes.map(Bytes::new);
-    let size = size.map_or_else(unknown_size, |size| size.to_string());
-    let bounds = match cache.upper_bytes.map(Bytes::new) {
+    let lower = cache.lower_bytes;
+    let size = cache.likely_bytes.map_or_else(unknown_size, |size| size.to_string());
+    let bounds = match cache.upper_bytes {
         Some(upper) => format!("{lower} to {upper}"),
         None if lower > Bytes::ZERO => format!("more than {lower}"),
         None => "anything".to_owned(),
@@ -171,7 +168,7 @@ fn read_cache(cache: &ReadCache) -> (String, String) {
 fn bounds(report: &HeadroomReport) -> Option<LabelledText> {
     let least = report.room.as_ref()?.least;
     let (lower, _) = least.lower_bytes.zip(least.likely_bytes)?;
-    let [lower, upper] = [lower, least.upper_bytes].map(SignedBytes::new);
+    let upper = least.upper_bytes;
     (lower != upper).then(|| {
         let text =
             format!("between {lower} (if all re-read cache is needed) and {upper} (if none is)");
@@ -182,8 +179,8 @@ fn bounds(report: &HeadroomReport) -> Option<LabelledText> {
 fn added(report: &HeadroomReport) -> Option<LabelledText> {
     let added = report.added.as_ref()?;
     let left = added.left_bytes.map(|left| {
-        let size = Bytes::new(left.unsigned_abs());
-        if left < 0 {
+        let size = Bytes::new(left.get().unsigned_abs());
+        if left < SignedBytes::default() {
             format!("At the worst moment {size} would be lacking. ")
         } else {
             format!("At the worst moment {size} would be left. ")
@@ -207,14 +204,14 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
         Some(_) => ", with what is added",
         None => "",
     };
-    let enough = |bytes: u64, are: &str| {
-        format!("{} {are} enough for the worst moment{with}", Bytes::new(bytes).rounded_up())
+    let enough = |bytes: Bytes, are: &str| {
+        format!("{} {are} enough for the worst moment{with}", bytes.rounded_up())
     };
     let text = match (report.smallest_ram_bytes, report.smallest_safe_ram_bytes) {
         (Some(likely), Some(safe)) if likely != safe => format!(
             "{}; {} if all re-read cache is needed",
             enough(likely, "would be"),
-            Bytes::new(safe).rounded_up()
+            safe.rounded_up()
         ),
         (Some(needed), _) => enough(needed, "would be"),
         (None, Some(safe)) => enough(safe, "are surely"),
@@ -226,9 +223,9 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
 
 /// For a host that was short of memory: all that is known is how much was wanted at once.
 fn more_ram(report: &HeadroomReport, with: &str) -> String {
-    let there = report.host.ram_bytes.filter(|ram| *ram > 0).map(Bytes::new);
+    let there = report.host.ram_bytes.filter(|ram| *ram > Bytes::ZERO);
     let there = there.map_or_else(|| "there is".to_owned(), |ram| format!("the {ram} there are"));
-    match report.wanted_at_once_bytes.map(Bytes::new) {
+    match report.wanted_at_once_bytes {
         Some(wanted) => format!(
             "more than {there}; {wanted} would have held all that was in RAM and in swap at \
              once{with}"

@@ -47,8 +47,9 @@ impl CellFill {
     /// Returns what a cell mostly is.
     pub(crate) fn of(cell: &HeapCell) -> Self {
         let resident = cell.resident_bytes;
-        let is_most = |bytes: u64| bytes > 0 && bytes >= resident.div_ceil(2);
-        if resident == 0 && cell.swapped_bytes == 0 {
+        let is_most =
+            |bytes: Bytes| bytes > Bytes::ZERO && bytes.get() >= resident.get().div_ceil(2);
+        if resident + cell.swapped_bytes == Bytes::ZERO {
             return Self::Absent;
         }
         if cell.swapped_bytes > resident {
@@ -68,62 +69,55 @@ impl CellFill {
 }
 
 /// Returns the class of [`LIVE_CLASS_WORDS`].
-fn live_class(live: u64, resident: u64) -> usize {
-    let quarters = u128::from(live) * 4 / u128::from(resident.max(1));
+fn live_class(live: Bytes, resident: Bytes) -> usize {
+    let quarters = u128::from(live.get()) * 4 / u128::from(resident.get().max(1));
     match quarters {
-        _ if live == 0 => 0,
+        _ if live == Bytes::ZERO => 0,
         _ if live >= resident => LIVE_CLASSES - 1,
         quarters => usize::try_from(quarters.min(3)).unwrap_or(3) + 1,
     }
 }
 
 /// Returns what the resident bytes of a class of live share are: those without a live byte by who may return them.
-pub(crate) fn live_share_parts(heap: &HeapReport, class: usize) -> Vec<(CellFill, u64)> {
+pub(crate) fn live_share_parts(heap: &HeapReport, class: usize) -> Vec<(CellFill, Bytes)> {
     let all = heap.resident_by_live_share_bytes;
     let bytes = all.get(class).copied().unwrap_or_default();
     if class > 0 {
         return vec![(CellFill::Live(class), bytes)];
     }
     let returnable = heap.total.returnable_bytes.min(bytes);
-    let tops = heap.total.thread_top_bytes.min(bytes - returnable);
+    let tops = heap.total.thread_top_bytes.min(bytes.saturating_sub(returnable));
     vec![
         (CellFill::Returnable, returnable),
         (CellFill::ThreadTop, tops),
-        (CellFill::Live(0), bytes - returnable - tops),
+        (CellFill::Live(0), bytes.saturating_sub(returnable + tops)),
     ]
 }
 
 /// Returns the resident bytes of a cell that are neither allocated nor free.
-fn unknown(cell: &HeapCell) -> u64 {
-    let known = cell.live_bytes.saturating_add(cell.cached_bytes);
-    let known = known.saturating_add(cell.free_bytes);
-    cell.resident_bytes.saturating_sub(known)
+fn unknown(cell: &HeapCell) -> Bytes {
+    cell.resident_bytes.saturating_sub(cell.live_bytes + cell.cached_bytes + cell.free_bytes)
 }
 
 /// Whether thread caches have a noticeable part of a cell.
 pub(crate) fn is_cached(cell: &HeapCell) -> bool {
-    cell.cached_bytes > 0 && cell.cached_bytes >= cell.resident_bytes / 4
+    cell.cached_bytes > Bytes::ZERO && cell.cached_bytes.get() >= cell.resident_bytes.get() / 4
 }
 
 /// Adds a cell to a sum.
 pub(crate) fn add(sum: &mut HeapCell, cell: &HeapCell) {
-    let fields = [
-        (&mut sum.resident_bytes, cell.resident_bytes),
-        (&mut sum.live_bytes, cell.live_bytes),
-        (&mut sum.cached_bytes, cell.cached_bytes),
-        (&mut sum.free_bytes, cell.free_bytes),
-        (&mut sum.returnable_bytes, cell.returnable_bytes),
-        (&mut sum.thread_top_bytes, cell.thread_top_bytes),
-        (&mut sum.swapped_bytes, cell.swapped_bytes),
-    ];
-    for (to, from) in fields {
-        *to = to.saturating_add(from);
-    }
+    sum.resident_bytes += cell.resident_bytes;
+    sum.live_bytes += cell.live_bytes;
+    sum.cached_bytes += cell.cached_bytes;
+    sum.free_bytes += cell.free_bytes;
+    sum.returnable_bytes += cell.returnable_bytes;
+    sum.thread_top_bytes += cell.thread_top_bytes;
+    sum.swapped_bytes += cell.swapped_bytes;
 }
 
 /// Returns the figures of a piece of a heap that begins at an offset, in a line; what is zero is left out.
-pub(crate) fn figures(offset: u64, bytes: u64, cell: &HeapCell) -> String {
-    let place = format!("{} at +{}", Bytes::new(bytes), Bytes::new(offset));
+pub(crate) fn figures(offset: Bytes, bytes: Bytes, cell: &HeapCell) -> String {
+    let place = format!("{bytes} at +{offset}");
     let all = [
         (cell.resident_bytes, "resident"),
         (cell.live_bytes, "live"),
@@ -134,9 +128,8 @@ pub(crate) fn figures(offset: u64, bytes: u64, cell: &HeapCell) -> String {
         (cell.swapped_bytes, "in swap"),
         (unknown(cell), "other"),
     ];
-    let shown = all.into_iter().filter(|(bytes, _)| *bytes > 0);
-    let shown: Vec<String> =
-        shown.map(|(bytes, what)| format!("{} {what}", Bytes::new(bytes))).collect();
+    let shown = all.into_iter().filter(|(bytes, _)| *bytes > Bytes::ZERO);
+    let shown: Vec<String> = shown.map(|(bytes, what)| format!("{bytes} {what}")).collect();
     if shown.is_empty() {
         return format!("{place}: not in RAM");
     }
@@ -144,20 +137,19 @@ pub(crate) fn figures(offset: u64, bytes: u64, cell: &HeapCell) -> String {
 }
 
 /// Formats a part of a whole; nothing where the whole is zero.
-pub(crate) fn share(part: u64, whole: u64) -> String {
-    let ratio = Bytes::new(part).ratio_of(Bytes::new(whole));
-    ratio.map_or_else(String::new, |ratio| ratio.to_string())
+pub(crate) fn share(part: Bytes, whole: Bytes) -> String {
+    part.ratio_of(whole).map_or_else(String::new, |ratio| ratio.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PAGE: u64 = 4096;
+    const PAGE: Bytes = Bytes::from_kib(4);
 
     #[test]
     fn a_cell_shows_what_half_of_it_is() {
-        let cell = HeapCell { resident_bytes: 4 * PAGE, ..HeapCell::default() };
+        let cell = HeapCell { resident_bytes: PAGE.times(4), ..HeapCell::default() };
         let shown = |cell: HeapCell| CellFill::of(&cell);
         assert_eq!(shown(HeapCell::default()), CellFill::Absent);
         assert_eq!(
@@ -165,17 +157,18 @@ mod tests {
             CellFill::Swapped
         );
         assert_eq!(shown(cell), CellFill::Unknown);
-        let free = HeapCell { free_bytes: 4 * PAGE, ..cell };
+        let free = HeapCell { free_bytes: PAGE.times(4), ..cell };
         assert_eq!(shown(free), CellFill::Live(0));
-        let returnable = HeapCell { returnable_bytes: 2 * PAGE, ..free };
+        let returnable = HeapCell { returnable_bytes: PAGE.times(2), ..free };
         assert_eq!(shown(returnable), CellFill::Returnable);
-        let top = HeapCell { thread_top_bytes: 3 * PAGE, returnable_bytes: 0, ..free };
+        let top =
+            HeapCell { thread_top_bytes: PAGE.times(3), returnable_bytes: Bytes::ZERO, ..free };
         assert_eq!(shown(top), CellFill::ThreadTop);
     }
 
     #[test]
     fn a_live_share_is_in_the_class_that_is_named_after_its_end() {
-        let class = |live: u64| live_class(live, 400);
+        let class = |live: u64| live_class(Bytes::new(live), Bytes::new(400));
         for (live, expected) in
             [(0, 0), (1, 1), (99, 1), (100, 2), (200, 3), (399, 4), (400, 5), (u64::MAX, 5)]
         {
@@ -186,15 +179,18 @@ mod tests {
     #[test]
     fn figures_leave_out_what_is_zero() {
         let cell = HeapCell {
-            resident_bytes: 65_536,
-            live_bytes: 16_384,
-            free_bytes: 49_152,
+            resident_bytes: Bytes::new(65_536),
+            live_bytes: Bytes::new(16_384),
+            free_bytes: Bytes::new(49_152),
             ..HeapCell::default()
         };
         assert_eq!(
-            figures(1 << 20, 65_536, &cell),
+            figures(Bytes::from_mib(1), Bytes::from_kib(64), &cell),
             "64 KiB at +1 MiB: 64 KiB resident, 16 KiB live, 48 KiB free"
         );
-        assert_eq!(figures(0, 65_536, &HeapCell::default()), "64 KiB at +0 B: not in RAM");
+        assert_eq!(
+            figures(Bytes::ZERO, Bytes::from_kib(64), &HeapCell::default()),
+            "64 KiB at +0 B: not in RAM"
+        );
     }
 }

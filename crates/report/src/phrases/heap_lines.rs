@@ -3,6 +3,8 @@
 //! A part that is longer than a line goes on in the next. The scale is the finest at which all parts fit; parts beyond
 //! the picture's bound, those with the least memory in RAM, are counted instead. Cost: proportional to the cells.
 
+use units::Bytes;
+
 use crate::model::explain::{HeapCell, HeapReport, HeapRow};
 use crate::phrases::heap_cells;
 
@@ -23,7 +25,7 @@ pub(crate) struct HeapLines {
     /// Columns of a full line.
     pub(crate) columns: usize,
     /// Address space of a column.
-    pub(crate) column_bytes: u64,
+    pub(crate) column_bytes: Bytes,
     /// The parts that are shown: the main arena's first, then by arena and address.
     pub(crate) parts: Vec<PartColumns>,
     /// How many parts are not shown.
@@ -68,7 +70,7 @@ impl HeapLines {
         };
         Self {
             columns,
-            column_bytes: heap.cell_bytes.saturating_mul(cells as u64),
+            column_bytes: heap.cell_bytes.times(cells as u64),
             parts: rows.iter().map(part).collect(),
             left_out: rest.len(),
             left_out_sum,
@@ -76,8 +78,8 @@ impl HeapLines {
     }
 
     /// Returns the address space of a full line.
-    pub(crate) fn line_bytes(&self) -> u64 {
-        self.column_bytes.saturating_mul(self.columns as u64)
+    pub(crate) fn line_bytes(&self) -> Bytes {
+        self.offset(self.columns)
     }
 
     /// Returns the lines of a part: its columns, and the number of the first.
@@ -96,8 +98,8 @@ impl HeapLines {
     }
 
     /// Returns where a column begins in its part.
-    pub(crate) fn offset(&self, column: usize) -> u64 {
-        self.column_bytes.saturating_mul(column as u64)
+    pub(crate) fn offset(&self, column: usize) -> Bytes {
+        self.column_bytes.times(column as u64)
     }
 }
 
@@ -159,12 +161,12 @@ mod tests {
     fn heap(cells: &[(u64, usize)]) -> HeapReport {
         let row = |(arena, cells): &(u64, usize)| HeapRow {
             arena: *arena,
-            resident_bytes: *cells as u64,
-            cells: vec![HeapCell { resident_bytes: 1, ..HeapCell::default() }; *cells],
+            resident_bytes: Bytes::new(*cells as u64),
+            cells: vec![HeapCell { resident_bytes: Bytes::new(1), ..HeapCell::default() }; *cells],
         };
         HeapReport {
             rows: cells.iter().map(row).collect(),
-            cell_bytes: 65_536,
+            cell_bytes: Bytes::new(65_536),
             ..HeapReport::default()
         }
     }
@@ -172,9 +174,9 @@ mod tests {
     #[test]
     fn a_small_heap_has_short_lines_and_a_large_one_coarse_columns() {
         let small = HeapLines::new(&heap(&[(0, 20), (1, 3)]), BOUNDS);
-        assert_eq!((small.columns, small.column_bytes, small.len()), (32, 65_536, 2));
+        assert_eq!((small.columns, small.column_bytes, small.len()), (32, Bytes::new(65_536), 2));
         let large = HeapLines::new(&heap(&[(0, 16_384), (1, 3)]), BOUNDS);
-        assert_eq!((large.columns, large.column_bytes), (256, 65_536 * 11));
+        assert_eq!((large.columns, large.column_bytes), (256, Bytes::new(65_536 * 11)));
         assert_eq!(large.len(), 7);
     }
 
@@ -184,11 +186,11 @@ mod tests {
         let names: Vec<String> = lines.parts.iter().map(name).collect();
         let expected = ["main arena", "arena 1", "arena 2, part 1 of 2", "arena 2, part 2 of 2"];
         assert_eq!(names, expected);
-        let all: u64 = lines.parts.iter().map(|part| part.sum.resident_bytes).sum();
-        assert_eq!(all, 1372);
+        let all: Bytes = lines.parts.iter().map(|part| part.sum.resident_bytes).sum();
+        assert_eq!(all, Bytes::new(1372));
         let drawn = lines.parts.iter().flat_map(|part| lines.lines_of(part));
-        let drawn: u64 = drawn.map(|(_, cells)| sum(cells).resident_bytes).sum();
-        assert_eq!(drawn, 1372);
+        let drawn: Bytes = drawn.map(|(_, cells)| sum(cells).resident_bytes).sum();
+        assert_eq!(drawn, Bytes::new(1372));
     }
 
     #[test]
@@ -196,7 +198,7 @@ mod tests {
         let rows: Vec<(u64, usize)> = (0..20).zip(10..).collect();
         let lines = HeapLines::new(&heap(&rows), BOUNDS);
         assert_eq!((lines.parts.len(), lines.left_out), (8, 12));
-        assert_eq!(lines.left_out_sum.resident_bytes, (10..22).sum::<u64>());
+        assert_eq!(lines.left_out_sum.resident_bytes, Bytes::new((10..22).sum()));
         assert_eq!(lines.parts.first().map(|part| part.arena), Some(12));
     }
 }

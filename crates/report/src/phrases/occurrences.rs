@@ -6,6 +6,9 @@ use units::{Count, Span};
 use crate::clock::ReportClock;
 use crate::model::{Bursts, Finding, Stretch};
 
+/// Waiting below this is not worth a clause.
+const WAITED_MIN: Span = Span::from_millis(100);
+
 /// When a finding occurred: `0:11–0:34`, or several times: `7 times, 10 min each, first 0:11, last 4:20`. `None` for a
 /// state, and for a single sample at an unknown time.
 pub(crate) fn when(clock: &ReportClock<'_>, finding: &Finding) -> Option<String> {
@@ -25,7 +28,7 @@ pub(crate) fn when(clock: &ReportClock<'_>, finding: &Finding) -> Option<String>
 /// Bursts of a rule: `14 times between 01:00:00 and 05:00:00, at most 6 s each; tasks waited 21 s in all`.
 pub(crate) fn bursts(clock: &ReportClock<'_>, bursts: &Bursts) -> String {
     let at = |s: f64, at: Option<Timestamp>| clock.moment(s, at);
-    let longest = Span::from_secs_f64(bursts.longest_s);
+    let longest = bursts.longest_s;
     let (from, to) = (at(bursts.from_s, bursts.from), at(bursts.to_s, bursts.to));
     let when = match (bursts.count, from, to) {
         (1, Some(from), _) => format!("once at {from}, for {longest}"),
@@ -35,23 +38,22 @@ pub(crate) fn bursts(clock: &ReportClock<'_>, bursts: &Bursts) -> String {
         }
         (count, ..) => format!("{count} times, at most {longest} each"),
     };
-    match bursts.waited_s.filter(|waited| *waited >= 0.1) {
-        Some(waited) => format!("{when}; tasks waited {} in all", Span::from_secs_f64(waited)),
+    match bursts.waited_s.filter(|waited| *waited >= WAITED_MIN) {
+        Some(waited) => format!("{when}; tasks waited {waited} in all"),
         None => when,
     }
 }
 
 /// How long it lasted in all, counting recorded time only; `None` for a state or a single moment.
 pub(crate) fn duration(finding: &Finding) -> Option<Span> {
-    let all: f64 = finding.stretches.iter().map(|one| one.recorded_s).sum();
-    Some(Span::from_secs_f64(all)).filter(|all| *all > Span::ZERO)
+    let all = finding.stretches.iter().map(|one| one.recorded_s).reduce(Span::plus);
+    all.filter(|all| *all > Span::ZERO)
 }
 
 /// `10 min each`, or `8 min to 12 min each`; `None` for single moments.
 fn each(stretches: &[Stretch]) -> Option<String> {
     let lasting = || stretches.iter().map(|one| one.recorded_s);
-    let least = Span::from_secs_f64(lasting().fold(f64::INFINITY, f64::min));
-    let most = Span::from_secs_f64(lasting().fold(0.0, f64::max));
+    let (least, most) = (lasting().min()?, lasting().max()?);
     let text = if least.to_string() == most.to_string() {
         format!("{most} each")
     } else {

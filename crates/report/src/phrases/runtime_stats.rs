@@ -53,8 +53,8 @@ pub(crate) fn sentences(report: &RuntimeStatsReport) -> Vec<LabelledText> {
     parts.into_iter().flat_map(labelled).collect()
 }
 
-fn size(bytes: u64) -> String {
-    Bytes::new(bytes).to_string()
+fn size(bytes: Bytes) -> String {
+    bytes.to_string()
 }
 
 /// Prints a number, or nothing if it is unknown.
@@ -66,14 +66,14 @@ fn count(n: u64) -> String {
     Count::new(n).to_string()
 }
 
-fn ratio(value: f64) -> String {
-    Ratio::new(value).to_string()
+fn ratio(value: Ratio) -> String {
+    value.to_string()
 }
 
 /// A change with its sign; nothing if there is none.
-fn change(bytes: Option<i64>) -> String {
-    let changed = bytes.filter(|bytes| *bytes != 0);
-    known(changed, |bytes| format!("{:+}", SignedBytes::new(bytes)))
+fn change(bytes: Option<SignedBytes>) -> String {
+    let changed = bytes.filter(|bytes| *bytes != SignedBytes::default());
+    known(changed, |bytes| format!("{bytes:+}"))
 }
 
 fn object_space(entry: &ObjectSpaceEntry) -> StatsTable {
@@ -97,11 +97,12 @@ fn native_memory(entry: &NativeMemoryEntry) -> StatsTable {
     let has_change = entry.committed_change_bytes.is_some();
     let mut names = vec!["category", "reserved", "committed", "share"];
     names.extend(has_change.then_some("change"));
-    let row = |first: String, sizes: [u64; 2], share: Option<f64>, changed: Option<i64>| {
-        let mut cells = vec![first, size(sizes[0]), size(sizes[1]), known(share, ratio)];
-        cells.extend(has_change.then(|| change(changed)));
-        cells
-    };
+    let row =
+        |first: String, sizes: [Bytes; 2], share: Option<Ratio>, changed: Option<SignedBytes>| {
+            let mut cells = vec![first, size(sizes[0]), size(sizes[1]), known(share, ratio)];
+            cells.extend(has_change.then(|| change(changed)));
+            cells
+        };
     let total = row(
         "Total".to_owned(),
         [entry.reserved_bytes, entry.committed_bytes],
@@ -118,9 +119,8 @@ fn native_memory(entry: &NativeMemoryEntry) -> StatsTable {
 /// What resident memory is made of.
 fn sizes(entry: &JemallocEntry) -> StatsTable {
     let whole = entry.resident_bytes;
-    let row = |name: &str, bytes: u64| {
-        let share = (whole > 0).then(|| ratio(bytes as f64 / whole as f64));
-        vec![name.to_owned(), size(bytes), share.unwrap_or_default()]
+    let row = |name: &str, bytes: Bytes| {
+        vec![name.to_owned(), size(bytes), known(bytes.ratio_of(whole), ratio)]
     };
     let mut rows = vec![
         row("resident", whole),

@@ -40,10 +40,10 @@ pub(crate) fn hardware_items(host: &Host) -> Vec<String> {
         kernel.map(|kernel| format!("Linux {}", cut(kernel, 40))).into_iter().collect();
     let swap = match host.swap_bytes {
         None => String::new(),
-        Some(0) => ", no swap".to_owned(),
-        Some(bytes) => format!(", {} swap", Bytes::new(bytes)),
+        Some(Bytes::ZERO) => ", no swap".to_owned(),
+        Some(swap) => format!(", {swap} swap"),
     };
-    items.extend(host.ram_bytes.map(|ram| format!("{} RAM{swap}", Bytes::new(ram))));
+    items.extend(host.ram_bytes.map(|ram| format!("{ram} RAM{swap}")));
     if host.container.is_some() {
         items.push("in a container".to_owned());
     }
@@ -60,7 +60,7 @@ pub(crate) fn source_items(source: &Source, clock: &ReportClock<'_>) -> Vec<Stri
 }
 
 fn extent(source: &Source, clock: &ReportClock<'_>) -> String {
-    let watched = Span::from_secs_f64(source.watched_s);
+    let watched = source.watched_s;
     match (source.kind, source.samples) {
         (_, 0) => "no sample".to_owned(),
         (SourceKind::Text, samples) => snapshots("text", samples, watched),
@@ -100,7 +100,7 @@ fn part(source: &Source, clock: &ReportClock<'_>) -> String {
     };
     let watched = match source.samples {
         1 => "one sample".to_owned(),
-        _ => Span::from_secs_f64(source.watched_s).to_string(),
+        _ => source.watched_s.to_string(),
     };
     let when = clock.whole();
     let every = how_closely(source);
@@ -109,7 +109,7 @@ fn part(source: &Source, clock: &ReportClock<'_>) -> String {
 
 fn how_closely(source: &Source) -> String {
     match (source.thinned_to_s, source.samples) {
-        (Some(every), _) => format!("judged every {}", Span::from_secs_f64(every)),
+        (Some(every), _) => format!("judged every {every}"),
         (None, 1) => "1 sample".to_owned(),
         (None, samples) => format!("{} samples", Count::new(samples as u64)),
     }

@@ -4,6 +4,7 @@
 //! Memory that cannot be reclaimed is on the left.
 
 use diagnose::accounting::TermKind;
+use units::Bytes;
 
 use super::page::{Style, StyledText, piece};
 use crate::model::Accounting;
@@ -71,11 +72,11 @@ const fn fill_of(term: TermKind) -> BarFill {
 }
 
 /// Returns the contents of RAM as (fill, bytes) in the order of a bar, without empty parts.
-pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, u64)> {
+pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, Bytes)> {
     let part = |fill: &BarFill| {
         if *fill == UNACCOUNTED {
             let name = if accounting.broken_down { fill.name } else { NOT_BROKEN_DOWN };
-            let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
+            let rest = accounting.unaccounted_bytes.at_least_zero();
             return (BarFill { name, ..*fill }, rest);
         }
         let terms = accounting.terms.iter();
@@ -83,21 +84,20 @@ pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, u64)> {
             let kind = TermKind::from_id(&term.id);
             kind.map_or(KERNEL, fill_of) == *fill
         });
-        let sum = alike.fold(0u64, |sum, term| sum.saturating_add(term.bytes));
-        (*fill, sum)
+        (*fill, alike.map(|term| term.bytes).sum())
     };
     let parts = FILLS.iter().map(part);
-    parts.filter(|(_, bytes)| *bytes > 0).collect()
+    parts.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
 }
 
 /// Returns a used part and the free rest.
-pub(super) fn used_and_free(used: u64, total: u64) -> Vec<(BarFill, u64)> {
+pub(super) fn used_and_free(used: Bytes, total: Bytes) -> Vec<(BarFill, Bytes)> {
     vec![(USED, used), (FREE, total.saturating_sub(used))]
 }
 
 /// Returns a bar of exactly `cells` cells.
-pub(super) fn bar(parts: &[(BarFill, u64)], cells: usize) -> Vec<StyledText> {
-    let sizes: Vec<u64> = parts.iter().map(|(_, bytes)| *bytes).collect();
+pub(super) fn bar(parts: &[(BarFill, Bytes)], cells: usize) -> Vec<StyledText> {
+    let sizes: Vec<u64> = parts.iter().map(|(_, bytes)| bytes.get()).collect();
     share_out(&sizes, cells)
         .into_iter()
         .zip(parts)
@@ -149,13 +149,13 @@ pub(super) fn largest_of_cells(
 }
 
 /// Returns a bar as long as `value` is of the largest; what is not nothing is at least visible.
-pub(super) fn of(value: u64, largest: Option<u64>, cells: usize) -> String {
-    let share = value as f64 / largest.unwrap_or_default().max(1) as f64;
+pub(super) fn of(value: Bytes, largest: Option<Bytes>, cells: usize) -> String {
+    let share = value.ratio_of(largest.unwrap_or_default()).unwrap_or_default().get();
     // At most `cells`: the minimum makes the cast exact.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let length = ((share * cells as f64).round() as usize).min(cells);
     match (value, length) {
-        (0, _) => String::new(),
+        (Bytes::ZERO, _) => String::new(),
         (_, 0) => "▏".to_owned(),
         _ => "█".repeat(length),
     }

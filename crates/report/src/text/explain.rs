@@ -3,8 +3,6 @@
 mod heap;
 mod memory;
 
-use units::{Bytes, Span};
-
 use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::pad;
 use super::{Detail, Screen, bar};
@@ -102,14 +100,14 @@ fn sizes(report: &ExplainReport) -> String {
             "" => String::new(),
             of_it => format!(" ({of_it})"),
         };
-        format!("{} {}{of_it}", line.name, Bytes::new(line.bytes))
+        format!("{} {}{of_it}", line.name, line.bytes)
     });
     each.collect::<Vec<_>>().join("; ")
 }
 
 fn file_in_brief(file: &MappedFileEntry, report: &ExplainReport) -> String {
     let name = phrases::file_name(&file.name);
-    format!("{name} {}{}", Bytes::new(file.rss_bytes), users(file, report))
+    format!("{name} {}{}", file.rss_bytes, users(file, report))
 }
 
 /// Says who else maps a file.
@@ -124,7 +122,7 @@ fn recorded(growth: &GrowthEntry) -> String {
     format!(
         "{} over {}: {} ({})",
         bar::spark(&growth.course_bytes, CELLS),
-        Span::from_secs_f64(growth.judged_s),
+        growth.judged_s,
         growth.class_text,
         growth.confidence_text,
     )
@@ -138,15 +136,12 @@ fn files(page: &mut TextPage, report: &ExplainReport) {
     page.heading("Mapped files, by what is resident here");
     for file in &report.files {
         let cached = match (file.cached_bytes, file.length_bytes) {
-            (Some(cached), Some(length)) => {
-                format!("{} of {} cached", Bytes::new(cached), Bytes::new(length))
-            }
-            (None, Some(length)) => format!("{} long", Bytes::new(length)),
+            (Some(cached), Some(length)) => format!("{cached} of {length} cached"),
+            (None, Some(length)) => format!("{length} long"),
             _ => ABSENT.to_owned(),
         };
         let deleted = if file.is_deleted { ", deleted" } else { "" };
-        let head =
-            [piece(Style::Plain, format!("{:>10}  ", Bytes::new(file.rss_bytes).to_string()))];
+        let head = [piece(Style::Plain, format!("{:>10}  ", file.rss_bytes.to_string()))];
         let text = format!("{}: {cached}{deleted}{}", file.name, users(file, report));
         page.hanging(&head, FILE_INDENT, Style::Plain, &text);
     }

@@ -56,7 +56,7 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
             Some(pid) => format!("{} ({pid})", entry.name),
             None => entry.name.clone(),
         };
-        let now = Bytes::new(entry.now_bytes).to_string();
+        let now = entry.now_bytes.to_string();
         if is_narrow {
             let text = format!(
                 "{name}: {now}{}",
@@ -71,9 +71,8 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
             continue;
         }
         let cells = screen.width().saturating_sub(NAME + CLASS + 3 * SIZE + 12 + 5);
-        let day = entry
-            .rate_bytes_per_s
-            .map_or_else(String::new, |rate| format!("+{}", Bytes::from_f64(rate * 86_400.0)));
+        let day =
+            entry.rate_bytes_per_s.map_or_else(String::new, |rate| format!("+{}", rate.in_a_day()));
         page.line(&[
             piece(Style::Plain, pad(&cut(&name, NAME), NAME + 1)),
             piece(style(entry), pad(&entry.class_text, CLASS + 1)),

@@ -69,7 +69,7 @@ fn picture(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
         heap,
         PictureBounds { columns_min: columns, columns_max: columns, lines_max: LINES_MAX },
     );
-    let scale = format!("address →  a line: {}", Bytes::new(lines.line_bytes()));
+    let scale = format!("address →  a line: {}", lines.line_bytes());
     let mut head = pad(&cut(&scale, cells), cells);
     if !is_narrow {
         for name in ["live", "free", "trim"] {
@@ -133,7 +133,7 @@ fn name(part: &PartColumns) -> String {
 
 fn figures_of(sum: &HeapCell) -> String {
     let sizes = [sum.live_bytes, sum.free_bytes, sum.returnable_bytes];
-    let all = sizes.map(|bytes| format!("{:>SIZE$}", Bytes::new(bytes).to_string()));
+    let all = sizes.map(|bytes| format!("{:>SIZE$}", bytes.to_string()));
     all.concat()
 }
 
@@ -214,18 +214,18 @@ fn legend(page: &mut TextPage, screen: &Screen) {
 /// Draws a bar for each class of live share; the first is divided by who may return its pages.
 fn live_shares(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     let all = heap.resident_by_live_share_bytes;
-    let whole = all.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    let whole = all.into_iter().sum();
     let most = all.iter().copied().max().unwrap_or_default();
     page.hanging(&[], 0, Style::Faint, "Resident pages by live share");
     let cells = screen.width().saturating_sub(CLASS + 2 * SIZE);
     for (class, bytes) in all.into_iter().enumerate() {
         let mut line = vec![piece(Style::Faint, pad(LIVE_CLASS_WORDS[class], CLASS))];
         let long = length(bytes, most, cells);
-        let long = if bytes > 0 { long.max(1) } else { 0 };
+        let long = if bytes > Bytes::ZERO { long.max(1) } else { 0 };
         let mut used = 0;
-        let mut sum = 0u64;
+        let mut sum = Bytes::ZERO;
         for (fill, part) in live_share_parts(heap, class) {
-            sum = sum.saturating_add(part);
+            sum += part;
             // Ends of parts, rounded together, so that the bar is as long as its bytes.
             let end = if sum >= bytes { long } else { length(sum, most, cells).min(long) };
             let drawn = match screen.colour {
@@ -237,14 +237,14 @@ fn live_shares(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
             used = end.max(used);
         }
         line.push(piece(Style::Plain, " ".repeat(cells.saturating_sub(used))));
-        let (size, share) = (Bytes::new(bytes).to_string(), share(bytes, whole));
+        let (size, share) = (bytes.to_string(), share(bytes, whole));
         line.push(piece(Style::Plain, format!("{size:>SIZE$}{share:>SIZE$}")));
         page.line(&line);
     }
 }
 
 /// Returns how many of `cells` a bar has.
-fn length(bytes: u64, most: u64, cells: usize) -> usize {
-    let long = u128::from(bytes) * cells as u128 / u128::from(most.max(1));
+fn length(bytes: Bytes, most: Bytes, cells: usize) -> usize {
+    let long = u128::from(bytes.get()) * cells as u128 / u128::from(most.get().max(1));
     usize::try_from(long).unwrap_or(cells).min(cells)
 }

@@ -1,7 +1,5 @@
 //! The screens of `lab run` and `lab score`: what the article has and what was measured, and what `check` found.
 
-use units::Bytes;
-
 use super::Screen;
 use super::page::{Style, TextPage, piece};
 use super::wrap::width;
@@ -23,7 +21,7 @@ pub(super) fn run(report: &LabReport, screen: &Screen) -> String {
     if !report.article.is_empty() {
         head.push(report.article.clone());
     }
-    let ram = Bytes::new(report.ram_bytes);
+    let ram = report.ram_bytes;
     head.push(format!("VM {ram}, Linux {}, {}", report.kernel, report.accelerator));
     page.hanging(&[], 0, Style::Faint, &head.join(" · "));
     page.hanging(&[], 0, Style::Strong, &report.shows);

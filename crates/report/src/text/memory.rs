@@ -22,7 +22,7 @@ const NODES_MAX: usize = 16;
 /// A bar with the text before and after it.
 struct BarRow {
     head: String,
-    parts: Vec<(BarFill, u64)>,
+    parts: Vec<(BarFill, Bytes)>,
     tail: String,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn draw(
 /// Returns the rows: RAM, its nodes, swap.
 fn rows(accounting: &Accounting, moment: String) -> Vec<BarRow> {
     let ram = BarRow {
-        head: format!("RAM {:>9}", Bytes::new(accounting.total_bytes).to_string()),
+        head: format!("RAM {:>9}", accounting.total_bytes.to_string()),
         parts: bar::parts(accounting),
         tail: moment,
     };
@@ -65,11 +65,11 @@ fn rows(accounting: &Accounting, moment: String) -> Vec<BarRow> {
         tail: format!("{} free", part_of(node.free_bytes, node.total_bytes)),
     });
     let swap = accounting.swap.iter().map(|swap| BarRow {
-        head: format!("Swap {:>8}", Bytes::new(swap.total_bytes).to_string()),
+        head: format!("Swap {:>8}", swap.total_bytes.to_string()),
         parts: bar::used_and_free(swap.used_bytes, swap.total_bytes),
         tail: match swap.used_bytes {
-            0 => "empty".to_owned(),
-            used => format!("{} used", Bytes::new(used)),
+            Bytes::ZERO => "empty".to_owned(),
+            used => format!("{used} used"),
         },
     });
     std::iter::once(ram).chain(nodes).chain(swap).collect()
@@ -93,8 +93,8 @@ fn draw_row(page: &mut TextPage, row: &BarRow, cells: usize, screen: &Screen) {
 fn moment(accounting: &Accounting, report: &Report, clock: &ReportClock<'_>) -> String {
     let at = clock.moment(accounting.at_s, accounting.at);
     let is_wrong = report.findings.iter().any(|f| f.severity > Severity::Info);
-    let is_last = accounting.at_s >= report.source.watched_s;
-    match (accounting.available_bytes.map(Bytes::new), at) {
+    let is_last = accounting.at_s >= report.source.watched_s.as_secs_f64();
+    match (accounting.available_bytes, at) {
         (_, Some(at)) if is_wrong && report.source.samples > 1 => format!("worst at {at}"),
         (Some(available), Some(at)) if !is_last => format!("{available} available at {at}"),
         (Some(available), _) => format!("{available} available"),
@@ -103,8 +103,8 @@ fn moment(accounting: &Accounting, report: &Report, clock: &ReportClock<'_>) -> 
 }
 
 /// `24 of 497 MiB`: one unit if both have the same.
-fn part_of(part: u64, whole: u64) -> String {
-    let (part, whole) = (Bytes::new(part).to_string(), Bytes::new(whole).to_string());
+fn part_of(part: Bytes, whole: Bytes) -> String {
+    let (part, whole) = (part.to_string(), whole.to_string());
     match (part.split_once(' '), whole.split_once(' ')) {
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} of {whole}"),
         _ => format!("{part} of {whole}"),
@@ -112,12 +112,11 @@ fn part_of(part: u64, whole: u64) -> String {
 }
 
 /// Returns the names and sizes of a bar's parts, with one unit if all have the same.
-fn legend(parts: &[(BarFill, u64)]) -> Vec<(BarFill, String)> {
-    let sizes = parts.iter().map(|(_, bytes)| Bytes::new(*bytes).to_string());
-    let sizes: Vec<String> = sizes.collect();
+fn legend(parts: &[(BarFill, Bytes)]) -> Vec<(BarFill, String)> {
+    let sizes: Vec<String> = parts.iter().map(|(_, bytes)| bytes.to_string()).collect();
     let unit = |size: &str| size.split_once(' ').map(|(_, unit)| unit.to_owned());
     let same_unit = sizes.windows(2).all(|pair| unit(&pair[0]) == unit(&pair[1]));
-    let entry = |(i, ((fill, _), size)): (usize, (&(BarFill, u64), &String))| {
+    let entry = |(i, ((fill, _), size)): (usize, (&(BarFill, Bytes), &String))| {
         let number = size
             .split_once(' ')
             .map(|(number, _)| number)
@@ -128,7 +127,7 @@ fn legend(parts: &[(BarFill, u64)]) -> Vec<(BarFill, String)> {
 }
 
 /// Draws what the bar's characters mean, with sizes.
-fn draw_legend(page: &mut TextPage, parts: &[(BarFill, u64)], screen: &Screen) {
+fn draw_legend(page: &mut TextPage, parts: &[(BarFill, Bytes)], screen: &Screen) {
     let entries = legend(parts);
     let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();
     let indent = if BAR_INDENT + whole <= screen.width() + 2 { BAR_INDENT } else { LEGEND_INDENT };
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_unit_is_written_once() {
-        assert_eq!(part_of(24 << 20, 497 << 20), "24 of 497 MiB");
-        assert_eq!(part_of(24 << 10, 497 << 20), "24 KiB of 497 MiB");
+        assert_eq!(part_of(Bytes::from_mib(24), Bytes::from_mib(497)), "24 of 497 MiB");
+        assert_eq!(part_of(Bytes::from_kib(24), Bytes::from_mib(497)), "24 KiB of 497 MiB");
     }
 }

@@ -290,11 +290,10 @@ fn left_out(n: u64) -> String {
 }
 
 fn stored(recording: &RecordingStatus, screen: &Screen) -> String {
-    let size = Bytes::new(recording.size_bytes);
-    let period = recording.from.map(|from| {
-        let recorded = span(recording.recorded_s);
-        format!(" since {} ({recorded} recorded)", time(from, screen))
-    });
+    let size = recording.size_bytes;
+    let period = recording
+        .from
+        .map(|from| format!(" since {} ({} recorded)", time(from, screen), recording.recorded_s));
     let segments = match recording.segments {
         0 => "; no sealed segment yet".to_owned(),
         1 => ", 1 sealed segment".to_owned(),
@@ -305,7 +304,7 @@ fn stored(recording: &RecordingStatus, screen: &Screen) -> String {
 
 /// Returns the size that the recording will grow to, against its limits and the disk.
 fn growth(recording: &RecordingStatus, status: Option<&RecorderStatus>) -> String {
-    let free = recording.free_bytes.map(Bytes::new);
+    let free = recording.free_bytes;
     let free_text = free.map(|free| format!("{free} of the disk are free"));
     let and_free = free_text.as_ref().map_or_else(String::new, |text| format!("; {text}"));
     let Some(settings) =
@@ -318,7 +317,7 @@ fn growth(recording: &RecordingStatus, status: Option<&RecorderStatus>) -> Strin
         return format!("at most {max_age} and {max_size} are stored{and_free}");
     };
     let full_size = Bytes::from_f64(per_day * settings.keep_s / 86_400.0);
-    let remaining = full_size.min(max_size).saturating_sub(Bytes::new(recording.size_bytes));
+    let remaining = full_size.min(max_size).saturating_sub(recording.size_bytes);
     let rate = format!("at {} a day", Bytes::from_f64(per_day));
     let time_for = |size: Bytes| span(size.as_f64() / per_day * 86_400.0);
     match free {
@@ -494,12 +493,12 @@ mod tests {
                 ..RecorderStatus::default()
             }),
             recording: Some(RecordingStatus {
-                size_bytes: 4 << 20,
+                size_bytes: Bytes::from_mib(4),
                 segments: 2,
                 from: Some(at(0)),
                 to: Some(at(7_190)),
-                recorded_s: 7_190.0,
-                free_bytes: Some(38 << 30),
+                recorded_s: Span::from_secs(7_190),
+                free_bytes: Some(Bytes::from_gib(38)),
                 bytes_per_day: Some(48.0 * 1_048_576.0),
                 problems: Vec::new(),
             }),
@@ -597,7 +596,7 @@ mod tests {
             let mut report = report();
             let recording = report.recording.as_mut().unwrap();
             recording.bytes_per_day = Some(day_mib * 1_048_576.0);
-            recording.free_bytes = Some(free);
+            recording.free_bytes = Some(Bytes::new(free));
             words(&report)
         };
         let text = predicted(512.0, 38 << 30);

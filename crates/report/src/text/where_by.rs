@@ -1,6 +1,6 @@
 //! The screen of `where --by`: a table that adds up to MemTotal, with what no row has below the rows.
 
-use units::{Bytes, Count, Ratio, SignedBytes, Span};
+use units::{Bytes, Count, Ratio};
 
 use super::check::host_line;
 use super::page::{NARROW, Style, TextPage, piece};
@@ -33,7 +33,7 @@ pub(super) fn draw(report: &WhereByReport, screen: &Screen) -> String {
     let clock = ReportClock::new(&report.source, screen);
     host_line(&mut page, &report.host, &report.source, &clock, screen);
     page.gap();
-    let total = Bytes::new(report.total_bytes);
+    let total = report.total_bytes;
     let moment = clock.moment(report.at_s, report.at);
     let at = moment
         .filter(|_| report.source.samples > 1)
@@ -59,12 +59,11 @@ fn remarks(page: &mut TextPage, report: &WhereByReport) {
     page.gap();
     let mut sizes = format!("Sizes: {}.", report.measured);
     if let Some(span) = report.grown_for_s {
-        let span = Span::from_secs_f64(span);
         sizes.push_str(&format!(" Growth: in {span}."));
     }
     page.hanging(&[], 0, Style::Faint, &sizes);
-    if report.exceeds_bytes > 0 {
-        let more = Bytes::new(report.exceeds_bytes);
+    if report.exceeds_bytes > Bytes::ZERO {
+        let more = report.exceeds_bytes;
         let text = format!(
             "The rows have {more} more than RAM that is in use: shared memory counts for each."
         );
@@ -125,7 +124,7 @@ impl OwnerColumns {
 
 /// Returns the rows: the largest owners, the others in one, then what no owner has.
 fn rows(report: &WhereByReport, screen: &Screen) -> Vec<OwnerLine> {
-    let total = Bytes::new(report.total_bytes);
+    let total = report.total_bytes;
     let shown = screen.top.unwrap_or(ROWS_MAX);
     let most = match screen.detail {
         // Saying \"1 other\" takes as much room as the row itself.
@@ -141,13 +140,13 @@ fn rows(report: &WhereByReport, screen: &Screen) -> Vec<OwnerLine> {
         ..OwnerLine::default()
     };
     if !others.is_empty() {
-        let sum = others.iter().map(|row| Bytes::new(row.bytes)).sum();
+        let sum = others.iter().map(|row| row.bytes).sum();
         let count = Count::new(others.len() as u64);
         rows.push(noted(sum, format!("{count} others")));
     }
     rows.extend(report.rest.iter().map(|rest| OwnerLine {
-        size: Bytes::new(rest.bytes).to_string(),
-        ..noted(Bytes::new(rest.bytes), rest.label.to_owned())
+        size: rest.bytes.to_string(),
+        ..noted(rest.bytes, rest.label.to_owned())
     }));
     rows
 }
@@ -155,13 +154,13 @@ fn rows(report: &WhereByReport, screen: &Screen) -> Vec<OwnerLine> {
 fn owner(row: &OwnerEntry, report: &WhereByReport) -> OwnerLine {
     let growth = match (row.is_new, row.growth_bytes) {
         (true, _) => "new".to_owned(),
-        (_, Some(bytes)) => format!("{:+}", SignedBytes::new(bytes)),
+        (_, Some(bytes)) => format!("{bytes:+}"),
         (_, None) => String::new(),
     };
     OwnerLine {
-        size: size(Bytes::new(row.bytes), report.is_estimate),
-        share: share(row.share.map(Ratio::new)),
-        limit: share(row.of_limit.map(Ratio::new)),
+        size: size(row.bytes, report.is_estimate),
+        share: share(row.share),
+        limit: share(row.of_limit),
         growth,
         name: row.name.clone(),
         note: row.note.clone(),
@@ -173,5 +172,5 @@ fn size(bytes: Bytes, is_estimate: bool) -> String {
 }
 
 fn share(of_whole: Option<Ratio>) -> String {
-    of_whole.map_or_else(String::new, |share| where_tree::share(share.get()))
+    of_whole.map_or_else(String::new, where_tree::share)
 }

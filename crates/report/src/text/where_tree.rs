@@ -27,7 +27,7 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
     let at = moment
         .filter(|_| report.source.samples > 1)
         .map_or_else(String::new, |at| format!(" at {at}"));
-    let root = format!("{} {}{at}", Bytes::new(root_node.bytes), root_node.label);
+    let root = format!("{} {}{at}", root_node.bytes, root_node.label);
     page.hanging(&[], 0, Style::Strong, &root);
     if !root_node.note.is_empty() {
         page.hanging(&[], 0, Style::Faint, &root_node.note);
@@ -51,7 +51,7 @@ fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
     };
     let draw = |child: &Branch| TreeNode {
         label: child.label.clone(),
-        size: size(Bytes::new(child.bytes), child.kind),
+        size: size(child.bytes, child.kind),
         share: child.share.map_or_else(String::new, share),
         note: child.note.clone(),
         parts: if depth < DEEPEST { nodes(child, depth + 1, screen) } else { Vec::new() },
@@ -65,7 +65,7 @@ fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
     let hidden = known.get(most..).unwrap_or_default();
     let kind = hidden.iter().map(|child| child.kind);
     if let Some(kind) = kind.reduce(|a, b| if a == BranchKind::Estimate { a } else { b }) {
-        let sum = hidden.iter().map(|child| Bytes::new(child.bytes)).sum();
+        let sum = hidden.iter().map(|child| child.bytes).sum();
         parts.push(TreeNode {
             label: format!("{} more", hidden.len()),
             size: size(sum, kind),
@@ -86,13 +86,13 @@ fn size(bytes: Bytes, kind: BranchKind) -> String {
 }
 
 /// Formats a share for its column; a tiny one as `< 0.1 %`.
-pub(super) fn share(of_whole: f64) -> String {
-    const SHARE_LITTLE: f64 = 0.001;
+pub(super) fn share(of_whole: Ratio) -> String {
+    const SHARE_LITTLE: Ratio = Ratio::new(0.001);
     match of_whole {
-        little if 0.0 < little && little < SHARE_LITTLE => {
-            format!("< {}", Ratio::new(SHARE_LITTLE))
+        little if Ratio::default() < little && little < SHARE_LITTLE => {
+            format!("< {SHARE_LITTLE}")
         }
-        share => cut(&Ratio::new(share).to_string(), SHARE_CELLS - 1),
+        share => cut(&share.to_string(), SHARE_CELLS - 1),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
     fn branch(label: &str, bytes: u64, kind: BranchKind) -> Branch {
         Branch {
             label: label.to_owned(),
-            bytes,
+            bytes: Bytes::new(bytes),
             kind,
             share: None,
             note: String::new(),

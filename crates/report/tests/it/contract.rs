@@ -107,10 +107,10 @@ fn without_a_wall_clock_times_are_offsets_only() {
 fn terms_and_remainder_add_up_exactly() {
     let source = host(5, 1, None);
     let accounting = answer(&source).accounting.unwrap();
-    let terms: i128 = accounting.terms.iter().map(|t| i128::from(t.bytes)).sum();
+    let terms: i128 = accounting.terms.iter().map(|t| i128::from(t.bytes.get())).sum();
     assert_eq!(
-        terms + i128::from(accounting.unaccounted_bytes),
-        i128::from(accounting.total_bytes)
+        terms + i128::from(accounting.unaccounted_bytes.get()),
+        i128::from(accounting.total_bytes.get())
     );
 }
 

@@ -6,16 +6,15 @@ use report::model::{
     SettingValue, Severity, Source, SourceKind, Stretch, Sureness, SwapSpace, Term, WHERE_SCHEMA,
     WhereReport,
 };
-
-const MIB: u64 = 1 << 20;
+use units::{Bytes, Ratio, SignedBytes, Span};
 
 fn host(ram_mib: u64, swap_mib: u64) -> Host {
     Host {
         kernel: Some("6.1.0-56-cloud-amd64".into()),
-        ram_bytes: Some(ram_mib * MIB),
-        swap_bytes: Some(swap_mib * MIB),
+        ram_bytes: Some(Bytes::from_mib(ram_mib)),
+        swap_bytes: Some(Bytes::from_mib(swap_mib)),
         cpus: Some(2),
-        page_size_bytes: Some(4096),
+        page_size_bytes: Some(Bytes::new(4096)),
         hostname: None,
         container: None,
     }
@@ -28,8 +27,8 @@ fn capture(samples: usize) -> Source {
         from: None,
         to: None,
         samples,
-        interval_s: (samples > 1).then_some(1.0),
-        watched_s: samples.saturating_sub(1) as f64,
+        interval_s: (samples > 1).then_some(Span::from_secs(1)),
+        watched_s: Span::from_secs_f64(samples.saturating_sub(1) as f64),
         unknown_fields: Vec::new(),
         problems: Vec::new(),
         inputs: Vec::new(),
@@ -48,7 +47,7 @@ fn lasted(finding: &mut Finding, from_s: f64, to_s: f64) {
 }
 
 pub(crate) fn stretch(from_s: f64, to_s: f64) -> Stretch {
-    Stretch { from: None, to: None, from_s, to_s, recorded_s: to_s - from_s }
+    Stretch { from: None, to: None, from_s, to_s, recorded_s: Span::from_secs_f64(to_s - from_s) }
 }
 
 pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
@@ -58,7 +57,7 @@ pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
         scope: Scope { entity: "host".to_owned(), key: String::new() },
         harm: Harm { waited_s: None, killed: 0 },
         title: title.into(),
-        confidence: 0.96,
+        confidence: Ratio::new(0.96),
         more: String::new(),
         is_headline: false,
         confidence_word: Sureness::Confirmed,
@@ -109,12 +108,16 @@ fn accounting(at_s: f64, total_mib: u64, terms: &[(&str, u64)]) -> Accounting {
     Accounting {
         at: None,
         at_s,
-        total_bytes: total_mib * MIB,
+        total_bytes: Bytes::from_mib(total_mib),
         terms: terms
             .iter()
-            .map(|(id, mib)| Term { id: (*id).into(), bytes: mib * MIB, label: (*id).into() })
+            .map(|(id, mib)| Term {
+                id: (*id).into(),
+                bytes: Bytes::from_mib(*mib),
+                label: (*id).into(),
+            })
             .collect(),
-        unaccounted_bytes: (total_mib * MIB) as i64 - (known * MIB) as i64,
+        unaccounted_bytes: SignedBytes::new((total_mib as i64 - known as i64) << 20),
         broken_down: true,
         missing: Vec::new(),
         available_bytes: None,
@@ -191,8 +194,9 @@ pub(crate) fn healthy() -> Report {
         ],
     );
     accounting.at = report.source.to;
-    accounting.available_bytes = Some(22_430 * MIB);
-    accounting.swap = Some(SwapSpace { total_bytes: 2048 * MIB, used_bytes: 340 * MIB });
+    accounting.available_bytes = Some(Bytes::from_mib(22_430));
+    accounting.swap =
+        Some(SwapSpace { total_bytes: Bytes::from_mib(2048), used_bytes: Bytes::from_mib(340) });
     report.accounting = Some(accounting);
     report.notes = vec![
         finding(
@@ -236,7 +240,7 @@ pub(crate) fn thrashing() -> Report {
     let mut root = finding("swap-thrash", Severity::Critical, title);
     root.is_headline = true;
     lasted(&mut root, 11.0, 34.0);
-    root.share = Some(0.59);
+    root.share = Some(Ratio::new(0.59));
     root.graph = Some(Graph {
         label: "swapped in".into(),
         peak: "36 MiB/s".into(),
@@ -277,7 +281,7 @@ pub(crate) fn thrashing() -> Report {
                 unit: Some("app.service".into()),
                 file: "memory.high".into(),
                 from: Some("max".into()),
-                to_bytes: 350 << 20,
+                to_bytes: Bytes::from_mib(350),
             }],
         },
         Fix {
@@ -320,7 +324,7 @@ pub(crate) fn thrashing() -> Report {
     );
     floor.caused_by = Some("swap-thrash".into());
     let mut kill = finding("no-swap-risk", Severity::Info, "Swap would have been full 40 s later.");
-    kill.confidence = 0.5;
+    kill.confidence = Ratio::new(0.5);
     kill.confidence_word = Sureness::Possible;
     kill.confidence_why = "rests on a trend; a recording over an hour would settle it".into();
     lasted(&mut kill, 11.0, 34.0);
@@ -338,7 +342,8 @@ pub(crate) fn thrashing() -> Report {
             ("kernel_stack", 4),
         ],
     );
-    accounting.swap = Some(SwapSpace { total_bytes: 512 * MIB, used_bytes: 264 * MIB });
+    accounting.swap =
+        Some(SwapSpace { total_bytes: Bytes::from_mib(512), used_bytes: Bytes::from_mib(264) });
     report.accounting = Some(accounting);
     report.clear = clear(&[
         ("dirty-throttle", "writers never waited"),
@@ -392,8 +397,8 @@ pub(crate) fn node_reclaim() -> Report {
     );
     let node = |node: &str, total: u64, free: u64| NodeMemory {
         node: node.into(),
-        total_bytes: total * MIB,
-        free_bytes: free * MIB,
+        total_bytes: Bytes::from_mib(total),
+        free_bytes: Bytes::from_mib(free),
     };
     accounting.nodes = vec![node("0", 497, 24), node("1", 500, 437)];
     report.accounting = Some(accounting);
@@ -403,7 +408,7 @@ pub(crate) fn node_reclaim() -> Report {
 /// One look at figures without a kernel, as pasted from a terminal.
 pub(crate) fn single_look() -> Report {
     let mut report = report(
-        Host { ram_bytes: Some(80_429 * MIB), ..Host::default() },
+        Host { ram_bytes: Some(Bytes::from_mib(80_429)), ..Host::default() },
         capture(1),
         Level::Unknown,
         "One look cannot say whether this memory is enough, but it does not look like room for \
@@ -417,7 +422,7 @@ pub(crate) fn single_look() -> Report {
     report.source.problems = vec!["line 3: expected a number after `Swap:`, found `-`".into()];
     let mut accounting =
         accounting(0.0, 80_429, &[("free", 579), ("shmem", 1028), ("file_cache", 19_915)]);
-    accounting.available_bytes = Some(9662 * MIB);
+    accounting.available_bytes = Some(Bytes::from_mib(9662));
     accounting.broken_down = false;
     accounting.missing = vec!["mem.anon".into()];
     report.accounting = Some(accounting);
@@ -480,9 +485,9 @@ pub(crate) fn hostile() -> Report {
 pub(crate) fn branch(label: &str, mib: u64, note: &str, children: Vec<Branch>) -> Branch {
     Branch {
         label: label.into(),
-        bytes: mib * MIB,
+        bytes: Bytes::from_mib(mib),
         kind: BranchKind::Measured,
-        share: Some(mib as f64 / 24_106.0),
+        share: Some(Ratio::new(mib as f64 / 24_106.0)),
         note: note.into(),
         children,
     }

@@ -11,6 +11,7 @@ use report::model::growth::GrowthEntry;
 use report::model::runtime_stats::RuntimeStatsReport;
 use report::{ColourMode, Screen, heap_picture, text};
 use unicode_width::UnicodeWidthChar;
+use units::{Bytes, BytesPerSecond, Ratio, Span};
 
 use crate::hostile::any_text;
 
@@ -21,27 +22,32 @@ const CELL: u64 = 64 * KIB;
 /// A cell that is wholly in RAM, with live bytes; the rest is free.
 fn used(live: u64) -> HeapCell {
     HeapCell {
-        resident_bytes: CELL,
-        live_bytes: live,
-        free_bytes: CELL - live,
+        resident_bytes: Bytes::new(CELL),
+        live_bytes: Bytes::new(live),
+        free_bytes: Bytes::new(CELL - live),
         ..HeapCell::default()
     }
 }
 
 fn returnable() -> HeapCell {
-    HeapCell { returnable_bytes: CELL, ..used(0) }
+    HeapCell { returnable_bytes: Bytes::new(CELL), ..used(0) }
 }
 
 fn thread_top() -> HeapCell {
-    HeapCell { thread_top_bytes: CELL, ..used(0) }
+    HeapCell { thread_top_bytes: Bytes::new(CELL), ..used(0) }
 }
 
 /// Each look once, and neighbours alike.
 fn cells() -> Vec<HeapCell> {
-    let cached = HeapCell { cached_bytes: CELL / 2, free_bytes: 0, ..used(CELL / 2) };
-    let swapped = HeapCell { swapped_bytes: CELL, ..HeapCell::default() };
-    let unknown = HeapCell { free_bytes: 0, ..used(0) };
-    let half_in_ram = HeapCell { resident_bytes: CELL / 2, free_bytes: 0, ..used(CELL / 2) };
+    let cached =
+        HeapCell { cached_bytes: Bytes::new(CELL / 2), free_bytes: Bytes::ZERO, ..used(CELL / 2) };
+    let swapped = HeapCell { swapped_bytes: Bytes::new(CELL), ..HeapCell::default() };
+    let unknown = HeapCell { free_bytes: Bytes::ZERO, ..used(0) };
+    let half_in_ram = HeapCell {
+        resident_bytes: Bytes::new(CELL / 2),
+        free_bytes: Bytes::ZERO,
+        ..used(CELL / 2)
+    };
     let mut cells = vec![used(CELL); 6];
     cells.extend([used(CELL * 9 / 10), used(CELL * 6 / 10), used(CELL * 4 / 10)]);
     cells.extend([used(CELL / 10), used(0), cached, swapped, unknown, half_in_ram]);
@@ -62,18 +68,20 @@ fn thread_cells(len: usize) -> Vec<HeapCell> {
 }
 
 fn entry(number: Option<u64>, rows: &[&HeapRow]) -> ArenaEntry {
-    let sum = |of: fn(&HeapCell) -> u64| rows.iter().flat_map(|row| &row.cells).map(of).sum();
+    let sum = |of: fn(&HeapCell) -> Bytes| -> Bytes {
+        rows.iter().flat_map(|row| &row.cells).map(of).sum()
+    };
     let (live, free) = (sum(|cell| cell.live_bytes), sum(|cell| cell.free_bytes));
     let returnable = sum(|cell| cell.returnable_bytes);
     let top = sum(|cell| cell.thread_top_bytes);
     ArenaEntry {
         number,
         heaps: rows.len() as u64,
-        system_bytes: rows.iter().map(|row| row.cells.len() as u64 * CELL).sum(),
+        system_bytes: rows.iter().map(|row| Bytes::new(CELL).times(row.cells.len() as u64)).sum(),
         live_bytes: live,
-        live_chunks: live / 64,
+        live_chunks: live.get() / 64,
         cached_bytes: sum(|cell| cell.cached_bytes),
-        binned_bytes: free - top,
+        binned_bytes: free.saturating_sub(top),
         top_bytes: top,
         resident_bytes: sum(|cell| cell.resident_bytes),
         live_resident_bytes: live,
@@ -81,7 +89,7 @@ fn entry(number: Option<u64>, rows: &[&HeapRow]) -> ArenaEntry {
         free_resident_bytes: free,
         returnable_bytes: returnable,
         thread_top_bytes: top,
-        pinned_bytes: free - returnable - top,
+        pinned_bytes: free.saturating_sub(returnable + top),
         ..ArenaEntry::default()
     }
 }
@@ -106,12 +114,12 @@ fn heap() -> HeapReport {
     HeapReport {
         arenas: arenas.collect(),
         mmapped_chunks: 3,
-        mmapped_bytes: 6 * MIB,
-        mmapped_resident_bytes: 5 * MIB,
+        mmapped_bytes: Bytes::from_mib(6),
+        mmapped_resident_bytes: Bytes::from_mib(5),
         mmapped_is_verified: Some(true),
         unused_resident_bytes: total.free_resident_bytes + total.cached_bytes,
-        uncertain_bytes: 12 * KIB,
-        uncertain_resident_bytes: 12 * KIB,
+        uncertain_bytes: Bytes::from_kib(12),
+        uncertain_resident_bytes: Bytes::from_kib(12),
         forecast: HeapForecast {
             trim_bytes: total.returnable_bytes,
             thread_tops_bytes: total.thread_top_bytes,
@@ -119,24 +127,24 @@ fn heap() -> HeapReport {
             fewer_arenas: Some(FewerArenas {
                 arenas: 3,
                 arenas_max: 2,
-                low_bytes: MIB,
-                high_bytes: 2 * MIB,
+                low_bytes: Bytes::from_mib(1),
+                high_bytes: Bytes::from_mib(2),
             }),
         },
         sizes: (5..9)
             .map(|power| ChunkSizes {
-                from_bytes: 1 << power,
+                from_bytes: Bytes::new(1 << power),
                 live_chunks: 1000 * power,
-                live_bytes: 100 * KIB * power,
+                live_bytes: Bytes::new(100 * KIB * power),
                 free_chunks: 30,
-                free_bytes: 90 * KIB * (10 - power),
+                free_bytes: Bytes::new(90 * KIB * (10 - power)),
             })
             .collect(),
         is_whole: true,
         is_cut: false,
         has_changed: false,
-        resident_by_live_share_bytes: [6 * MIB, 512 * KIB, 900 * KIB, MIB, 300 * KIB, 700 * KIB],
-        cell_bytes: CELL,
+        resident_by_live_share_bytes: [6 * 1024, 512, 900, 1024, 300, 700].map(Bytes::from_kib),
+        cell_bytes: Bytes::new(CELL),
         rows,
         total,
     }
@@ -145,9 +153,9 @@ fn heap() -> HeapReport {
 fn part(label: &str, rss_mib: u64, is_certain: bool, parts: Vec<MemoryPart>) -> MemoryPart {
     MemoryPart {
         label: label.to_owned(),
-        rss_bytes: rss_mib * MIB,
-        pss_bytes: rss_mib * MIB,
-        uss_bytes: rss_mib * MIB,
+        rss_bytes: Bytes::from_mib(rss_mib),
+        pss_bytes: Bytes::from_mib(rss_mib),
+        uss_bytes: Bytes::from_mib(rss_mib),
         certainty: if is_certain { "certain" } else { "likely" },
         recognised_by: "its shape".to_owned(),
         parts,
@@ -164,29 +172,29 @@ fn puma() -> ExplainedProcess {
         is_program_deleted: true,
         service: Some("shop.service".to_owned()),
         cgroup: Some("/system.slice/shop.service".to_owned()),
-        age_s: Some(22_320.0),
+        age_s: Some(Span::from_secs(22_320)),
         threads: Some(3),
         oom_score: Some(667),
         oom_score_adj: Some(-100),
         thp_enabled: Some(true),
         memory_variables: Some(vec!["MALLOC_ARENA_MAX"]),
-        limits: Some(vec![LimitEntry { name: "stack", bytes: 8 * MIB }]),
+        limits: Some(vec![LimitEntry { name: "stack", bytes: Bytes::from_mib(8) }]),
     }
 }
 
 fn sizes() -> ProcessSizes {
     ProcessSizes {
-        vss_bytes: 400 * MIB,
-        rss_bytes: 20 * MIB,
-        pss_bytes: 18 * MIB,
-        uss_bytes: 17 * MIB,
-        swap_bytes: MIB,
-        never_touched_bytes: 60 * MIB,
-        without_access_bytes: 319 * MIB,
-        shared_bytes: 3 * MIB,
-        hugetlb_bytes: 0,
-        huge_bytes: 2 * MIB,
-        anonymous_bytes: 16 * MIB,
+        vss_bytes: Bytes::from_mib(400),
+        rss_bytes: Bytes::from_mib(20),
+        pss_bytes: Bytes::from_mib(18),
+        uss_bytes: Bytes::from_mib(17),
+        swap_bytes: Bytes::from_mib(1),
+        never_touched_bytes: Bytes::from_mib(60),
+        without_access_bytes: Bytes::from_mib(319),
+        shared_bytes: Bytes::from_mib(3),
+        hugetlb_bytes: Bytes::ZERO,
+        huge_bytes: Bytes::from_mib(2),
+        anonymous_bytes: Bytes::from_mib(16),
     }
 }
 
@@ -201,22 +209,22 @@ fn growth() -> GrowthEntry {
         class: "fragmentation",
         class_text: "fragmentation".to_owned(),
         meaning: "The heap keeps free memory that the program does not use.",
-        confidence: 0.82,
+        confidence: Ratio::new(0.82),
         confidence_text: "probable",
         method: "Theil-Sen slope of the live bytes".to_owned(),
-        now_bytes: 20 * MIB,
-        judged_s: 600.0,
+        now_bytes: Bytes::from_mib(20),
+        judged_s: Span::from_secs(600),
         readings: 121,
-        rate_bytes_per_s: Some(1024.0),
-        rate_from_bytes_per_s: Some(512.0),
-        rate_to_bytes_per_s: Some(2048.0),
-        levels_off_at_bytes: Some(24 * MIB),
-        limit_bytes: Some(512 * MIB),
-        limit_in_s: Some(500_000.0),
+        rate_bytes_per_s: Some(BytesPerSecond::new(1024.0)),
+        rate_from_bytes_per_s: Some(BytesPerSecond::new(512.0)),
+        rate_to_bytes_per_s: Some(BytesPerSecond::new(2048.0)),
+        levels_off_at_bytes: Some(Bytes::from_mib(24)),
+        limit_bytes: Some(Bytes::from_mib(512)),
+        limit_in_s: Some(Span::from_secs(500_000)),
         needs_s: None,
         evidence: vec!["Live bytes are level.".to_owned()],
         advice: "Try jemalloc.",
-        course_s: 600.0,
+        course_s: Span::from_secs(600),
         course_bytes: [15, 16, 17, 19, 19, 20, 20, 20].map(mib).to_vec(),
         live_course_bytes: vec![mib(4), mib(5), mib(4), None, mib(5), mib(4), mib(5), mib(5)],
     }
@@ -274,10 +282,10 @@ pub(crate) fn fragmented() -> ExplainReport {
             other_names: Vec::new(),
             name: "/usr/lib/libruby.so.3.1".to_owned(),
             is_deleted: false,
-            rss_bytes: 3 * MIB,
-            pss_bytes: MIB,
+            rss_bytes: Bytes::from_mib(3),
+            pss_bytes: Bytes::from_mib(1),
             cached_bytes: None,
-            length_bytes: Some(4 * MIB),
+            length_bytes: Some(Bytes::from_mib(4)),
             other_users: Some(2),
         }],
         growth: Some(growth()),
@@ -288,7 +296,11 @@ pub(crate) fn fragmented() -> ExplainReport {
         processes_unread: 12,
         absent_sizes: vec!["FilePmdMapped"],
         problems: vec!["/proc/4711/numa_maps: not permitted".to_owned()],
-        cost: ExplainCost { cpu_s: 0.041, wall_s: 0.05, stopped_s: None },
+        cost: ExplainCost {
+            cpu_s: Span::from_millis(41),
+            wall_s: Span::from_millis(50),
+            stopped_s: None,
+        },
         ..ExplainReport::default()
     }
 }
@@ -462,7 +474,7 @@ fn the_most_varied_heap_of_16384_cells_is_below_a_megabyte() {
     for parts in [1, 16, 64, 500] {
         let row = |arena: u64| HeapRow {
             arena,
-            resident_bytes: CELL,
+            resident_bytes: Bytes::new(CELL),
             cells: varied(16_384 / usize::try_from(parts).unwrap()),
         };
         heap.rows = (0..parts).map(row).collect();
@@ -480,7 +492,11 @@ fn a_terminal_of_80_columns_needs_34_lines_however_many_arenas_there_are() {
     let mut report = fragmented();
     let heap = report.heap.as_mut().unwrap();
     heap.rows = (0..200)
-        .map(|arena| HeapRow { arena, resident_bytes: arena * CELL, cells: thread_cells(100) })
+        .map(|arena| HeapRow {
+            arena,
+            resident_bytes: Bytes::new(arena * CELL),
+            cells: thread_cells(100),
+        })
         .collect();
     for colour in [ColourMode::Plain, ColourMode::Ansi] {
         let text = in_terminal(&report, 80, colour);
@@ -492,13 +508,13 @@ fn a_terminal_of_80_columns_needs_34_lines_however_many_arenas_there_are() {
 fn any_cell() -> impl Strategy<Value = HeapCell> {
     let size = || prop_oneof![Just(0), 0..CELL, any::<u64>()];
     prop::array::uniform7(size()).prop_map(|sizes| HeapCell {
-        resident_bytes: sizes[0],
-        live_bytes: sizes[1],
-        cached_bytes: sizes[2],
-        free_bytes: sizes[3],
-        returnable_bytes: sizes[4],
-        thread_top_bytes: sizes[5],
-        swapped_bytes: sizes[6],
+        resident_bytes: Bytes::new(sizes[0]),
+        live_bytes: Bytes::new(sizes[1]),
+        cached_bytes: Bytes::new(sizes[2]),
+        free_bytes: Bytes::new(sizes[3]),
+        returnable_bytes: Bytes::new(sizes[4]),
+        thread_top_bytes: Bytes::new(sizes[5]),
+        swapped_bytes: Bytes::new(sizes[6]),
     })
 }
 
@@ -520,27 +536,27 @@ prop_compose! {
         report.problems = vec![text()];
         report.unsearched_files = vec![text()];
         report.runtime_stats.as_mut().unwrap().headline = text();
-        report.growth.as_mut().unwrap().course_s = f64::from_bits(sizes[14]);
+        report.growth.as_mut().unwrap().course_s = Span::from_secs_f64(f64::from_bits(sizes[14]));
         report.growth.as_mut().unwrap().live_course_bytes[0] = Some(f64::from_bits(sizes[15]));
         report.memory.label = text();
-        report.memory.rss_bytes = sizes[0];
-        report.memory.parts[0].rss_bytes = sizes[1];
+        report.memory.rss_bytes = Bytes::new(sizes[0]);
+        report.memory.parts[0].rss_bytes = Bytes::new(sizes[1]);
         report.memory.parts[0].label = text();
         report.memory.parts[1].recognised_by = text();
         report.files[0].name = text();
         report.allocators[0].file = text();
-        report.sizes.rss_bytes = sizes[2];
-        report.sizes.pss_bytes = sizes[3];
+        report.sizes.rss_bytes = Bytes::new(sizes[2]);
+        report.sizes.pss_bytes = Bytes::new(sizes[3]);
         let heap = report.heap.as_mut().unwrap();
-        heap.cell_bytes = sizes[4];
-        heap.resident_by_live_share_bytes = [sizes[5], sizes[6], sizes[7], 0, sizes[8], sizes[9]];
-        heap.total.returnable_bytes = sizes[10];
-        heap.total.thread_top_bytes = sizes[11];
-        heap.forecast.trim_bytes = sizes[12];
-        heap.sizes[0].live_bytes = sizes[13];
+        heap.cell_bytes = Bytes::new(sizes[4]);
+        heap.resident_by_live_share_bytes = [sizes[5], sizes[6], sizes[7], 0, sizes[8], sizes[9]].map(Bytes::new);
+        heap.total.returnable_bytes = Bytes::new(sizes[10]);
+        heap.total.thread_top_bytes = Bytes::new(sizes[11]);
+        heap.forecast.trim_bytes = Bytes::new(sizes[12]);
+        heap.sizes[0].live_bytes = Bytes::new(sizes[13]);
         heap.rows = rows
             .into_iter()
-            .map(|(arena, resident_bytes, cells)| HeapRow { arena: arena % 40, resident_bytes, cells })
+            .map(|(arena, resident_bytes, cells)| HeapRow { arena: arena % 40, resident_bytes: Bytes::new(resident_bytes), cells })
             .collect();
         report
     }

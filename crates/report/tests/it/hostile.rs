@@ -8,6 +8,7 @@ use report::text::{self, Detail};
 use report::{ColourMode, Screen};
 use timeline::plain::escape;
 use unicode_width::UnicodeWidthChar;
+use units::{Bytes, Ratio, SignedBytes, Span};
 
 use crate::fixtures;
 
@@ -64,11 +65,11 @@ prop_compose! {
         let mut text = || texts.next().unwrap();
         report.host.hostname = Some(text());
         report.host.kernel = Some(text());
-        report.host.ram_bytes = Some(sizes[0]);
+        report.host.ram_bytes = Some(Bytes::new(sizes[0]));
         report.headline = text();
         report.remarks = vec![text(), text()];
         report.source.samples = samples;
-        report.source.watched_s = offsets[0];
+        report.source.watched_s = Span::from_secs_f64(offsets[0]);
         report.source.problems = vec![text(); 7];
         report.source.unknown_fields = vec![text()];
         let mut finding = fixtures::finding("any", Severity::Warning, &text());
@@ -103,16 +104,16 @@ prop_compose! {
             rule.needs = text();
         }
         if let Some(accounting) = &mut report.accounting {
-            accounting.total_bytes = sizes[1];
+            accounting.total_bytes = Bytes::new(sizes[1]);
             accounting.at_s = offsets[0];
             for (term, size) in accounting.terms.iter_mut().zip(&sizes) {
-                term.bytes = *size;
+                term.bytes = Bytes::new(*size);
                 term.label = text();
             }
-            accounting.unaccounted_bytes = unaccounted;
+            accounting.unaccounted_bytes = SignedBytes::new(unaccounted);
             for node in &mut accounting.nodes {
                 node.node = text();
-                node.free_bytes = sizes[2];
+                node.free_bytes = Bytes::new(sizes[2]);
             }
         }
         report
@@ -123,9 +124,9 @@ fn any_branch() -> impl Strategy<Value = Branch> {
     let node = (any_text(), any::<u64>(), any_value(), any_text());
     let leaf = node.prop_map(|(label, bytes, share, note)| Branch {
         label,
-        bytes,
+        bytes: Bytes::new(bytes),
         kind: BranchKind::Estimate,
-        share,
+        share: share.map(Ratio::new),
         note,
         children: Vec::new(),
     });

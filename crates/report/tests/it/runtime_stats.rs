@@ -9,33 +9,34 @@ use report::model::runtime_stats::{
 use report::model::schema_of;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
+use units::{Bytes, Ratio, SignedBytes};
 
 /// A report with this number in all places, and this name.
 pub(crate) fn report(runtime: &'static str, n: u64, name: &str) -> RuntimeStatsReport {
-    let ratio = Some(n as f64 / 1000.0);
+    let ratio = Some(Ratio::new(n as f64 / 1000.0));
     let pool = ObjectPoolEntry {
-        slot_size_bytes: Some(n),
+        slot_size_bytes: Some(Bytes::new(n)),
         eden_pages: n,
         eden_slots: n,
         live_slots: None,
         slot_occupancy_ratio: ratio,
-        free_bytes: Some(n),
+        free_bytes: Some(Bytes::new(n)),
     };
     let category = NativeCategoryEntry {
         name: name.to_owned(),
         meaning: None,
-        reserved_bytes: n,
-        committed_bytes: n,
+        reserved_bytes: Bytes::new(n),
+        committed_bytes: Bytes::new(n),
         committed_ratio: ratio,
-        committed_change_bytes: Some(n.cast_signed()),
+        committed_change_bytes: Some(SignedBytes::new(n.cast_signed())),
     };
     let bin = JemallocBinEntry {
-        region_size_bytes: n,
+        region_size_bytes: Bytes::new(n),
         slabs: n,
         regions: n,
         used_regions: n,
         occupancy_ratio: ratio,
-        unused_bytes: n,
+        unused_bytes: Bytes::new(n),
     };
     RuntimeStatsReport {
         schema: RUNTIME_STATS_SCHEMA,
@@ -49,22 +50,22 @@ pub(crate) fn report(runtime: &'static str, n: u64, name: &str) -> RuntimeStatsR
         evidence: vec![name.to_owned(); 2],
         not_counted: Vec::new(),
         advice: vec![name.to_owned()],
-        rss_bytes: Some(n),
+        rss_bytes: Some(Bytes::new(n)),
         malloc_free_bytes: None,
         ruby: (runtime == "ruby").then(|| ObjectSpaceEntry {
-            size_bytes: n,
+            size_bytes: Bytes::new(n),
             pools: vec![pool; 12],
             ..ObjectSpaceEntry::default()
         }),
         jvm: (runtime == "jvm").then(|| NativeMemoryEntry {
-            committed_bytes: n,
-            committed_change_bytes: Some(n.cast_signed()),
+            committed_bytes: Bytes::new(n),
+            committed_change_bytes: Some(SignedBytes::new(n.cast_signed())),
             categories: vec![category; 12],
             ..NativeMemoryEntry::default()
         }),
         jemalloc: (runtime == "jemalloc").then(|| JemallocEntry {
-            allocated_bytes: n,
-            retained_bytes: Some(n),
+            allocated_bytes: Bytes::new(n),
+            retained_bytes: Some(Bytes::new(n)),
             bins: vec![bin; 2],
             ..JemallocEntry::default()
         }),

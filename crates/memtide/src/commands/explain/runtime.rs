@@ -8,7 +8,6 @@ use anyhow::Context;
 use import::InputFile;
 use report::model::explain::ExplainReport;
 use report::model::runtime_stats::RuntimeStatsReport;
-use units::Bytes;
 
 use crate::cli::Format;
 use crate::exit::Exit;
@@ -55,8 +54,8 @@ impl<'a> RuntimeText<'a> {
         self.answer(&ProcessBeside {
             // A report has the PID that the runtime knows.
             pid: Some(process.namespace_pid.unwrap_or(process.pid)),
-            rss: Some(Bytes::new(explained.sizes.rss_bytes)),
-            malloc_free: heap.map(|heap| Bytes::new(heap.total.free_resident_bytes)),
+            rss: Some(explained.sizes.rss_bytes),
+            malloc_free: heap.map(|heap| heap.total.free_resident_bytes),
         })
     }
 

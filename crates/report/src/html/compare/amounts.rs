@@ -1,7 +1,7 @@
 //! Where memory was: a bar of RAM for each side, both on one scale, with a legend that gives each part's change.
 
 use diagnose::accounting::TermKind;
-use units::{Bytes, Span};
+use units::{Bytes, SignedBytes};
 
 use super::table::{table, tables};
 use crate::html::block::section;
@@ -34,11 +34,14 @@ fn entry<'a>(report: &'a CompareReport, row: &ComparisonRow) -> Option<&'a Amoun
 
 /// Whether either side has a non-zero amount, so that its colour is in a bar.
 fn is_there(entry: &AmountEntry) -> bool {
-    [entry.before_bytes, entry.after_bytes].iter().flatten().any(|bytes| *bytes != 0)
+    [entry.before_bytes, entry.after_bytes]
+        .iter()
+        .flatten()
+        .any(|bytes| *bytes != SignedBytes::default())
 }
 
 /// Selects one side's amount of an entry.
-type OfSide = fn(&AmountEntry) -> Option<i64>;
+type OfSide = fn(&AmountEntry) -> Option<SignedBytes>;
 
 fn bars(html: &mut Html, report: &CompareReport) {
     let sides: [(&str, &Side, OfSide); 2] = [
@@ -66,10 +69,9 @@ fn bars(html: &mut Html, report: &CompareReport) {
 
 /// Returns how much RAM there is and which time is shown.
 fn typical(side: &Side) -> String {
-    let ram = side.host.ram_bytes.map(Bytes::new);
-    let ram = ram.map_or_else(String::new, |ram| format!("{ram} of RAM"));
+    let ram = side.host.ram_bytes.map_or_else(String::new, |ram| format!("{ram} of RAM"));
     match side.typical_s {
-        Some(at) => format!("{ram}, {} after the beginning", Span::from_secs_f64(at)),
+        Some(at) => format!("{ram}, {} after the beginning", at),
         None => ram,
     }
 }
@@ -79,7 +81,8 @@ fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
     let terms = report.memory.iter().filter(|entry| entry.kind == AmountKind::Term);
     let mut parts: Vec<(Option<TermKind>, BarPart<'_>)> = terms
         .filter_map(|term| {
-            let bytes = u64::try_from(of_side(term)?).ok().filter(|bytes| *bytes > 0)?;
+            let bytes =
+                Some(of_side(term)?.at_least_zero()).filter(|bytes| *bytes > Bytes::ZERO)?;
             let part = (term.label.as_str(), memory::colour(&term.name), bytes);
             Some((TermKind::from_id(&term.name), part))
         })

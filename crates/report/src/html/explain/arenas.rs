@@ -42,8 +42,8 @@ fn row(html: &mut Html, arena: &ArenaEntry) {
         html.tagged(tag("td"), &Count::new(arena.heaps).to_string());
         for (_, _, bytes) in ARENA_COLUMNS {
             match bytes(arena) {
-                0 => html.tagged(Tag::of("td", "none"), "0"),
-                bytes => html.tagged(tag("td"), &Bytes::new(bytes).to_string()),
+                Bytes::ZERO => html.tagged(Tag::of("td", "none"), "0"),
+                bytes => html.tagged(tag("td"), &bytes.to_string()),
             };
         }
         html.tagged(tag("td"), &Count::new(arena.live_chunks).to_string());

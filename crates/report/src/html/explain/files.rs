@@ -37,17 +37,16 @@ fn files(html: &mut Html, report: &ExplainReport) {
         });
     });
     if !rest.is_empty() {
-        let rss = rest.iter().fold(0u64, |sum, file| sum.saturating_add(file.rss_bytes));
+        let rss = rest.iter().map(|file| file.rss_bytes).sum::<Bytes>();
         let more = Count::new(rest.len() as u64).named("more file", "more files");
-        let text = format!("And {more} with {} in RAM.", Bytes::new(rss));
+        let text = format!("And {more} with {} in RAM.", rss);
         html.tagged(Tag::of("p", "help"), &text);
     }
 }
 
 fn row(html: &mut Html, file: &MappedFileEntry, report: &ExplainReport) {
-    let size = |bytes: Option<u64>| {
-        bytes.map_or_else(|| ABSENT.to_owned(), |bytes| Bytes::new(bytes).to_string())
-    };
+    let size =
+        |bytes: Option<Bytes>| bytes.map_or_else(|| ABSENT.to_owned(), |bytes| bytes.to_string());
     html.within(tag("tr"), |html| {
         html.within(tag("th").with("scope", "row"), |html| {
             html.tagged(tag("code"), &file.name);

@@ -25,8 +25,9 @@ fn course(html: &mut Html, entry: &GrowthEntry) {
     let Some((floor, high)) = phrases::axis(&[all, live]) else {
         return;
     };
-    let step = entry.course_s / all.len().saturating_sub(1).max(1) as f64;
-    let times: Vec<Span> = (0..all.len()).map(|at| Span::from_secs_f64(step * at as f64)).collect();
+    let last = all.len().saturating_sub(1).max(1) as f64;
+    let times: Vec<Span> =
+        (0..all.len()).map(|at| entry.course_s.times(at as f64 / last)).collect();
     html.within(Tag::of("figure", "course"), |html| {
         html.within(Tag::of("p", "axis"), |html| {
             html.tagged(tag("span"), &Bytes::from_f64(high).to_string());
@@ -42,8 +43,7 @@ fn course(html: &mut Html, entry: &GrowthEntry) {
         };
         spark::draw(html, &curves);
         html.within(Tag::of("p", "ends"), |html| {
-            let before = Span::from_secs_f64(entry.course_s);
-            html.tagged(tag("span"), &format!("{before} earlier"));
+            html.tagged(tag("span"), &format!("{} earlier", entry.course_s));
             let key = |html: &mut Html, class, name| {
                 html.within(Tag::of("span", class), |html| {
                     html.raw("<span class=\"swatch\"></span>").text(name);

@@ -1,6 +1,6 @@
 //! The malloc heap: its picture, what could be given back, its arenas, and its chunks by size.
 
-use units::{Bytes, Count};
+use units::Count;
 
 use super::{arenas, panel};
 use crate::html::escape::{Html, Tag, tag};
@@ -84,18 +84,15 @@ fn chunks(html: &mut Html, sizes: &[ChunkSizes]) {
                 let free = super::thousandths(one.free_bytes, most);
                 html.within(tag("tr"), |html| {
                     html.tagged(Tag::of("td", "count"), &Count::new(one.live_chunks).to_string());
-                    html.tagged(Tag::of("td", "size"), &Bytes::new(one.live_bytes).to_string());
+                    html.tagged(Tag::of("td", "size"), &one.live_bytes.to_string());
                     html.within(Tag::of("td", "of-bar"), |html| {
                         super::bar(html, &[("live-5", 1000 - live, live)]);
                     });
-                    html.tagged(
-                        tag("th").with("scope", "row"),
-                        &Bytes::new(one.from_bytes).to_string(),
-                    );
+                    html.tagged(tag("th").with("scope", "row"), &one.from_bytes.to_string());
                     html.within(Tag::of("td", "of-bar"), |html| {
                         super::bar(html, &[("live-0", 0, free)]);
                     });
-                    html.tagged(Tag::of("td", "size"), &Bytes::new(one.free_bytes).to_string());
+                    html.tagged(Tag::of("td", "size"), &one.free_bytes.to_string());
                     html.tagged(Tag::of("td", "count"), &Count::new(one.free_chunks).to_string());
                 });
             }

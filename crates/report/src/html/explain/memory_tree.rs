@@ -25,7 +25,7 @@ pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
                  scope=\"col\">swap</th></tr></thead>",
             );
             html.within(tag("tbody"), |html| {
-                let place = TreePlace { whole: root.rss_bytes, from: 0, depth: 0 };
+                let place = TreePlace { whole: root.rss_bytes, from: Bytes::ZERO, depth: 0 };
                 row(html, root, place);
                 parts(html, root, place);
             });
@@ -36,8 +36,8 @@ pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
 /// Where a part is: its depth, and where its bytes begin in the whole.
 #[derive(Clone, Copy)]
 struct TreePlace {
-    whole: u64,
-    from: u64,
+    whole: Bytes,
+    from: Bytes,
     depth: usize,
 }
 
@@ -46,11 +46,11 @@ fn parts(html: &mut Html, part: &MemoryPart, place: TreePlace) {
         return;
     }
     let mut from = place.from;
-    let below = |from: u64| TreePlace { from, depth: place.depth + 1, ..place };
+    let below = |from: Bytes| TreePlace { from, depth: place.depth + 1, ..place };
     let is_shown = |child: &&MemoryPart| {
         let bytes = child.rss_bytes.max(child.swap_bytes).max(child.hugetlb_bytes);
-        let least = if place.depth == 0 { 1 } else { place.whole / SHOWN_FROM };
-        bytes >= least.max(1)
+        let least = if place.depth == 0 { 1 } else { place.whole.get() / SHOWN_FROM };
+        bytes.get() >= least.max(1)
     };
     let len = part.parts.iter().take(PARTS_MAX).take_while(is_shown).count();
     if len == 0 {
@@ -60,13 +60,11 @@ fn parts(html: &mut Html, part: &MemoryPart, place: TreePlace) {
     for child in shown {
         row(html, child, below(from));
         parts(html, child, below(from));
-        from = from.saturating_add(child.rss_bytes);
+        from += child.rss_bytes;
     }
-    let is_nothing = |part: &MemoryPart| part.rss_bytes == 0 && part.swap_bytes == 0;
+    let is_nothing = |part: &MemoryPart| part.rss_bytes + part.swap_bytes == Bytes::ZERO;
     if !rest.iter().all(is_nothing) {
-        let sum = |of: fn(&MemoryPart) -> u64| {
-            rest.iter().fold(0u64, |sum, part| sum.saturating_add(of(part)))
-        };
+        let sum = |of: fn(&MemoryPart) -> Bytes| rest.iter().map(of).sum();
         let others = MemoryPart {
             label: format!("{} more", Count::new(rest.len() as u64)),
             rss_bytes: sum(|part| part.rss_bytes),
@@ -97,11 +95,11 @@ fn row(html: &mut Html, part: &MemoryPart, place: TreePlace) {
         html.within(Tag::of("td", "of-bar"), |html| {
             let from = thousandths(place.from, place.whole);
             let length = thousandths(part.rss_bytes, place.whole).min(1000 - from);
-            let length = if part.rss_bytes > 0 { length.max(1) } else { 0 };
+            let length = if part.rss_bytes > Bytes::ZERO { length.max(1) } else { 0 };
             bar(html, &[("ground", 0, 1000), ("bar-part", from, length)]);
         });
-        html.tagged(Tag::of("td", "size"), &Bytes::new(part.rss_bytes).to_string());
-        html.tagged(Tag::of("td", "size"), &Bytes::new(part.pss_bytes).to_string());
+        html.tagged(Tag::of("td", "size"), &part.rss_bytes.to_string());
+        html.tagged(Tag::of("td", "size"), &part.pss_bytes.to_string());
         html.tagged(Tag::of("td", "size"), &in_swap(part));
     });
 }
@@ -109,8 +107,8 @@ fn row(html: &mut Html, part: &MemoryPart, place: TreePlace) {
 /// Swap, or pages of hugetlbfs, which are in neither RSS nor swap.
 fn in_swap(part: &MemoryPart) -> String {
     match (part.swap_bytes, part.hugetlb_bytes) {
-        (0, 0) => String::new(),
-        (0, huge) => format!("hugetlb {}", Bytes::new(huge)),
-        (swap, _) => Bytes::new(swap).to_string(),
+        (Bytes::ZERO, Bytes::ZERO) => String::new(),
+        (Bytes::ZERO, huge) => format!("hugetlb {huge}"),
+        (swap, _) => swap.to_string(),
     }
 }

@@ -1,7 +1,5 @@
 //! VSS, RSS, PSS and USS, and what makes the difference between them.
 
-use units::Bytes;
-
 use super::{bar, panel, thousandths};
 use crate::html::escape::{Html, Tag, tag};
 use crate::model::explain::ExplainReport;
@@ -15,7 +13,7 @@ pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
             for line in size_lines(sizes) {
                 html.within(tag("tr"), |html| {
                     html.tagged(tag("th").with("scope", "row"), line.name);
-                    html.tagged(Tag::of("td", "size"), &Bytes::new(line.bytes).to_string());
+                    html.tagged(Tag::of("td", "size"), &line.bytes.to_string());
                     html.within(Tag::of("td", "of-bar"), |html| {
                         if matches!(line.name, "RSS" | "PSS" | "USS") {
                             let length = thousandths(line.bytes, sizes.rss_bytes);
@@ -42,7 +40,7 @@ fn kinds(report: &ExplainReport) -> String {
     format!(
         "{} of RSS are anonymous and can only go to swap; {} belong to files and can be dropped or \
          written back.",
-        Bytes::new(sizes.anonymous_bytes),
-        Bytes::new(sizes.rss_bytes.saturating_sub(sizes.anonymous_bytes))
+        sizes.anonymous_bytes,
+        sizes.rss_bytes.saturating_sub(sizes.anonymous_bytes)
     )
 }

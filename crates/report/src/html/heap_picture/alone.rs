@@ -1,6 +1,6 @@
 //! The picture as a file of its own: an SVG without a script that any viewer shows, light or dark as the reader has it.
 
-use units::{Bytes, Count};
+use units::Count;
 
 use super::live_share::{BAR_HEIGHT, BAR_STEP, bar, bars, most};
 use super::{BOUNDS, cells, legend, sample, swatch};
@@ -147,8 +147,8 @@ fn rows(html: &mut Html, heap: &HeapReport, y: usize) -> usize {
     let mut y = y + 34;
     let scale = format!(
         "address →  a line is {}, a column {}; higher is more of it in RAM",
-        Bytes::new(lines.line_bytes()),
-        Bytes::new(lines.column_bytes)
+        lines.line_bytes(),
+        lines.column_bytes
     );
     text_at(html, "label", (MAP_LEFT, y), &scale);
     for (x, words) in FIGURES.into_iter().zip(["live", "free, in RAM", "returnable"]) {
@@ -159,7 +159,7 @@ fn rows(html: &mut Html, heap: &HeapReport, y: usize) -> usize {
         text_at(html, "name", (LEFT, y + 12), &heap_lines::name(part));
         moved(html, (MAP_LEFT, y), |html| cells::part(html, &lines, part));
         for (line, (first, _)) in lines.lines_of(part).enumerate().skip(1) {
-            let offset = format!("+{}", Bytes::new(lines.offset(first)));
+            let offset = format!("+{}", lines.offset(first));
             let at = (MAP_LEFT - 8, y + line * cells::LINE_STEP + 12);
             text_at(html, "label end", at, &offset);
         }
@@ -190,7 +190,7 @@ fn rows(html: &mut Html, heap: &HeapReport, y: usize) -> usize {
 fn figures(html: &mut Html, y: usize, sum: &HeapCell, class: &'static str) {
     let sizes = [sum.live_bytes, sum.free_bytes, sum.returnable_bytes];
     for (x, bytes) in FIGURES.into_iter().zip(sizes) {
-        text_at(html, class, (x, y), &Bytes::new(bytes).to_string());
+        text_at(html, class, (x, y), &bytes.to_string());
     }
 }
 

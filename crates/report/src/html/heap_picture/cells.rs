@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use units::Bytes;
+
 use crate::html::escape::{Html, Tag, tag};
 use crate::model::explain::HeapCell;
 use crate::phrases::heap_cells::{self, CellFill};
@@ -30,10 +32,10 @@ struct CellLook {
 }
 
 impl CellLook {
-    fn of(cell: &HeapCell, bytes: u64) -> Self {
+    fn of(cell: &HeapCell, bytes: Bytes) -> Self {
         let fill = CellFill::of(cell);
         let shown = cell.resident_bytes.max(cell.swapped_bytes);
-        let quarters = (u128::from(shown) * 4).div_ceil(u128::from(bytes.max(1)));
+        let quarters = (u128::from(shown.get()) * 4).div_ceil(u128::from(bytes.get().max(1)));
         Self {
             fill,
             quarters: usize::try_from(quarters.min(4)).unwrap_or(4),
@@ -155,12 +157,12 @@ fn areas(html: &mut Html, lines: &HeapLines, part: &PartColumns, width: usize) {
                 };
                 let len: usize = groups.iter().map(|(_, cells)| cells.len()).sum();
                 let whole = sum(cells.get(*from..from + len).unwrap_or_default());
-                let bytes = lines.column_bytes.saturating_mul(len as u64);
                 let mut path = String::new();
                 let place = (from * width, line * LINE_STEP);
                 rectangle(&mut path, place, (len * width, CELL_HEIGHT));
                 html.within(tag("path").with_own("d", &path), |html| {
-                    let figures = heap_cells::figures(lines.offset(first + from), bytes, &whole);
+                    let figures =
+                        heap_cells::figures(lines.offset(first + from), lines.offset(len), &whole);
                     html.tagged(tag("title"), &figures);
                 });
             }

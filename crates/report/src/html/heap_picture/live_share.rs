@@ -18,8 +18,8 @@ pub(super) const BAR_HEIGHT: usize = 15;
 /// A bar: its name, its pieces, its size and its share in words.
 pub(super) struct LiveShareBar {
     pub(super) name: String,
-    pub(super) pieces: Vec<(CellFill, u64)>,
-    pub(super) bytes: u64,
+    pub(super) pieces: Vec<(CellFill, Bytes)>,
+    pub(super) bytes: Bytes,
     pub(super) size: String,
     pub(super) share: String,
 }
@@ -27,8 +27,8 @@ pub(super) struct LiveShareBar {
 /// Returns the bars; the first is divided by who may return its pages.
 pub(super) fn bars(heap: &HeapReport) -> Vec<LiveShareBar> {
     let all = heap.resident_by_live_share_bytes;
-    let whole = all.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
-    let bar = |(class, bytes): (usize, u64)| LiveShareBar {
+    let whole = all.into_iter().sum();
+    let bar = |(class, bytes): (usize, Bytes)| LiveShareBar {
         name: match class {
             0 => "no live byte".to_owned(),
             class if class + 1 == LIVE_CLASSES => "fully live".to_owned(),
@@ -36,20 +36,20 @@ pub(super) fn bars(heap: &HeapReport) -> Vec<LiveShareBar> {
         },
         pieces: live_share_parts(heap, class),
         bytes,
-        size: Bytes::new(bytes).to_string(),
+        size: bytes.to_string(),
         share: share(bytes, whole),
     };
     all.into_iter().enumerate().map(bar).collect()
 }
 
 /// Draws a bar at `(0, 0)`; `most` bytes have the full length.
-pub(super) fn bar(html: &mut Html, bar: &LiveShareBar, most: u64) {
-    let length = |bytes: u64| {
-        let exact = u128::from(bytes) * u128::from(BAR_WIDTH) / u128::from(most.max(1));
+pub(super) fn bar(html: &mut Html, bar: &LiveShareBar, most: Bytes) {
+    let length = |bytes: Bytes| {
+        let exact = u128::from(bytes.get()) * u128::from(BAR_WIDTH) / u128::from(most.get().max(1));
         u64::try_from(exact).unwrap_or(BAR_WIDTH).min(BAR_WIDTH)
     };
     let mut from = 0;
-    for (fill, bytes) in bar.pieces.iter().filter(|(_, bytes)| *bytes > 0) {
+    for (fill, bytes) in bar.pieces.iter().filter(|(_, bytes)| *bytes > Bytes::ZERO) {
         let long = length(*bytes).max(1);
         let piece = Tag::of("rect", cells::class(*fill))
             .showing("x", from)
@@ -61,7 +61,7 @@ pub(super) fn bar(html: &mut Html, bar: &LiveShareBar, most: u64) {
 }
 
 /// Returns the size of the largest bar.
-pub(super) fn most(bars: &[LiveShareBar]) -> u64 {
+pub(super) fn most(bars: &[LiveShareBar]) -> Bytes {
     bars.iter().map(|bar| bar.bytes).max().unwrap_or_default()
 }
 

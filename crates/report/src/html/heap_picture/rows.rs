@@ -1,6 +1,6 @@
 //! The picture within a page: names and figures are the page's text, so that they stay readable on a phone.
 
-use units::{Bytes, Count};
+use units::Count;
 
 use super::{BOUNDS, cells, legend, sample, swatch};
 use crate::html::escape::{Html, Tag, tag};
@@ -63,10 +63,8 @@ fn key(html: &mut Html, inside: impl FnOnce(&mut Html)) {
 fn head(html: &mut Html, lines: &HeapLines) {
     html.within(Tag::of("div", "heap-row head"), |html| {
         html.raw("<span class=\"name\">part</span>");
-        let scale = format!(
-            "address →  a line is {}; higher is more of it in RAM",
-            Bytes::new(lines.line_bytes())
-        );
+        let scale =
+            format!("address →  a line is {}; higher is more of it in RAM", lines.line_bytes());
         html.tagged(Tag::of("span", "map"), &scale);
         html.raw("<span>live</span><span>free, in RAM</span><span>returnable</span>");
     });
@@ -79,11 +77,7 @@ fn row(html: &mut Html, lines: &HeapLines, part: &PartColumns) {
         let count = lines.lines_of(part).count();
         let height =
             (count * cells::LINE_STEP).saturating_sub(cells::LINE_STEP - cells::CELL_HEIGHT);
-        let says = format!(
-            "{name}: {} live, {} free",
-            Bytes::new(part.sum.live_bytes),
-            Bytes::new(part.sum.free_bytes)
-        );
+        let says = format!("{name}: {} live, {} free", part.sum.live_bytes, part.sum.free_bytes);
         let svg = Tag::of("svg", "map")
             .showing("viewBox", format!("0 0 {} {height}", cells::LINE_WIDTH))
             .showing("height", height)
@@ -100,6 +94,6 @@ fn figures(html: &mut Html, sum: &HeapCell) {
         [("live", sum.live_bytes), ("free", sum.free_bytes), ("returnable", sum.returnable_bytes)];
     for (what, bytes) in sizes {
         let figure = Tag::of("span", "size").with("data-what", what);
-        html.tagged(figure, &Bytes::new(bytes).to_string());
+        html.tagged(figure, &bytes.to_string());
     }
 }

@@ -90,7 +90,7 @@ fn meta() -> PageMeta {
         last_year: Some(2023),
         offset_s: 0.0,
         span_s: 40.0,
-        interval_s: Some(1.0),
+        interval_s: Some(Span::from_secs(1)),
         worst_s: 12.5,
         levels: vec![LevelMeta { from_s: 0.0, to_s: 40.0, rows: 41 }],
         gaps: vec![[10.0, 15.0, 4.0]],
@@ -175,8 +175,8 @@ fn source(kind: SourceKind, from: &str, watched_s: f64) -> Source {
         from: Some(from),
         to: later(from, watched_s),
         samples: 2,
-        interval_s: Some(1.0),
-        watched_s,
+        interval_s: Some(Span::from_secs(1)),
+        watched_s: Span::from_secs_f64(watched_s),
         unknown_fields: Vec::new(),
         problems: Vec::new(),
         inputs: Vec::new(),
@@ -232,7 +232,7 @@ fn the_page_tells_times_as_the_text_does() {
 fn moments(source: &Source, screen: &Screen) -> String {
     let clock = ReportClock::new(source, screen);
     let begin = source.from.filter(|_| clock.is_of_the_wall());
-    let at = |part: f64| (part * source.watched_s * 1e3).round() / 1e3;
+    let at = |part: f64| (part * source.watched_s.as_secs_f64() * 1e3).round() / 1e3;
     let when = |at_s: f64| begin.and_then(|_| clock.wall(at_s));
     let moments: Vec<_> = (0..=40_u8)
         .map(|part| {
@@ -246,7 +246,7 @@ fn moments(source: &Source, screen: &Screen) -> String {
     });
     json!({
         "start_unix_ms": begin.map(Timestamp::as_millisecond),
-        "offsets": begin.map_or_else(Vec::new, |_| clock.ahead(0.0, source.watched_s)),
+        "offsets": begin.map_or_else(Vec::new, |_| clock.ahead(0.0, source.watched_s.as_secs_f64())),
         "last_day": begin.and_then(|_| clock.last_day()),
         "last_year": begin.and_then(|_| clock.last_year()),
         "offset_s": source.cut_at_s.unwrap_or_default(),

@@ -37,7 +37,7 @@ fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     for arena in all {
         let mut line = pad(&arena_name(arena.number), NAME_CELLS);
         for ((.., of), cells) in ARENA_COLUMNS.iter().zip(&cells).take(shown) {
-            line += &format!(" {:>cells$}", Bytes::new(of(arena)).to_string());
+            line += &format!(" {:>cells$}", of(arena).to_string());
         }
         page.line(&[piece(Style::Plain, line)]);
     }
@@ -54,13 +54,13 @@ fn sizes(page: &mut TextPage, sizes: &[ChunkSizes], screen: &Screen) {
     let largest = sizes.iter().map(|one| one.live_bytes.max(one.free_bytes)).max();
     let is_narrow = screen.width() < NARROW;
     let cells = screen.width().saturating_sub(69) / 2;
-    let column = |chunks: u64, bytes: u64| {
+    let column = |chunks: u64, bytes: Bytes| {
         let chunks = Count::new(chunks).to_string();
         let chunks = if is_narrow { String::new() } else { format!(" {chunks:>9}") };
-        format!("{chunks} {:>9}", Bytes::new(bytes).to_string())
+        format!("{chunks} {:>9}", bytes.to_string())
     };
     for one in sizes {
-        let from = Bytes::new(one.from_bytes).to_string();
+        let from = one.from_bytes.to_string();
         let live = column(one.live_chunks, one.live_bytes);
         let free = column(one.free_chunks, one.free_bytes);
         if is_narrow {
@@ -77,13 +77,13 @@ fn sizes(page: &mut TextPage, sizes: &[ChunkSizes], screen: &Screen) {
     }
 }
 
-fn shares(page: &mut TextPage, bytes: &[u64; 6], screen: &Screen) {
+fn shares(page: &mut TextPage, bytes: &[Bytes; 6], screen: &Screen) {
     page.heading("Resident pages by how much of them is live");
     let largest = bytes.iter().max().copied();
     let cells = screen.width().saturating_sub(26);
     for (name, bytes) in LIVE_CLASS_WORDS.iter().zip(bytes) {
         page.line(&[
-            piece(Style::Plain, format!("{name:<12} {:>9}  ", Bytes::new(*bytes).to_string())),
+            piece(Style::Plain, format!("{name:<12} {:>9}  ", bytes.to_string())),
             piece(Style::Data(32), bar::of(*bytes, largest, cells)),
         ]);
     }

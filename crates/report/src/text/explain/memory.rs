@@ -1,6 +1,6 @@
 //! A process's memory as a tree: by owner, and the malloc heap by what it is used for.
 
-use units::{Bytes, Count};
+use units::{Bytes, Count, Ratio};
 
 use crate::model::explain::{ExplainReport, HeapReport, MemoryPart};
 use crate::phrases::explain::{file_name, of_rss, recognised, rss};
@@ -9,19 +9,19 @@ use crate::text::tree::{self, TreeNode};
 use crate::text::{Detail, Screen};
 
 /// In a brief answer, parts below this share of the process are counted together.
-const SHARE_MIN: f64 = 0.01;
+const SHARE_MIN: Ratio = Ratio::from_percent(1.0);
 /// Parts below this level are named in a note: code and data of a library.
 const DEPTH: usize = 1;
 
 pub(super) fn draw(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
     let sizes = &report.sizes;
-    let pss = format!("  PSS {}", Bytes::new(sizes.pss_bytes));
+    let pss = format!("  PSS {}", sizes.pss_bytes);
     page.line(&[piece(Style::Strong, rss(report)), piece(Style::Faint, pss)]);
     let mut parts = parts(&report.memory, 0, report, screen.detail);
-    if sizes.swap_bytes > 0 {
+    if sizes.swap_bytes > Bytes::ZERO {
         parts.push(TreeNode {
             label: "in swap".to_owned(),
-            size: Bytes::new(sizes.swap_bytes).to_string(),
+            size: sizes.swap_bytes.to_string(),
             note: "on top of RSS".to_owned(),
             ..TreeNode::default()
         });
@@ -31,20 +31,20 @@ pub(super) fn draw(page: &mut TextPage, report: &ExplainReport, screen: &Screen)
 
 /// Returns the parts of a part; in brief without their own, and small ones as one.
 fn parts(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail) -> Vec<TreeNode> {
-    let whole = report.sizes.rss_bytes.max(1) as f64;
     let is_shown = |one: &&MemoryPart| {
-        detail == Detail::All || (one.rss_bytes + one.swap_bytes) as f64 >= whole * SHARE_MIN
+        let of_rss = (one.rss_bytes + one.swap_bytes).ratio_of(report.sizes.rss_bytes);
+        detail == Detail::All || of_rss.is_none_or(|share| share >= SHARE_MIN)
     };
     let (shown, small): (Vec<&MemoryPart>, Vec<&MemoryPart>) =
         part.parts.iter().partition(is_shown);
     let mut nodes: Vec<TreeNode> =
         shown.iter().map(|one| node(one, depth, report, detail)).collect();
     if !small.is_empty() {
-        let bytes = small.iter().map(|one| one.rss_bytes).sum();
+        let bytes: Bytes = small.iter().map(|one| one.rss_bytes).sum();
         let names = small.iter().take(3).map(|one| one.label.as_str());
         nodes.push(TreeNode {
             label: "smaller parts".to_owned(),
-            size: Bytes::new(bytes).to_string(),
+            size: bytes.to_string(),
             share: of_rss(bytes, report),
             note: names.collect::<Vec<_>>().join(", "),
             ..TreeNode::default()
@@ -57,12 +57,12 @@ fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail)
     let heap = report.heap.as_ref().filter(|_| part.is_malloc_heap);
     let is_divided = detail == Detail::All && depth < DEPTH;
     let swapped = match part.swap_bytes {
-        0 => String::new(),
-        bytes => format!("; {} in swap", Bytes::new(bytes)),
+        Bytes::ZERO => String::new(),
+        bytes => format!("; {bytes} in swap"),
     };
     TreeNode {
         label: file_name(&part.label).to_owned(),
-        size: Bytes::new(part.rss_bytes).to_string(),
+        size: part.rss_bytes.to_string(),
         share: of_rss(part.rss_bytes, report),
         note: match heap {
             Some(heap) => summary(heap) + &swapped,
@@ -86,11 +86,8 @@ fn note(part: &MemoryPart) -> String {
         let mappings = Count::new(only.mappings).named("mapping", "mappings");
         return format!("{} ({mappings})", file_name(&only.label));
     }
-    let largest = part
-        .parts
-        .iter()
-        .take(3)
-        .map(|one| format!("{} {}", file_name(&one.label), Bytes::new(one.rss_bytes)));
+    let largest =
+        part.parts.iter().take(3).map(|one| format!("{} {}", file_name(&one.label), one.rss_bytes));
     largest.collect::<Vec<_>>().join(", ")
 }
 
@@ -113,9 +110,9 @@ fn uses(part: &MemoryPart, heap: &HeapReport) -> Vec<TreeNode> {
     let free = total.free_resident_bytes;
     let cached = heap.cached_resident_bytes();
     let rest = part.rss_bytes.saturating_sub(live + free + cached);
-    let use_of = |label: &str, bytes: u64, note: String| TreeNode {
+    let use_of = |label: &str, bytes: Bytes, note: String| TreeNode {
         label: label.to_owned(),
-        size: Bytes::new(bytes).to_string(),
+        size: bytes.to_string(),
         note,
         ..TreeNode::default()
     };
@@ -125,25 +122,25 @@ fn uses(part: &MemoryPart, heap: &HeapReport) -> Vec<TreeNode> {
         ("pinned", total.pinned_bytes, "on pages with live neighbours"),
     ];
     let mut free = use_of("free", free, String::new());
-    let largest = free_parts.into_iter().filter(|(_, bytes, _)| *bytes > 0);
+    let largest = free_parts.into_iter().filter(|(_, bytes, _)| *bytes > Bytes::ZERO);
     free.parts =
         largest.map(|(label, bytes, note)| use_of(label, bytes, note.to_owned())).collect();
     let uncertain = match heap.uncertain_bytes {
-        0 => String::new(),
-        bytes => format!(", ±{}", Bytes::new(bytes)),
+        Bytes::ZERO => String::new(),
+        bytes => format!(", ±{bytes}"),
     };
     let rows = [
         ("thread caches", cached, "free, kept for the next allocation"),
         ("malloc's own", rest, "headers, and what changed meanwhile"),
     ];
     let mut uses = Vec::new();
-    if live > 0 {
+    if live > Bytes::ZERO {
         uses.push(use_of("live", live, chunks + &uncertain));
     }
-    if total.free_resident_bytes > 0 {
+    if total.free_resident_bytes > Bytes::ZERO {
         uses.push(free);
     }
-    let present = rows.into_iter().filter(|(_, bytes, _)| *bytes > 0);
+    let present = rows.into_iter().filter(|(_, bytes, _)| *bytes > Bytes::ZERO);
     uses.extend(present.map(|(label, bytes, note)| use_of(label, bytes, note.to_owned())));
     uses
 }
