@@ -13,6 +13,8 @@ mod terms;
 pub(crate) mod totals;
 mod tree;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::{
     Entity, Gauge, Signal,
     facts::KernelVersion,
@@ -37,13 +39,15 @@ pub(crate) use owners::of_anonymous as owners_of_anonymous;
 pub use terms::{Standing, TermKind};
 
 /// One disjoint part of RAM.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Term {
-    /// What kind of memory.
+    /// `free`, `anon`, `file_cache`, …
+    #[serde(rename = "id")]
+    #[schemars(with = "String")]
     pub kind: TermKind,
     /// Its size.
     pub bytes: Bytes,
-    /// The displayed name: that of the kind, unless the source does not separate two kinds.
+    /// What people call it.
     pub label: &'static str,
 }
 

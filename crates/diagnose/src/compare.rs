@@ -18,6 +18,8 @@ mod rates;
 mod settings;
 mod spread;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::{Facts, Timeline};
 
 pub use cause::{Cause, CauseStrength};
@@ -43,20 +45,19 @@ pub struct Compared<'a> {
     pub diagnosis: &'a Diagnosis,
 }
 
-/// Whether the second source is better or worse than the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where it went from before to after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Fewer or less severe findings, or less waiting.
     Better,
     /// Nothing that matters differs.
     Same,
-    /// Something large differs, and whether that is better or worse is unknown: more memory in use, but no task waits
-    /// for it.
+    /// Something large differs, and whether that is better or worse is not known: more memory in use, for which nothing waits.
     Different,
     /// More or worse findings, or more waiting.
     Worse,
-    /// A side cannot be judged, could not be checked for what was found on the other, or was not watched for long
-    /// enough.
+    /// A side cannot be judged, or could not look for what the other found, or not for long enough.
     Unknown,
 }
 

@@ -8,6 +8,8 @@ mod sentence;
 mod severity;
 mod title;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::{Stretch, Track};
 use units::{Quantity, Span};
 
@@ -23,22 +25,22 @@ pub use severity::{Confidence, Severity, Sureness};
 pub use title::Title;
 
 /// A look-alike that the evidence excludes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuledOut {
-    /// Id of a rule, or a short name where no rule is about it.
+    /// Id of a rule, or a short name for what has no rule.
     pub id: &'static str,
-    /// Why it is ruled out.
+    /// Why it is not that.
     pub because: String,
 }
 
 /// A service, process, cgroup, node or device that a finding is about.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Affected {
     /// `process`, `cgroup`, `node`, `disk`, `slab cache`, …
     pub kind: &'static str,
-    /// Its name as the kernel gives it: untrusted text.
+    /// Its name as the kernel gives it.
     pub name: String,
-    /// What about it, including numbers.
+    /// What about it, with numbers.
     pub what: String,
 }
 

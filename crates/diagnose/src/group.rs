@@ -4,6 +4,8 @@
 mod findings;
 mod raising;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::cgroup::ancestors;
 use timeline::facts::CgroupMode;
 use timeline::signals::{
@@ -61,7 +63,8 @@ pub struct GroupState {
 }
 
 /// A part of what is charged to a cgroup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Part")]
 pub struct ChargedPart {
     /// What it is.
     pub label: &'static str,
@@ -102,24 +105,31 @@ impl GroupLimitState {
     }
 }
 
-/// What a cgroup felt since the first sample; `None` where the source does not measure it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// What a cgroup felt since the first sample; null where the source does not measure it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Felt")]
 pub struct GroupFelt {
     /// The time of which it speaks.
+    #[serde(rename = "during_s")]
     pub during: Span,
     /// The share of the worst ten seconds in which a task waited for memory.
+    #[serde(rename = "stalled_some")]
     pub some: Option<Ratio>,
     /// The same for all tasks at once.
+    #[serde(rename = "stalled_full")]
     pub full: Option<Ratio>,
     /// How often tasks were throttled above memory.high.
     pub throttled: Option<Count>,
     /// How often the hard limit was hit.
+    #[serde(rename = "limit_hits")]
     pub hits: Option<Count>,
     /// Processes that the kernel killed in it.
     pub kills: Option<Count>,
-    /// File pages that were evicted and read again.
+    /// File pages that were evicted and read again, a second.
+    #[serde(rename = "refaults_file_per_s")]
     pub refaults_file: Option<PerSecond<Pages>>,
-    /// Anonymous pages that were swapped out and needed again.
+    /// Anonymous pages that were swapped out and needed again, a second.
+    #[serde(rename = "refaults_anon_per_s")]
     pub refaults_anon: Option<PerSecond<Pages>>,
 }
 

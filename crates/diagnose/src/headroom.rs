@@ -19,13 +19,15 @@ mod short;
 mod terms;
 mod tmpfs;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::Stretch;
 use units::{Bytes, Ratio, SignedBytes, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
 
-pub use answer::{Added, Answer};
+pub use answer::{Added, FitAnswer};
 pub use cycle::Cycle;
 pub use limit::{HeadroomLimit, LimitKind};
 pub use naive_formula::Article;
@@ -144,12 +146,12 @@ pub struct Room {
     pub swap_left: Option<Bytes>,
 }
 
-/// A figure that the answer needs and the source lacks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Something that decides and is unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unknown {
-    /// Its name.
+    /// What.
     pub what: &'static str,
-    /// What stays open without it, and what would supply it.
+    /// What that leaves open, and what would settle it.
     pub text: String,
 }
 
@@ -168,7 +170,7 @@ pub struct Short {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Headroom {
     /// Whether the demand fits.
-    pub answer: Answer,
+    pub answer: FitAnswer,
     /// The answer in a sentence, with the smallest and the usual headroom.
     pub headline: String,
     /// What limits headroom first, in a sentence.

@@ -34,17 +34,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Bytes, Ratio, SignedBytes, Span};
 
-pub use alert::{AlertEntry, PartEntry, prometheus};
+pub use alert::{AlertEntry, prometheus};
 pub use catalogue::{RuleEntry, SignalEntry};
 pub use compare::{
-    AmountEntry, AmountKind, COMPARE_SCHEMA, Cause, CauseStrength, CompareReport, Direction,
-    FactEntry, FindingEntry, FoundEntry, RateEntry, Side, Significance, SpreadEntry, Turn,
+    AmountEntry, COMPARE_SCHEMA, CompareReport, FindingEntry, FoundEntry, RateEntry, Side,
+    SpreadEntry,
+};
+pub use diagnose::accounting::{MemoryNode, OwnerRow, RestRow, SizeKind, Term};
+pub use diagnose::compare::{
+    AmountKind, Cause, CauseStrength, Direction, FactChange, Significance, Turn,
+};
+pub use diagnose::group::{ChargedPart, GroupFelt};
+pub use diagnose::{
+    Affected, Harm, Level, RecordedPart, RuledOut, Scope, Severity, Sureness, ThresholdSide,
 };
 pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
 pub use fix::{Fix, FixChange, SettingValue};
-pub use group::{Around, Felt, GroupSection, HostFinding, LimitEntry, Part};
+pub use group::{Around, GroupSection, HostFinding, LimitEntry};
 pub use json::{json, json_schema, schema_of};
-pub use where_by::{OwnerEntry, RestEntry, WHERE_BY_SCHEMA, WhereByReport};
+pub use where_by::{WHERE_BY_SCHEMA, WhereByReport};
 
 /// Name and version of the contract of `check`.
 pub const SCHEMA: &str = "memtide-report/1";
@@ -144,38 +152,9 @@ pub struct WhereReport {
     /// What RAM held; null where the source has no MemTotal.
     pub accounting: Option<Accounting>,
     /// The same, grouped and broken down, from MemTotal down.
-    pub tree: Option<Branch>,
+    pub tree: Option<MemoryNode>,
     /// Which of the kernel's numbers must not be added up, with this host's figures.
     pub explanations: Vec<String>,
-}
-
-/// A part of RAM and what it is made of.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Branch {
-    /// What people call it; may be a name from the host.
-    pub label: String,
-    /// Its size.
-    pub bytes: Bytes,
-    /// How its size is known.
-    pub kind: BranchKind,
-    /// Its share of MemTotal.
-    pub share: Option<Ratio>,
-    /// What else is worth knowing; how its parts were measured.
-    pub note: String,
-    /// Its parts, largest first, the remainder last; empty where they are not known. They add up to it.
-    pub children: Vec<Branch>,
-}
-
-/// How the size of a part of RAM is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BranchKind {
-    /// A counter, or a sum of counters.
-    Measured,
-    /// An upper bound, or scaled because the parts of one whole were read at different times.
-    Estimate,
-    /// What the other parts of the same whole leave over.
-    Remainder,
 }
 
 /// What `check` says of one of its sources.
@@ -358,78 +337,6 @@ pub struct Input {
     pub not_understood: usize,
 }
 
-/// How it stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// Memory is enough, as far as the source shows.
-    Ok,
-    /// At least one warning.
-    Warning,
-    /// At least one critical finding.
-    Critical,
-    /// The source cannot say.
-    Unknown,
-}
-
-impl Level {
-    /// As people read it within a line.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing; never changes the verdict.
-    Info,
-    /// Something is slower or nearer to an edge than it should be.
-    Warning,
-    /// Work stands still, or processes were or will be killed.
-    Critical,
-}
-
-impl Severity {
-    /// As people read it within a line.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
-    }
-}
-
-/// How sure a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Sureness {
-    /// From 0.9.
-    Confirmed,
-    /// From 0.6.
-    Probable,
-    /// Below.
-    Possible,
-}
-
-impl Sureness {
-    /// As people read it within a line.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Probable => "probable",
-            Self::Possible => "possible",
-        }
-    }
-}
-
 /// What a rule found.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
@@ -500,24 +407,6 @@ impl Finding {
         }
         Cow::Owned(format!("{} {}", self.title, self.more))
     }
-}
-
-/// In what something happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Scope {
-    /// `host`, `cgroup`, `node`, `disk`, `process`, …
-    pub entity: String,
-    /// Its key, as the kernel gives it; empty for the host.
-    pub key: String,
-}
-
-/// What something cost.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Harm {
-    /// How long tasks waited; null where the source does not measure it, or nobody need wait.
-    pub waited_s: Option<Span>,
-    /// How many processes were killed.
-    pub killed: u64,
 }
 
 /// A time at which a rule's trigger held, in an entity.
@@ -616,16 +505,6 @@ pub struct Evidence {
     pub text: String,
 }
 
-/// On which side of a threshold a value counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ThresholdSide {
-    /// From it up.
-    From,
-    /// From it down.
-    Below,
-}
-
 impl Evidence {
     /// Its threshold for people. What was measured beside the proof may well stay on the calm side; then it must not look like proof.
     pub(crate) fn threshold_shown(&self) -> Option<String> {
@@ -641,26 +520,6 @@ impl Evidence {
             _ => true,
         }
     }
-}
-
-/// A look-alike that the evidence excludes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct RuledOut {
-    /// Id of a rule, or a short name for what has no rule.
-    pub id: String,
-    /// Why it is not that.
-    pub because: String,
-}
-
-/// A service, process, cgroup, node or device that a finding is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Affected {
-    /// `process`, `cgroup`, `node`, `disk`, `slab cache`, …
-    pub kind: String,
-    /// Its name as the kernel gives it.
-    pub name: String,
-    /// What about it, with numbers.
-    pub what: String,
 }
 
 /// How a signal ran.
@@ -736,17 +595,6 @@ pub struct Accounting {
     pub swap: Option<SwapSpace>,
     /// NUMA nodes at that moment; empty where the source lacks them or there is one.
     pub nodes: Vec<NodeMemory>,
-}
-
-/// One disjoint part of RAM.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Term {
-    /// `free`, `anon`, `file_cache`, …
-    pub id: String,
-    /// Its size.
-    pub bytes: Bytes,
-    /// What people call it.
-    pub label: String,
 }
 
 /// All swap areas together.

@@ -377,16 +377,13 @@ mod tests {
     }
 
     fn about(name: &str) -> Finding {
-        let affected = vec![Affected {
-            kind: "cgroup".to_owned(),
-            name: name.to_owned(),
-            what: String::new(),
-        }];
+        let affected =
+            vec![Affected { kind: "cgroup", name: name.to_owned(), what: String::new() }];
         Finding {
             id: String::new(),
             severity: Severity::Info,
-            scope: Scope { entity: "host".to_owned(), key: String::new() },
-            harm: Harm { waited_s: None, killed: 0 },
+            scope: Scope::host(),
+            harm: Harm::default(),
             title: String::new(),
             confidence: Ratio::new(0.0),
             more: String::new(),

@@ -11,6 +11,8 @@ mod processes;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::{Entity, Inventory, signals::MEM_FREE};
 use units::{Bytes, Ratio, SignedBytes, Span};
 
@@ -54,29 +56,35 @@ impl GroupBy {
     }
 }
 
-/// One of the owners.
-#[derive(Debug, Clone, PartialEq)]
+/// An owner of memory.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OwnerEntry")]
 pub struct OwnerRow {
-    /// What identifies it: the path of its cgroup, an id, a UID, a PID with its start time.
+    /// What identifies it: the path of its cgroup, an id of a container, a UID, a PID with its start time.
     pub key: String,
-    /// What people call it: untrusted text.
+    /// What people call it; may be a name from the host.
     pub name: String,
     /// What else is worth knowing; empty if nothing.
     pub note: String,
-    /// Its memory.
+    /// Its memory, without that of owners within it.
     pub bytes: Bytes,
-    /// Its own limit; `None` if it has none below RAM, or none is known.
+    /// Its share of MemTotal.
+    pub share: Option<Ratio>,
+    /// Its own limit; null where it has none below RAM, or none is known.
+    #[serde(rename = "limit_bytes")]
     pub limit: Option<Bytes>,
     /// How much of that is used, memory of owners within it included.
     pub of_limit: Option<Ratio>,
-    /// How much it grew since the first sample; `None` where that is not known.
+    /// How much it grew since the first sample; null where that is not known.
+    #[serde(rename = "growth_bytes")]
     pub growth: Option<SignedBytes>,
     /// Whether it was not there at the first sample.
     pub is_new: bool,
 }
 
 /// Memory that no row has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "RestEntry")]
 pub struct RestRow {
     /// What it is.
     pub label: &'static str,
@@ -166,7 +174,8 @@ impl OwnersFound {
         let at = |index: usize| times.get(index).copied().unwrap_or_default();
         let first = self.first.filter(|(first, _)| *first < self.at);
         for row in &mut self.rows {
-            let Some((_, sizes)) = &first else { break };
+            row.share = row.bytes.ratio_of(total);
+            let Some((_, sizes)) = &first else { continue };
             row.growth = sizes.get(&row.key).map(|before| change(*before, row.bytes));
             row.is_new = row.growth.is_none();
         }

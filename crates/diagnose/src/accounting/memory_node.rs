@@ -4,34 +4,39 @@
 //! part, the remainder. What they have too much is taken off them: within drift off the largest, where it shows least;
 //! else off all in proportion, and then they are estimates.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use units::{Bytes, Ratio};
 
-/// How a size is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How the size of a part of RAM is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "BranchKind")]
 pub enum SizeKind {
     /// A counter, or a sum of counters.
     #[default]
     Measured,
-    /// An upper bound, or reduced because the parts of one whole were read at different times.
+    /// An upper bound, or scaled because the parts of one whole were read at different times.
     Estimate,
     /// What the other parts of the same whole leave over.
     Remainder,
 }
 
-/// A part of RAM and its own parts.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// A part of RAM and what it is made of.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(rename = "Branch")]
 pub struct MemoryNode {
-    /// Its common name; the name of a process or cache is untrusted text.
+    /// What people call it; may be a name from the host.
     pub label: String,
     /// Its size.
     pub bytes: Bytes,
     /// How its size is known.
     pub kind: SizeKind,
-    /// Its share of MemTotal; `None` if that is zero.
+    /// Its share of MemTotal.
     pub share: Option<Ratio>,
-    /// Further remarks; empty if there are none.
+    /// What else is worth knowing; how its parts were measured.
     pub note: String,
-    /// Its parts, largest first, the remainder last. They add up to it.
+    /// Its parts, largest first, the remainder last; empty where they are not known. They add up to it.
     pub children: Vec<MemoryNode>,
 }
 

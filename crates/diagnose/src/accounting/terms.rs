@@ -1,5 +1,7 @@
 //! The terms: names of the kinds of memory, and whether each can be reclaimed.
 
+use serde::{Serialize, Serializer};
+
 /// How memory can be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
@@ -92,6 +94,12 @@ impl TermKind {
     /// Returns the kind with this id.
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.id() == id)
+    }
+}
+
+impl Serialize for TermKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
     }
 }
 

@@ -4,6 +4,8 @@
 //! itself rests on; a setting or the machine's size that bears on the finding; a setting that bears on the rate or the
 //! amount. A fact that explains something else is called related. A setting that merely differs explains nothing.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::facts::{
     NR_HUGEPAGES, SWAPPINESS, THP_DEFRAG, THP_ENABLED, VFS_CACHE_PRESSURE, ZONE_RECLAIM_MODE,
 };
@@ -25,27 +27,28 @@ use crate::finding::Finding;
 use crate::rule::{Class, DIRTY_SETTINGS, Explains};
 use crate::rules;
 
-/// How certainly a fact explains what changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// How sure it is that facts explain what changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum CauseStrength {
-    /// The fact can explain it, and so may something else.
-    May,
-    /// The fact is known to have just this effect, and no other recorded fact has.
-    Explains,
-    /// The finding itself rests on the fact.
+    /// The finding itself rests on them.
     Is,
+    /// Nothing else that was recorded does.
+    Explains,
+    /// So may other things.
+    May,
 }
 
-/// What explains the change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Facts that explain what changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cause {
-    /// Names of the facts that differ and explain it.
+    /// Their names, as in `facts`.
     pub facts: Vec<&'static str>,
-    /// How certainly they explain it.
+    /// How sure that is.
     pub strength: CauseStrength,
-    /// Id of the finding that it explains; `None` where it explains a rate or an amount.
+    /// Id of the finding that they explain; null where they explain what moved.
     pub finding: Option<&'static str>,
-    /// Whether it explains some other change, and not what decides the direction.
+    /// Whether they explain something beside what decides the direction, and not that.
     pub is_beside: bool,
 }
 

@@ -2,6 +2,8 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::{Entity, Timeline};
 use units::{Ratio, Span};
 
@@ -137,19 +139,20 @@ impl FindingCost {
 }
 
 /// How a finding changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Turn {
-    /// Found after, not before.
+    /// Only after.
     New,
-    /// Found before, not after.
+    /// Only before.
     Gone,
-    /// On both sides: more severe after, or equally severe at a higher cost in the same time.
+    /// On both sides, more severe after, or alike and at a higher cost in the same time.
     Worse,
-    /// On both sides: less severe after, or equally severe at a lower cost in the same time.
+    /// On both sides, less severe after, or alike and at a lower cost in the same time.
     Better,
     /// The same on both sides.
     Same,
-    /// The other side could not show the finding, or was watched too briefly.
+    /// The other side could not look for it, or not for long enough.
     Unknown,
 }
 

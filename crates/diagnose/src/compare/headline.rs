@@ -117,7 +117,7 @@ impl Sentences<'_> {
                 more.extend(cause.filter(|cause| !cause.is_empty()));
             }
         }
-        let is_sure = own.is_some_and(|cause| cause.strength > CauseStrength::May);
+        let is_sure = own.is_some_and(|cause| cause.strength != CauseStrength::May);
         let says_most = !self.is_most_first() && (self.turned.is_none() || !is_sure);
         more.extend(self.most().filter(|_| says_most));
         if self.is_unexplained() {

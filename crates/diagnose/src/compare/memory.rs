@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::{
     Entity,
     signals::{
@@ -18,14 +20,15 @@ use super::spread::{Significance, Spread, contrast};
 use crate::accounting::{Accounting, TermKind, account, owners_of_anonymous};
 use crate::evidence::Evidence;
 
-/// The kind of an amount.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What kind an amount is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum AmountKind {
-    /// A term of RAM: terms add up to MemTotal on each side.
+    /// A part of RAM: these add up on each side.
     Term,
-    /// A level that is not a term: available memory, swap, huge pages, a node's free memory.
+    /// An amount beside them.
     Level,
-    /// Anonymous memory of a service, or of all programs of one name.
+    /// Anonymous memory of a service or of the programs of one name, at the typical sample.
     Owner,
 }
 

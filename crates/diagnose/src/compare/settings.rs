@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::Fact;
 use timeline::facts::{
     self, ADMIN_RESERVE, CgroupMode, KERNEL_CMDLINE, KERNEL_VERSION, MIN_FREE, USER_RESERVE,
@@ -17,15 +19,16 @@ pub(super) const RAM: &str = "ram";
 pub(super) const SWAP: &str = "swap";
 
 /// A fact that is not the same on both sides.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FactEntry")]
 pub struct FactChange {
-    /// Its dotted name: `vm.swappiness`; or `ram`, `kernel`, `cgroup`.
+    /// Its dotted name, or `ram`, `swap`, `kernel`, `cpus`, `cgroup`, ….
     pub name: &'static str,
-    /// Its value before; `None` if unknown.
+    /// Its value before; null where that source lacks it, which is no change.
     pub before: Option<String>,
     /// Its value after.
     pub after: Option<String>,
-    /// Whether it explains the change.
+    /// Whether it explains what changed.
     pub explains: bool,
 }
 

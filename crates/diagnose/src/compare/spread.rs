@@ -9,6 +9,8 @@
 //! Neighbouring intervals are alike, since bursts last, so the test is more certain than it should be. The least lead,
 //! and the caller's threshold for what is too small to matter, compensate for that.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{RankTest, mann_whitney_sorted};
 use units::Ratio;
 
@@ -66,14 +68,15 @@ impl Spread {
     }
 }
 
-/// Whether a difference is more than noise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether a number changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Significance {
-    /// The difference is more than noise.
+    /// More than noise, and enough to matter.
     Clear,
     /// Each side differs as much within itself, or the difference is too small to matter.
     Noise,
-    /// A side has too few samples.
+    /// There are too few samples to say.
     TooFew,
 }
 

@@ -1,5 +1,7 @@
 //! Evidence: a sentence with the measurement it is about, in the unit of the signal.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::{AnySignal, Counter, Gauge, Signal};
 use units::{
     Bytes, BytesPerSecond, Limit, Micros, Millis, Pages, PerSecond, Quantity, Ratio, Span, Ticks,
@@ -43,12 +45,13 @@ pub struct Threshold {
     pub text: String,
 }
 
-/// The side of a threshold on which a value counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// On which side of a threshold a value counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ThresholdSide {
-    /// At or above it.
+    /// From it up.
     From,
-    /// At or below it.
+    /// From it down.
     Below,
 }
 

@@ -1,15 +1,25 @@
 //! When and in which entity a rule's condition held, and what that cost.
 
+use std::cmp::Ordering;
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 use timeline::{Entity, Stretch};
 use units::Span;
 
-/// The entity in which an incident happened.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// In what something happened.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Scope {
-    /// The kind of entity.
+    /// `host`, `cgroup`, `node`, `disk`, `process`, …
+    #[serde(serialize_with = "name_of")]
+    #[schemars(with = "String")]
     pub entity: Entity,
-    /// Its key, as in the timeline; empty for the host.
+    /// Its key, as the kernel gives it; empty for the host.
     pub key: String,
+}
+
+fn name_of<S: Serializer>(entity: &Entity, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(entity.name())
 }
 
 impl Scope {
@@ -19,13 +29,27 @@ impl Scope {
     }
 }
 
-/// The harm of an incident.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+/// What something cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Harm {
-    /// Processes that were killed.
-    pub killed: u64,
-    /// How long tasks waited; `None` if the source does not measure it, or if no task need wait.
+    /// How long tasks waited; null where the source does not measure it, or nobody need wait.
+    #[serde(rename = "waited_s")]
     pub waited: Option<Span>,
+    /// How many processes were killed.
+    pub killed: u64,
+}
+
+/// A killed process is worse than any wait.
+impl Ord for Harm {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.killed, self.waited).cmp(&(other.killed, other.waited))
+    }
+}
+
+impl PartialOrd for Harm {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Harm {

@@ -1,17 +1,30 @@
 //! How much a finding matters, and how sure it is.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; never changes the verdict.
     Info,
-    /// Something is slower, or closer to a limit, than it should be.
+    /// Something is slower or nearer to an edge than it should be.
     Warning,
-    /// Work stalls, or processes were or will be killed.
+    /// Work stands still, or processes were or will be killed.
     Critical,
 }
 
 impl Severity {
+    /// Returns it as a word within a sentence.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+
     /// Returns a warning if it does harm, else info.
     pub(crate) const fn warning_if(hurts: bool) -> Self {
         if hurts { Self::Warning } else { Self::Info }
@@ -32,8 +45,9 @@ pub struct Confidence {
     pub why: String,
 }
 
-/// How sure a finding is, in steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How sure a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Sureness {
     /// From 0.9.
     Confirmed,
@@ -58,10 +72,17 @@ impl Confidence {
     /// Returns the step as a word, for assertions.
     #[cfg(test)]
     pub(crate) fn word(&self) -> &'static str {
-        match self.sureness() {
-            Sureness::Confirmed => "confirmed",
-            Sureness::Probable => "probable",
-            Sureness::Possible => "possible",
+        self.sureness().word()
+    }
+}
+
+impl Sureness {
+    /// Returns it as a word within a sentence.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Probable => "probable",
+            Self::Possible => "possible",
         }
     }
 }

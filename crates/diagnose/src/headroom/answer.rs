@@ -1,5 +1,7 @@
 //! The judgement: whether the demand fits, what binds, what adding it would do; and its sentences.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::signals::{MEM_FREE, MEM_SLAB_RECLAIMABLE};
 use units::{Bytes, Count, Ratio};
 
@@ -19,18 +21,19 @@ const RESIDUE: Ratio = Ratio::from_percent(5.0);
 /// The most that must be left: on a large host a burst does not grow with RAM.
 const MARGIN_AT_MOST: Bytes = Bytes::from_gib(4);
 
-/// Whether the demand fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// It fits, with memory to spare.
+/// Whether it fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FitAnswer {
+    /// It fits, and some is left.
     Fits,
-    /// It fits in the watched time, which is too short a part of a cycle to say that it always does.
+    /// It fits in the time that was watched, which is too short a part of a cycle to say that it always does.
     FitsSoFar,
     /// It fits most of the time, or hardly anything is left.
     Tight,
-    /// It does not fit.
+    /// It does not.
     DoesNotFit,
-    /// A figure that decides is unknown.
+    /// What decides is not known.
     Unknown,
 }
 
@@ -69,7 +72,7 @@ pub(super) fn nothing(
     unknown: Unknown,
 ) -> Headroom {
     Headroom {
-        answer: Answer::Unknown,
+        answer: FitAnswer::Unknown,
         headline: format!("Cannot tell: {}.", unknown.text),
         binds: String::new(),
         remarks: Vec::new(),
@@ -144,41 +147,41 @@ impl HeadroomFacts<'_> {
             .fold(bounds, |bounds, limit| bounds.within(limit.bounds))
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> FitAnswer {
         match self.by_room() {
-            Answer::Unknown if self.fits_so_far() => Answer::FitsSoFar,
+            FitAnswer::Unknown if self.fits_so_far() => FitAnswer::FitsSoFar,
             answer => answer,
         }
     }
 
-    fn by_room(&self) -> Answer {
+    fn by_room(&self) -> FitAnswer {
         let Some(room) = &self.room else {
-            return Answer::Unknown;
+            return FitAnswer::Unknown;
         };
         let (least, usual) = (self.bounded(room.least), self.bounded(room.usual));
         let wanted = self.demand();
         let is_short = |room: i64| room < wanted || (wanted == 0 && room <= 0);
         if is_short(usual.upper) {
-            return Answer::DoesNotFit;
+            return FitAnswer::DoesNotFit;
         }
         let is_estimate = usual.likely.is_some();
         let surely = least.likely_or_upper();
         let is_tight = |room: i64| Some(room.saturating_sub(wanted)) < self.margin();
         let (Some(usual), Some(least)) = (usual.likely_or_lower(), least.likely_or_lower()) else {
-            return Answer::Unknown;
+            return FitAnswer::Unknown;
         };
         match () {
-            () if is_short(usual) && is_estimate => Answer::DoesNotFit,
+            () if is_short(usual) && is_estimate => FitAnswer::DoesNotFit,
             // It does not fit by the lower bound, and does by the upper.
-            () if is_short(usual) => Answer::Unknown,
+            () if is_short(usual) => FitAnswer::Unknown,
             // A single moment can show a shortage, but cannot show that there is none.
-            () if self.cx.is_too_short() => Answer::Unknown,
-            () if self.margin().is_none() => Answer::Unknown,
+            () if self.cx.is_too_short() => FitAnswer::Unknown,
+            () if self.margin().is_none() => FitAnswer::Unknown,
             // Tight by the estimate or the upper bound is certain; by the lower bound alone it is only possible.
-            () if is_tight(surely) => Answer::Tight,
-            () if self.cycle.is_too_short() => Answer::Unknown,
-            () if is_tight(least) => Answer::Tight,
-            () => Answer::Fits,
+            () if is_tight(surely) => FitAnswer::Tight,
+            () if self.cycle.is_too_short() => FitAnswer::Unknown,
+            () if is_tight(least) => FitAnswer::Tight,
+            () => FitAnswer::Fits,
         }
     }
 
@@ -200,7 +203,7 @@ impl HeadroomFacts<'_> {
             })
     }
 
-    fn headline(&self, answer: Answer) -> String {
+    fn headline(&self, answer: FitAnswer) -> String {
         let Some(room) = &self.room else {
             return "Cannot tell: nothing was measured.".to_owned();
         };
@@ -209,20 +212,20 @@ impl HeadroomFacts<'_> {
             None => "What runs".to_owned(),
         };
         let says = match (answer, self.question.add.is_some()) {
-            (Answer::Fits, true) => format!("{what} fits"),
-            (Answer::Fits, false) => "More fits".to_owned(),
-            (Answer::FitsSoFar, is_added) => self.so_far(is_added.then_some(&*what)),
-            (Answer::Tight, true) if self.is_lacking_at_worst() => {
+            (FitAnswer::Fits, true) => format!("{what} fits"),
+            (FitAnswer::Fits, false) => "More fits".to_owned(),
+            (FitAnswer::FitsSoFar, is_added) => self.so_far(is_added.then_some(&*what)),
+            (FitAnswer::Tight, true) if self.is_lacking_at_worst() => {
                 format!("{what} fits most of the time, and not at the worst")
             }
-            (Answer::Tight, true) => format!("{what} fits, but hardly"),
-            (Answer::Tight, false) if self.is_lacking_at_worst() => {
+            (FitAnswer::Tight, true) => format!("{what} fits, but hardly"),
+            (FitAnswer::Tight, false) if self.is_lacking_at_worst() => {
                 "More fits most of the time, and none at the worst".to_owned()
             }
-            (Answer::Tight, false) => "Hardly any more fits".to_owned(),
-            (Answer::DoesNotFit, _) => format!("{what} does not fit"),
-            (Answer::Unknown, true) => format!("Cannot tell whether {what} fits"),
-            (Answer::Unknown, false) => "Cannot tell how much more fits".to_owned(),
+            (FitAnswer::Tight, false) => "Hardly any more fits".to_owned(),
+            (FitAnswer::DoesNotFit, _) => format!("{what} does not fit"),
+            (FitAnswer::Unknown, true) => format!("Cannot tell whether {what} fits"),
+            (FitAnswer::Unknown, false) => "Cannot tell how much more fits".to_owned(),
         };
         let (least, usual) = (self.bounded(room.least), self.bounded(room.usual));
         if self.cx.is_single_sample() {
@@ -275,12 +278,12 @@ impl HeadroomFacts<'_> {
         }
     }
 
-    fn remarks(&self, answer: Answer) -> Vec<String> {
+    fn remarks(&self, answer: FitAnswer) -> Vec<String> {
         let mut remarks: Vec<String> = Vec::new();
         remarks.extend(self.shortages());
         remarks.extend(self.without_node_reclaim());
         remarks.extend(self.tight_groups());
-        if answer == Answer::Unknown
+        if answer == FitAnswer::Unknown
             && let Some(room) = &self.room
         {
             let least = self.bounded(room.usual);
@@ -294,14 +297,14 @@ impl HeadroomFacts<'_> {
             ));
         }
         remarks.extend(self.residue());
-        if answer == Answer::FitsSoFar {
+        if answer == FitAnswer::FitsSoFar {
             remarks.push(format!(
                 "Watched: {}. What runs at other times may need more; where that was all of its \
                  work, say so (--cycle {:.0}s).",
                 self.cycle.text,
                 self.cycle.watched.as_secs_f64().floor()
             ));
-        } else if !self.cycle.is_whole && matches!(answer, Answer::Fits | Answer::Tight) {
+        } else if !self.cycle.is_whole && matches!(answer, FitAnswer::Fits | FitAnswer::Tight) {
             remarks.push(format!(
                 "Not confirmed: {}. What runs at other times may need more.",
                 self.cycle.text

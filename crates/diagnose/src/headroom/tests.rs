@@ -80,21 +80,21 @@ fn answered(
 fn a_minute_of_a_longer_cycle_shows_a_lack_and_never_that_there_is_enough() {
     let of_a_week = |mib| asked_over(Question::CYCLE, &host(), Some((mib, DemandKind::Anon)));
     let small = of_a_week(200);
-    assert_eq!(small.answer, Answer::FitsSoFar);
+    assert_eq!(small.answer, FitAnswer::FitsSoFar);
     assert_eq!(
         small.headline,
         "200 MiB of process memory fits in the 60 s watched, 120 MiB to spare; a cycle of 7 d \
          would settle it: headroom 320 MiB at worst, 320 MiB usually (p95)."
     );
     assert!(small.remarks.iter().any(|remark| remark.contains("--cycle 60s")));
-    assert_eq!(of_a_week(600).answer, Answer::DoesNotFit);
+    assert_eq!(of_a_week(600).answer, FitAnswer::DoesNotFit);
 }
 
 #[test]
 fn kills_at_some_time_since_boot_are_no_shortage_of_the_time_watched() {
     let killed = host().counter(OOM_KILLS, 3);
     let answer = asked(&killed, Some((200, DemandKind::Anon)));
-    assert_eq!(answer.answer, Answer::Fits, "{:?}", answer.short);
+    assert_eq!(answer.answer, FitAnswer::Fits, "{:?}", answer.short);
 }
 
 fn mib(bytes: Option<i64>) -> Option<i64> {
@@ -111,19 +111,19 @@ fn files_used_more_than_once_must_stay_and_others_may_go() {
     assert_eq!(mib(room.least.lower), Some(120));
     assert_eq!(mib(Some(room.least.upper)), Some(400));
     assert_eq!(answer.terms.unwrap().read_cache.how, How::ActiveList);
-    assert_eq!(answer.answer, Answer::Fits);
+    assert_eq!(answer.answer, FitAnswer::Fits);
 }
 
 #[test]
 fn a_demand_is_judged_by_what_is_left_at_the_worst_moment() {
     use DemandKind::Anon;
     for (add, answer) in [
-        (200, Answer::Fits),
+        (200, FitAnswer::Fits),
         // Less than a tenth of RAM would be left.
-        (230, Answer::Tight),
-        (280, Answer::Tight),
-        (350, Answer::DoesNotFit),
-        (500, Answer::DoesNotFit),
+        (230, FitAnswer::Tight),
+        (280, FitAnswer::Tight),
+        (350, FitAnswer::DoesNotFit),
+        (500, FitAnswer::DoesNotFit),
     ] {
         assert_eq!(asked(&host(), Some((add, Anon))).answer, answer, "{add}");
     }
@@ -132,7 +132,7 @@ fn a_demand_is_judged_by_what_is_left_at_the_worst_moment() {
     available[30] = MIB(150);
     let case = host().gauge_steps(MEM_AVAILABLE, &available);
     let answer = asked(&case, Some((150, Anon)));
-    assert_eq!(answer.answer, Answer::Tight, "{}", answer.headline);
+    assert_eq!(answer.answer, FitAnswer::Tight, "{}", answer.headline);
     assert_eq!(answer.room.unwrap().worst, 30);
 }
 
@@ -162,10 +162,10 @@ fn with_generations_the_lists_tell_nothing_and_bounds_remain() {
     let answer = asked(&case, Some((10, DemandKind::Anon)));
     assert_eq!(room(&answer).likely, None);
     assert_eq!(mib(room(&answer).lower), Some(120));
-    assert_eq!(answer.answer, Answer::Fits);
+    assert_eq!(answer.answer, FitAnswer::Fits);
     // Between the bounds it is unknown, beyond them it does not fit.
-    assert_eq!(asked(&case, Some((200, DemandKind::Anon))).answer, Answer::Unknown);
-    assert_eq!(asked(&case, Some((401, DemandKind::Anon))).answer, Answer::DoesNotFit);
+    assert_eq!(asked(&case, Some((200, DemandKind::Anon))).answer, FitAnswer::Unknown);
+    assert_eq!(asked(&case, Some((401, DemandKind::Anon))).answer, FitAnswer::DoesNotFit);
     assert!(answer.unknown.iter().any(|unknown| unknown.what == "read cache"));
 }
 
@@ -180,7 +180,7 @@ fn one_look_shows_a_lack_and_never_that_there_is_none() {
             .gauge(MEM_SHMEM, MIB(1028))
     };
     let answer = asked(&once(), Some((500, DemandKind::Anon)));
-    assert_eq!(answer.answer, Answer::Unknown);
+    assert_eq!(answer.answer, FitAnswer::Unknown);
     let cache = &answer.terms.as_ref().unwrap().read_cache;
     assert_eq!((cache.likely, cache.upper, cache.how), (None, None, How::Unknown));
     let names: Vec<_> = answer.unknown.iter().map(|unknown| unknown.what).collect();
@@ -193,7 +193,7 @@ fn one_look_shows_a_lack_and_never_that_there_is_none() {
     );
     let article = answer.article.unwrap();
     assert!(article.differs && article.bytes < 0, "{}", article.text);
-    assert_eq!(asked(&once(), Some((12_000, DemandKind::Anon))).answer, Answer::DoesNotFit);
+    assert_eq!(asked(&once(), Some((12_000, DemandKind::Anon))).answer, FitAnswer::DoesNotFit);
 }
 
 #[test]
@@ -229,13 +229,13 @@ fn what_was_seen_counts_more_than_the_formula() {
             .gauge(MEM_AVAILABLE, MIB(200))
     };
     let answer = asked(&thrash(), None);
-    assert_eq!(answer.answer, Answer::DoesNotFit, "{}", answer.headline);
+    assert_eq!(answer.answer, FitAnswer::DoesNotFit, "{}", answer.headline);
     assert_eq!(answer.short[0].rule, "swap-thrash");
     assert_eq!(answer.smallest_ram, None);
     // The look-alike: swap is used and nothing moves.
     let cold = host().gauge(SWAP_TOTAL, MIB(500)).gauge(SWAP_FREE, MIB(300));
     let cold = asked(&cold, None);
-    assert_eq!(cold.answer, Answer::Fits);
+    assert_eq!(cold.answer, FitAnswer::Fits);
     assert!(cold.short.is_empty());
 }
 
@@ -253,7 +253,7 @@ fn files_that_come_back_need_more_cache_than_there_is() {
     let cache = answer.terms.unwrap().read_cache;
     assert_eq!((cache.how, cache.lower), (How::Refaults, MIB(80)));
     assert!(cache.upper > Some(MIB(80)));
-    assert_eq!(answer.answer, Answer::DoesNotFit);
+    assert_eq!(answer.answer, FitAnswer::DoesNotFit);
 }
 
 #[test]
@@ -266,10 +266,10 @@ fn the_tightest_limit_that_holds_binds() {
         asked_within(own, &case, (100, DemandKind::Anon))
     };
     let inside = group("/pod/app");
-    assert_eq!(inside.answer, Answer::DoesNotFit);
+    assert_eq!(inside.answer, FitAnswer::DoesNotFit);
     assert!(inside.binds.starts_with("cgroup: /pod has 80 MiB"), "{}", inside.binds);
     let outside = group("/");
-    assert_eq!(outside.answer, Answer::Fits);
+    assert_eq!(outside.answer, FitAnswer::Fits);
     assert!(!outside.limits[0].holds);
 }
 
@@ -282,7 +282,7 @@ fn the_limit_of_the_recorders_own_unit_is_none_of_the_hosts() {
         .gauge_of(Entity::Cgroup, unit, CGROUP_FILE, MIB(0));
     case.facts.own_cgroup = Some(unit.to_owned());
     let answer = asked(&case, Some((100, DemandKind::Anon)));
-    assert_eq!(answer.answer, Answer::Fits, "{}", answer.binds);
+    assert_eq!(answer.answer, FitAnswer::Fits, "{}", answer.binds);
 }
 
 #[test]
@@ -296,9 +296,9 @@ fn where_a_cgroup_is_throttled_nothing_more_fits_in_it() {
         asked_within(own, &case, (100, DemandKind::Anon))
     };
     let inside = group("/pod");
-    assert_eq!(inside.answer, Answer::DoesNotFit);
+    assert_eq!(inside.answer, FitAnswer::DoesNotFit);
     assert!(inside.binds.starts_with("cgroup: /pod has 10 MiB"), "{}", inside.binds);
-    assert_eq!(group("/").answer, Answer::Fits);
+    assert_eq!(group("/").answer, FitAnswer::Fits);
 }
 
 #[test]
@@ -310,10 +310,10 @@ fn promises_bind_memory_of_processes_and_not_page_cache() {
             .fact(OVERCOMMIT_MEMORY, mode)
     };
     let answer = asked(&strict("2"), Some((100, DemandKind::Anon)));
-    assert_eq!(answer.answer, Answer::DoesNotFit);
+    assert_eq!(answer.answer, FitAnswer::DoesNotFit);
     assert!(answer.binds.starts_with("commit limit"), "{}", answer.binds);
-    assert_eq!(asked(&strict("2"), Some((100, DemandKind::Cache))).answer, Answer::Fits);
-    assert_eq!(asked(&strict("0"), Some((100, DemandKind::Anon))).answer, Answer::Fits);
+    assert_eq!(asked(&strict("2"), Some((100, DemandKind::Cache))).answer, FitAnswer::Fits);
+    assert_eq!(asked(&strict("0"), Some((100, DemandKind::Anon))).answer, FitAnswer::Fits);
     // If the mode is unknown, the limit may apply or not; where more is promised than the limit, it is not enforced.
     let untold = |promised| {
         let case = host().gauge(COMMIT_LIMIT, MIB(500)).gauge(COMMITTED_AS, MIB(promised));
@@ -321,7 +321,7 @@ fn promises_bind_memory_of_processes_and_not_page_cache() {
     };
     assert_eq!(
         [untold(450), untold(100), untold(600)],
-        [Answer::Unknown, Answer::Fits, Answer::Fits]
+        [FitAnswer::Unknown, FitAnswer::Fits, FitAnswer::Fits]
     );
 }
 
@@ -392,7 +392,7 @@ fn what_has_no_place_goes_to_swap_or_to_the_killer() {
 #[test]
 fn nothing_measured_is_not_nothing_left() {
     let answer = asked(&Case::once(), None);
-    assert_eq!((answer.answer, answer.room), (Answer::Unknown, None));
+    assert_eq!((answer.answer, answer.room), (FitAnswer::Unknown, None));
     assert!(answer.headline.contains("needs"), "{}", answer.headline);
 }
 
@@ -515,7 +515,7 @@ fn hours_of_calm_do_not_hide_half_a_minute_without_memory() {
             .counter_steps(PSI_MEMORY_SOME, &waits)
     };
     let answer = asked(&thrash(), None);
-    assert_eq!(answer.answer, Answer::Tight, "{}", answer.headline);
+    assert_eq!(answer.answer, FitAnswer::Tight, "{}", answer.headline);
     assert_eq!(answer.short[0].rule, "swap-thrash");
     assert!(answer.room.unwrap().least.likely <= Some(0));
     assert_eq!(answer.smallest_ram, None);
@@ -532,10 +532,10 @@ fn what_a_node_leaves_is_a_range_where_its_files_or_the_setting_are_not_told() {
     };
     let own_only = || host().fact(ZONE_RECLAIM_MODE, "1");
     for (what, case, answer) in [
-        ("all known", own_only(), Answer::DoesNotFit),
-        ("no lists", own_only().fact(MGLRU, "0x0007"), Answer::Unknown),
-        ("the setting", host(), Answer::Unknown),
-        ("the setting is off", host().fact(ZONE_RECLAIM_MODE, "0"), Answer::Fits),
+        ("all known", own_only(), FitAnswer::DoesNotFit),
+        ("no lists", own_only().fact(MGLRU, "0x0007"), FitAnswer::Unknown),
+        ("the setting", host(), FitAnswer::Unknown),
+        ("the setting is off", host().fact(ZONE_RECLAIM_MODE, "0"), FitAnswer::Fits),
     ] {
         let asked = asked(&nodes(case), Some((150, DemandKind::Anon)));
         assert_eq!(asked.answer, answer, "{what}: {} {}", asked.headline, asked.binds);
@@ -568,7 +568,7 @@ fn pages_on_their_way_to_swap_are_no_write_cache() {
 #[test]
 fn more_available_than_ram_is_refused_with_a_sentence() {
     let answer = asked(&host().gauge(MEM_AVAILABLE, MIB(9000)), Some((600, DemandKind::Anon)));
-    assert_eq!((answer.answer, answer.room), (Answer::Unknown, None));
+    assert_eq!((answer.answer, answer.room), (FitAnswer::Unknown, None));
     assert!(answer.headline.contains("which is impossible"), "{}", answer.headline);
     // Tools round, each figure for itself.
     let rounded = asked(&host().gauge(MEM_AVAILABLE, MIB(1010)), None);
@@ -579,7 +579,7 @@ fn more_available_than_ram_is_refused_with_a_sentence() {
 fn without_the_size_of_ram_nothing_is_said_to_fit() {
     let unknown = host().gauge(MEM_TOTAL, MIB(0));
     let asked = |mib| asked(&unknown, Some((mib, DemandKind::Anon))).answer;
-    assert_eq!((asked(100), asked(900)), (Answer::Unknown, Answer::DoesNotFit));
+    assert_eq!((asked(100), asked(900)), (FitAnswer::Unknown, FitAnswer::DoesNotFit));
 }
 
 #[test]
@@ -589,21 +589,21 @@ fn a_group_whose_limit_or_use_is_not_told_is_not_taken_for_harmless() {
     let limit = || host().gauge_of(Entity::Cgroup, "/app", CGROUP_MAX, Size::Bytes(MIB(400)));
     let of_both = || limit().gauge_of(Entity::Cgroup, "/app", CGROUP_CURRENT, MIB(350));
     for (what, own, case, answer) in [
-        ("no limit", "/app", current(), Answer::Unknown),
-        ("no limit of others", "/", current(), Answer::Fits),
-        ("no usage", "/app", limit(), Answer::Unknown),
-        ("no share of cache", "/app", of_both(), Answer::Unknown),
+        ("no limit", "/app", current(), FitAnswer::Unknown),
+        ("no limit of others", "/", current(), FitAnswer::Fits),
+        ("no usage", "/app", limit(), FitAnswer::Unknown),
+        ("no share of cache", "/app", of_both(), FitAnswer::Unknown),
         (
             "all known",
             "/app",
             of_both().gauge_of(Entity::Cgroup, "/app", CGROUP_FILE, MIB(10)),
-            Answer::DoesNotFit,
+            FitAnswer::DoesNotFit,
         ),
         (
             "no limit",
             "/app",
             current().gauge_of(Entity::Cgroup, "/app", CGROUP_MAX, Size::Unlimited),
-            Answer::Fits,
+            FitAnswer::Fits,
         ),
     ] {
         assert_eq!(group(own, case), answer, "{what}");
@@ -638,18 +638,18 @@ fn files_in_a_tmpfs_are_limited_by_its_size() {
         asked(&case, Some((100, kind))).answer
     };
     for (what, mounts, fits) in [
-        ("too small", vec![mount("tmpfs", Some(50))], Answer::Unknown),
+        ("too small", vec![mount("tmpfs", Some(50))], FitAnswer::Unknown),
         // 10 MiB of shared memory may be in it, or not.
-        ("perhaps taken", vec![mount("tmpfs", Some(105))], Answer::Unknown),
-        ("large", vec![mount("tmpfs", Some(400))], Answer::Fits),
-        ("half of RAM by default", vec![mount("tmpfs", None)], Answer::Fits),
-        ("none mounted yet", vec![mount("devtmpfs", Some(50))], Answer::Fits),
-        ("unknown", vec![], Answer::Unknown),
+        ("perhaps taken", vec![mount("tmpfs", Some(105))], FitAnswer::Unknown),
+        ("large", vec![mount("tmpfs", Some(400))], FitAnswer::Fits),
+        ("half of RAM by default", vec![mount("tmpfs", None)], FitAnswer::Fits),
+        ("none mounted yet", vec![mount("devtmpfs", Some(50))], FitAnswer::Fits),
+        ("unknown", vec![], FitAnswer::Unknown),
     ] {
         assert_eq!(answer(mounts, DemandKind::Tmpfs), fits, "{what}");
     }
     // It does not limit other memory.
-    assert_eq!(answer(vec![mount("tmpfs", Some(50))], DemandKind::Anon), Answer::Fits);
+    assert_eq!(answer(vec![mount("tmpfs", Some(50))], DemandKind::Anon), FitAnswer::Fits);
 }
 
 #[test]

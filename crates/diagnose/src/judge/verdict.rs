@@ -6,6 +6,8 @@ mod single_sample;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::signals::MEM_TOTAL;
 use units::{Bytes, Quantity, Span};
 
@@ -16,8 +18,9 @@ use crate::measures::own_limit::OwnLimit;
 use crate::oom;
 pub(crate) use remarks::two_machines;
 
-/// The state of a host's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Memory is enough, as far as the source shows.
     Ok,
@@ -25,8 +28,20 @@ pub enum Level {
     Warning,
     /// At least one critical finding.
     Critical,
-    /// The source cannot show whether memory is enough.
+    /// The source cannot say.
     Unknown,
+}
+
+impl Level {
+    /// Returns it as a word within a sentence.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// The answer in short.

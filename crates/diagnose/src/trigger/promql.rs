@@ -5,6 +5,8 @@
 //! where most vanish. Only rates over a minute, arithmetic and comparisons: functions that every engine has. A trigger about a
 //! cgroup, zone or disk is joined with what its host has by `instance` and `job`.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use timeline::metric::{Metric, MetricNaming, setting_name};
 use timeline::signals::{
     CGROUP_CURRENT, DISK_READ_TIME, MEM_TOTAL, NODE_TOTAL, ZONE_FREE, ZRAM_DISK_SIZE,
@@ -27,10 +29,11 @@ pub struct PrometheusAlert {
     pub parts: Vec<RecordedPart>,
 }
 
-/// A part of alerts as a series: a recording rule.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A recording rule.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "PartEntry")]
 pub struct RecordedPart {
-    /// `memtide:swapped_in`.
+    /// The series that it makes: `memtide:swapped_in`.
     pub name: String,
     /// What it is.
     pub expr: String,

@@ -158,7 +158,7 @@ fn affected(html: &mut Html, finding: &Finding) {
     html.tagged(tag("h4"), "Affected");
     html.within(Tag::of("dl", "affected"), |html| {
         for one in &finding.affected {
-            let name = match one.kind.as_str() {
+            let name = match one.kind {
                 "process" => one.name.clone(),
                 kind => format!("{kind} {}", one.name),
             };

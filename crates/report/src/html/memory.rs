@@ -45,20 +45,15 @@ fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     let rest = accounting.unaccounted_bytes.at_least_zero();
     let name =
         if accounting.broken_down { TermKind::Unaccounted.label() } else { "not broken down" };
-    let named = accounting.terms.iter().map(|term| {
-        let part = (term.label.as_str(), colour(&term.id), term.bytes);
-        (TermKind::from_id(&term.id), part)
-    });
-    let unaccounted = (Some(TermKind::Unaccounted), (name, Colour::Unaccounted, rest));
+    let named = accounting
+        .terms
+        .iter()
+        .map(|term| (term.kind, (term.label, Colour::from_term(term.kind), term.bytes)));
+    let unaccounted = (TermKind::Unaccounted, (name, Colour::Unaccounted, rest));
     let mut all: Vec<_> = named.chain([unaccounted]).collect();
     all.retain(|(_, (_, _, bytes))| *bytes > Bytes::ZERO);
     all.sort_by_key(|(place, _)| *place);
     all.into_iter().map(|(_, part)| part).collect()
-}
-
-/// Returns the colour of a term by its id in the report.
-pub(super) fn colour(id: &str) -> Colour {
-    TermKind::from_id(id).map_or(Colour::Unaccounted, Colour::from_term)
 }
 
 /// Draws RAM as one bar; `total` bytes are as wide as the page.

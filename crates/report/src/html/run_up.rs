@@ -1,7 +1,7 @@
 //! The memory before an OOM kill: that of the cgroup or the host a minute before and after, drawn without a script.
 
 use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_AVAILABLE};
-use timeline::{AnySignal as _, EventKind};
+use timeline::{AnySignal as _, Entity, EventKind};
 use units::{Bytes, BytesPerSecond, Quantity as _, Span};
 
 use super::Scene;
@@ -57,7 +57,8 @@ impl<'a> RunUp<'a> {
     /// Returns `None` if no kill of the finding is dated, or no chart shows the memory around it.
     fn new(scene: &Scene<'_>, finding: &'a Finding) -> Option<Self> {
         let picture = scene.picture;
-        let subject = (finding.scope.entity == "cgroup").then_some(finding.scope.key.as_str());
+        let subject =
+            (finding.scope.entity == Entity::Cgroup).then_some(finding.scope.key.as_str());
         let events = scene.page.events.events.iter();
         let kills = events
             .filter(|event| event.kind == EventKind::OomKill.name() && is_about(event, subject));

@@ -1,6 +1,6 @@
 //! Rules as alerts of Prometheus, and as the file that Prometheus reads.
 
-use diagnose::{PrometheusAlert, Rule};
+use diagnose::{PrometheusAlert, RecordedPart, Rule};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::Span;
@@ -15,24 +15,14 @@ pub struct AlertEntry {
     /// How long it must hold, in seconds.
     pub for_s: Span,
     /// Recording rules that it uses, in this order.
-    pub parts: Vec<PartEntry>,
-}
-
-/// A recording rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PartEntry {
-    /// The series that it makes: `memtide:swapped_in`.
-    pub name: String,
-    /// What it is.
-    pub expr: String,
+    pub parts: Vec<RecordedPart>,
 }
 
 impl AlertEntry {
     /// The alert of a rule, if it can be one.
     pub(super) fn of(rule: &Rule) -> Option<Self> {
         let PrometheusAlert { expr, lasts, parts } = rule.prometheus()?;
-        let part = |part: diagnose::RecordedPart| PartEntry { name: part.name, expr: part.expr };
-        Some(Self { expr, for_s: lasts, parts: parts.into_iter().map(part).collect() })
+        Some(Self { expr, for_s: lasts, parts })
     }
 }
 
@@ -44,7 +34,7 @@ pub fn prometheus(rules: &[RuleEntry]) -> String {
         for part in &alert.parts {
             if !recorded.contains(&part.name.as_str()) {
                 recorded.push(&part.name);
-                text += &indented(&part.rule());
+                text += &indented(&recorded_by(part));
             }
         }
         text += &indented(&alert.rule(rule.id));
@@ -55,7 +45,7 @@ pub fn prometheus(rules: &[RuleEntry]) -> String {
 
 /// The rules of one alert: those that it uses, and itself.
 pub(super) fn lines_of(id: &str, alert: &AlertEntry) -> String {
-    let parts = alert.parts.iter().map(PartEntry::rule);
+    let parts = alert.parts.iter().map(recorded_by);
     parts.chain([alert.rule(id)]).collect()
 }
 
@@ -65,10 +55,8 @@ impl AlertEntry {
     }
 }
 
-impl PartEntry {
-    fn rule(&self) -> String {
-        format!("- record: {}\n{}", self.name, expr(&self.expr))
-    }
+fn recorded_by(part: &RecordedPart) -> String {
+    format!("- record: {}\n{}", part.name, expr(&part.expr))
 }
 
 fn indented(text: &str) -> String {

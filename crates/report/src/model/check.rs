@@ -1,7 +1,6 @@
 //! From a diagnosis to the report: a change of clothes, nothing is judged here.
 
 use diagnose::Diagnosis;
-use diagnose::accounting::SizeKind;
 use jiff::{SignedDuration, Timestamp};
 use timeline::facts::Change;
 use timeline::signals::{MEM_AVAILABLE, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
@@ -11,10 +10,8 @@ use units::{Bytes, Ratio, SignedBytes, Span};
 use super::next;
 use super::time::wall;
 use super::{
-    Accounting, Affected, Branch, BranchKind, Bursts, Changed, Clear, Evidence, Finding, Fix,
-    Graph, Harm, Host, Incident, Level, NeedKind, NodeMemory, NotEvaluated, Report, RuledOut,
-    SCHEMA, Scope, Severity, Source, Sureness, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA,
-    WhereReport,
+    Accounting, Bursts, Changed, Clear, Evidence, Finding, Fix, Graph, Host, Incident, NeedKind,
+    NodeMemory, NotEvaluated, Report, SCHEMA, Source, SwapSpace, WHERE_SCHEMA, WhereReport,
 };
 
 /// Two for each column of the widest terminal.
@@ -31,8 +28,8 @@ impl Report {
                 Err(_) => Host::new(source),
             },
             source: Source::new(source),
-            verdict: diagnosis.verdict.level.into(),
-            now: diagnosis.verdict.now.map(Level::from),
+            verdict: diagnosis.verdict.level,
+            now: diagnosis.verdict.now,
             headline: diagnosis.verdict.headline.clone(),
             remarks: diagnosis.verdict.remarks.clone(),
             group: None,
@@ -75,14 +72,6 @@ fn confidence(value: f64) -> Ratio {
     Ratio::new(finite(value).map_or(0.0, |value| value.clamp(0.0, 1.0)))
 }
 
-fn scope(scope: &diagnose::Scope) -> Scope {
-    Scope { entity: scope.entity.name().to_owned(), key: scope.key.clone() }
-}
-
-fn harm(harm: &diagnose::Harm) -> Harm {
-    Harm { waited_s: harm.waited, killed: harm.killed }
-}
-
 impl WhereReport {
     /// The answer of `where`, about the time of the accounting.
     pub fn new(source: &timeline::Source, accounting: &diagnose::accounting::Accounting) -> Self {
@@ -94,7 +83,7 @@ impl WhereReport {
             host: Host::new(source),
             source: Source::new(source),
             accounting: Some(cx.accounting(accounting)),
-            tree: Some(branch(&accounting.tree(&evidence, &source.inventory))),
+            tree: Some(accounting.tree(&evidence, &source.inventory)),
             explanations: accounting.explanations(&evidence, &source.inventory),
         }
     }
@@ -165,14 +154,14 @@ impl Context<'_> {
         };
         Finding {
             id: finding.id.to_owned(),
-            severity: finding.severity.into(),
-            scope: scope(&finding.scope),
-            harm: harm(&finding.harm),
+            severity: finding.severity,
+            scope: finding.scope.clone(),
+            harm: finding.harm,
             title: finding.title.first().to_owned(),
             more: finding.title.more().to_owned(),
             is_headline: finding.is_headline,
             confidence: confidence(finding.confidence.value),
-            confidence_word: finding.confidence.sureness().into(),
+            confidence_word: finding.confidence.sureness(),
             confidence_why: finding.confidence.why.clone(),
             from: when.map_or_else(before, |w| self.wall(w.from)),
             to: when.map_or_else(before, |w| self.wall(w.to)),
@@ -184,23 +173,11 @@ impl Context<'_> {
                 .map(Ratio::new),
             stretches: stretches.iter().map(|it| self.stretch(it)).collect(),
             evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
-            ruled_out: finding
-                .ruled_out
-                .iter()
-                .map(|other| RuledOut { id: other.id.to_owned(), because: other.because.clone() })
-                .collect(),
+            ruled_out: finding.ruled_out.clone(),
             cause: finding.cause.clone(),
             fix: finding.fixes.iter().map(Fix::new).collect(),
             verify: finding.verify.clone(),
-            affected: finding
-                .affected
-                .iter()
-                .map(|one| Affected {
-                    kind: one.kind.to_owned(),
-                    name: one.name.clone(),
-                    what: one.what.clone(),
-                })
-                .collect(),
+            affected: finding.affected.clone(),
             references: owned(&finding.references),
             aliases: owned(&finding.aliases),
             caused_by: finding.caused_by.map(str::to_owned),
@@ -227,16 +204,16 @@ impl Context<'_> {
         let last = self.timeline.len().saturating_sub(1);
         Incident {
             id: finding.id.to_owned(),
-            scope: scope(&finding.scope),
+            scope: finding.scope.clone(),
             from: self.wall(when.from),
             to: self.wall(when.to),
             from_s: when.from.as_secs_f64(),
             to_s: when.to.as_secs_f64(),
             ongoing: when.last == last,
             seen_every_s: self.seen_every(when),
-            severity: one.severity.into(),
+            severity: one.severity,
             confidence: confidence(one.confidence),
-            harm: harm(&one.harm),
+            harm: one.harm,
             root: finding.caused_by.map(str::to_owned),
             title: one.title.clone(),
         }
@@ -285,7 +262,7 @@ impl Context<'_> {
             unit: measured.map(|m| m.unit.to_owned()),
             value_text: measured.map(|m| m.text.clone()),
             threshold: threshold.and_then(|t| finite(t.value)),
-            threshold_side: threshold.map(|t| t.side.into()),
+            threshold_side: threshold.map(|t| t.side),
             threshold_text: threshold.map(|t| t.text.clone()),
             at: line.at.and_then(|at| self.wall(at)),
             at_s: line.at.map(Span::as_secs_f64),
@@ -321,76 +298,13 @@ impl Context<'_> {
             at: self.wall(at),
             at_s: at.as_secs_f64(),
             total_bytes: accounting.total,
-            terms: accounting
-                .terms
-                .iter()
-                .map(|term| Term {
-                    id: term.kind.id().to_owned(),
-                    bytes: term.bytes,
-                    label: term.label.to_owned(),
-                })
-                .collect(),
+            terms: accounting.terms.clone(),
             unaccounted_bytes: SignedBytes::new(accounting.unaccounted_bytes),
             broken_down: accounting.is_broken_down(),
             missing: owned(&accounting.missing),
             available_bytes: level(MEM_AVAILABLE),
             swap: swap(),
             nodes: if nodes.len() > 1 { nodes } else { Vec::new() },
-        }
-    }
-}
-
-fn branch(node: &diagnose::accounting::MemoryNode) -> Branch {
-    Branch {
-        label: node.label.clone(),
-        bytes: node.bytes,
-        kind: match node.kind {
-            SizeKind::Measured => BranchKind::Measured,
-            SizeKind::Estimate => BranchKind::Estimate,
-            SizeKind::Remainder => BranchKind::Remainder,
-        },
-        share: node.share.filter(|share| share.get().is_finite()),
-        note: node.note.clone(),
-        children: node.children.iter().map(branch).collect(),
-    }
-}
-
-impl From<diagnose::Level> for Level {
-    fn from(level: diagnose::Level) -> Self {
-        match level {
-            diagnose::Level::Ok => Self::Ok,
-            diagnose::Level::Warning => Self::Warning,
-            diagnose::Level::Critical => Self::Critical,
-            diagnose::Level::Unknown => Self::Unknown,
-        }
-    }
-}
-
-impl From<diagnose::ThresholdSide> for ThresholdSide {
-    fn from(side: diagnose::ThresholdSide) -> Self {
-        match side {
-            diagnose::ThresholdSide::From => Self::From,
-            diagnose::ThresholdSide::Below => Self::Below,
-        }
-    }
-}
-
-impl From<diagnose::Sureness> for Sureness {
-    fn from(sureness: diagnose::Sureness) -> Self {
-        match sureness {
-            diagnose::Sureness::Confirmed => Self::Confirmed,
-            diagnose::Sureness::Probable => Self::Probable,
-            diagnose::Sureness::Possible => Self::Possible,
-        }
-    }
-}
-
-impl From<diagnose::Severity> for Severity {
-    fn from(severity: diagnose::Severity) -> Self {
-        match severity {
-            diagnose::Severity::Info => Self::Info,
-            diagnose::Severity::Warning => Self::Warning,
-            diagnose::Severity::Critical => Self::Critical,
         }
     }
 }

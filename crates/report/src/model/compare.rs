@@ -1,15 +1,15 @@
 //! The answer of `compare`: two sources, and what changed from one to the other.
 
-use diagnose::Diagnosis;
 use diagnose::compare::{
-    self as diagnosed, AmountChange, Comparison, FactChange, FindingChange, Found, RateChange,
-    Spread,
+    AmountChange, AmountKind, Cause, Comparison, Direction, FactChange, FindingChange, Found,
+    RateChange, Significance, Spread, Turn,
 };
+use diagnose::{Diagnosis, Level, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Ratio, SignedBytes, Span};
 
-use super::{Host, Level, Severity, Source};
+use super::{Host, Source};
 
 /// Name and version of the contract of `compare`.
 pub const COMPARE_SCHEMA: &str = "memtide-compare/1";
@@ -42,48 +42,7 @@ pub struct CompareReport {
     /// How fast things went; the largest effect first.
     pub rates: Vec<RateEntry>,
     /// Facts that differ, or that one side lacks; those that explain first.
-    pub facts: Vec<FactEntry>,
-}
-
-/// Where it went from before to after.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Fewer or less severe findings, or less waiting.
-    Better,
-    /// Nothing that matters differs.
-    Same,
-    /// Something large differs, and whether that is better or worse is not known: more memory in use, for which nothing waits.
-    Different,
-    /// More or worse findings, or more waiting.
-    Worse,
-    /// A side cannot be judged, or could not look for what the other found, or not for long enough.
-    Unknown,
-}
-
-/// Facts that explain what changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Cause {
-    /// Their names, as in `facts`.
-    pub facts: Vec<String>,
-    /// How sure that is.
-    pub strength: CauseStrength,
-    /// Id of the finding that they explain; null where they explain what moved.
-    pub finding: Option<String>,
-    /// Whether they explain something beside what decides the direction, and not that.
-    pub is_beside: bool,
-}
-
-/// How sure it is that facts explain what changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CauseStrength {
-    /// The finding itself rests on them.
-    Is,
-    /// Nothing else that was recorded does.
-    Explains,
-    /// So may other things.
-    May,
+    pub facts: Vec<FactChange>,
 }
 
 /// One of the two sources.
@@ -114,24 +73,6 @@ pub struct FindingEntry {
     pub before: Option<FoundEntry>,
     /// As it was found after; null where it was not.
     pub after: Option<FoundEntry>,
-}
-
-/// How a finding changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Turn {
-    /// Only after.
-    New,
-    /// Only before.
-    Gone,
-    /// On both sides, more severe after, or alike and at a higher cost in the same time.
-    Worse,
-    /// On both sides, less severe after, or alike and at a lower cost in the same time.
-    Better,
-    /// The same on both sides.
-    Same,
-    /// The other side could not look for it, or not for long enough.
-    Unknown,
 }
 
 /// A finding on one side.
@@ -184,30 +125,6 @@ pub struct AmountEntry {
     pub is_worth_a_line: bool,
 }
 
-/// What kind an amount is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AmountKind {
-    /// A part of RAM: these add up on each side.
-    Term,
-    /// An amount beside them.
-    Level,
-    /// Anonymous memory of a service or of the programs of one name, at the typical sample.
-    Owner,
-}
-
-/// Whether a number changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Significance {
-    /// More than noise, and enough to matter.
-    Clear,
-    /// Each side differs as much within itself, or the difference is too small to matter.
-    Noise,
-    /// There are too few samples to say.
-    TooFew,
-}
-
 /// A rate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RateEntry {
@@ -251,66 +168,23 @@ pub struct SpreadEntry {
     pub intervals: usize,
 }
 
-/// A fact that is not the same on both sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct FactEntry {
-    /// Its dotted name, or `ram`, `swap`, `kernel`, `cpus`, `cgroup`, ….
-    pub name: String,
-    /// Its value before; null where that source lacks it, which is no change.
-    pub before: Option<String>,
-    /// Its value after.
-    pub after: Option<String>,
-    /// Whether it explains what changed.
-    pub explains: bool,
-}
-
 impl CompareReport {
     /// The answer of `compare`.
     pub fn new(it: &Comparison, before: Side, after: Side) -> Self {
         Self {
             schema: COMPARE_SCHEMA,
-            direction: it.direction.into(),
+            direction: it.direction,
             headline: it.headline.clone(),
             more: it.more.clone(),
-            cause: it.cause.as_ref().map(cause),
+            cause: it.cause.clone(),
             basis: it.basis.clone(),
             before,
             after,
             findings: it.findings.iter().map(finding).collect(),
             memory: it.memory.amounts.iter().map(amount).collect(),
             rates: it.rates.iter().map(rate).collect(),
-            facts: it.facts.iter().map(fact).collect(),
+            facts: it.facts.clone(),
         }
-    }
-}
-
-/// Words of the contract for those of the diagnosis.
-macro_rules! words {
-    ($($name:ident: $($word:ident)*;)*) => {$(
-        impl From<diagnosed::$name> for $name {
-            fn from(it: diagnosed::$name) -> Self {
-                match it {
-                    $(diagnosed::$name::$word => Self::$word,)*
-                }
-            }
-        }
-    )*};
-}
-
-words! {
-    Direction: Better Same Different Worse Unknown;
-    Turn: New Gone Worse Better Same Unknown;
-    AmountKind: Term Level Owner;
-    Significance: Clear Noise TooFew;
-    CauseStrength: Is Explains May;
-}
-
-fn cause(cause: &diagnosed::Cause) -> Cause {
-    Cause {
-        facts: cause.facts.iter().map(|name| (*name).to_owned()).collect(),
-        strength: cause.strength.into(),
-        finding: cause.finding.map(str::to_owned),
-        is_beside: cause.is_beside,
     }
 }
 
@@ -320,7 +194,7 @@ impl Side {
         Self {
             host: Host::new(source),
             source: Source::new(source),
-            verdict: diagnosis.verdict.level.into(),
+            verdict: diagnosis.verdict.level,
             headline: diagnosis.verdict.headline.clone(),
             typical_s: typical,
         }
@@ -329,7 +203,7 @@ impl Side {
 
 fn finding(change: &FindingChange) -> FindingEntry {
     let found = |found: &Found| FoundEntry {
-        severity: found.severity.into(),
+        severity: found.severity,
         title: found.title.to_string(),
         caused_by: found.caused_by.map(str::to_owned),
         times: found.cost.times,
@@ -343,7 +217,7 @@ fn finding(change: &FindingChange) -> FindingEntry {
     FindingEntry {
         id: change.id.to_owned(),
         place: change.place.clone(),
-        change: change.turn().into(),
+        change: change.turn(),
         before: change.before.as_ref().map(found),
         after: change.after.as_ref().map(found),
     }
@@ -351,7 +225,7 @@ fn finding(change: &FindingChange) -> FindingEntry {
 
 fn amount(change: &AmountChange) -> AmountEntry {
     AmountEntry {
-        kind: change.kind.into(),
+        kind: change.kind,
         name: change.name.clone(),
         label: change.label.clone(),
         before_bytes: change.before.map(SignedBytes::new),
@@ -359,7 +233,7 @@ fn amount(change: &AmountChange) -> AmountEntry {
         before_share: change.before_share,
         after_share: change.after_share,
         change: change.change(),
-        significance: change.significance.map(Into::into),
+        significance: change.significance,
         is_worth_a_line: change.is_worth_a_line(),
     }
 }
@@ -387,15 +261,6 @@ fn rate(change: &RateChange) -> RateEntry {
         after: change.after.as_ref().map(spread),
         change: change.change(),
         lead: change.contrast.map(|it| it.lead),
-        significance: change.contrast.map(|it| it.significance.into()),
-    }
-}
-
-fn fact(change: &FactChange) -> FactEntry {
-    FactEntry {
-        name: change.name.to_owned(),
-        before: change.before.clone(),
-        after: change.after.clone(),
-        explains: change.explains,
+        significance: change.contrast.map(|it| it.significance),
     }
 }

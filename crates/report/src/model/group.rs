@@ -1,14 +1,13 @@
 //! The part of `check --cgroup` about the cgroup itself.
 
-use diagnose::GroupDiagnosis;
-use diagnose::group as engine;
+use diagnose::group::{self as engine, ChargedPart, GroupFelt};
+use diagnose::{GroupDiagnosis, Level};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use timeline::Timeline;
-use units::{Bytes, Count, Pages, PerSecond, Ratio, Span};
+use units::{Bytes, Count, Ratio};
 
-use super::Level;
 use super::time::wall;
 
 /// A cgroup as its own host: where findings, verdict and headline of the report are about it.
@@ -28,7 +27,7 @@ pub struct GroupSection {
     /// The most that was ever charged to it; null where unknown.
     pub peak_bytes: Option<Bytes>,
     /// What that is made of: the parts add up to `current_bytes` unless counters drift.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ChargedPart>,
     /// `current_bytes` without inactive file cache, as Kubernetes computes it; null where unknown.
     pub working_set_bytes: Option<Bytes>,
     /// What reclaim can take without swap: clean file cache and reclaimable kernel objects; null where unknown.
@@ -40,22 +39,13 @@ pub struct GroupSection {
     /// The limits of it and of the cgroups around it that are below RAM, from the inside.
     pub limits: Vec<LimitEntry>,
     /// What it felt since the first sample.
-    pub felt: Felt,
+    pub felt: GroupFelt,
     /// What raising which limit would change, in sentences.
     pub raising: Vec<String>,
     /// What the source cannot show, in sentences.
     pub unknown: Vec<String>,
     /// The host around it.
     pub around: Around,
-}
-
-/// A part of what is charged to a cgroup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Part {
-    /// What it is.
-    pub label: &'static str,
-    /// Its size.
-    pub bytes: Bytes,
 }
 
 /// A limit of a cgroup.
@@ -79,27 +69,6 @@ pub struct LimitEntry {
     pub undroppable_bytes: Option<Bytes>,
     /// How often it was hit since the first sample; null where that is not counted.
     pub hits: Option<u64>,
-}
-
-/// What a cgroup felt since the first sample; null where the source does not measure it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Felt {
-    /// The time of which it speaks.
-    pub during_s: Span,
-    /// The share of the worst ten seconds in which a task waited for memory.
-    pub stalled_some: Option<Ratio>,
-    /// The same for all tasks at once.
-    pub stalled_full: Option<Ratio>,
-    /// How often tasks were throttled above memory.high.
-    pub throttled: Option<u64>,
-    /// How often the hard limit was hit.
-    pub limit_hits: Option<u64>,
-    /// Processes that the kernel killed in it.
-    pub kills: Option<u64>,
-    /// File pages that were evicted and read again, a second.
-    pub refaults_file_per_s: Option<PerSecond<Pages>>,
-    /// Anonymous pages that were swapped out and needed again, a second.
-    pub refaults_anon_per_s: Option<PerSecond<Pages>>,
 }
 
 /// The host around a cgroup.
@@ -139,21 +108,17 @@ impl GroupSection {
             at_s: state.at.as_secs_f64(),
             current_bytes: state.current,
             peak_bytes: state.peak,
-            parts: state
-                .parts
-                .iter()
-                .map(|part| Part { label: part.label, bytes: part.bytes })
-                .collect(),
+            parts: state.parts.clone(),
             working_set_bytes: state.working_set,
             droppable_bytes: state.droppable,
             unwritten_bytes: state.unwritten,
             swap_bytes: state.swap,
             limits: state.limits.iter().map(LimitEntry::from).collect(),
-            felt: Felt::from(&state.felt),
+            felt: state.felt.clone(),
             raising: state.raising.clone(),
             unknown: state.unknown.clone(),
             around: Around {
-                verdict: group.host.level.into(),
+                verdict: group.host.level,
                 headline: group.host.headline.clone(),
                 available_bytes: state.available,
                 is_same: group.is_worst_of_host,
@@ -183,21 +148,6 @@ impl From<&engine::GroupLimitState> for LimitEntry {
             room_bytes: limit.room(),
             undroppable_bytes: limit.undroppable,
             hits: limit.hits.map(Count::get),
-        }
-    }
-}
-
-impl From<&engine::GroupFelt> for Felt {
-    fn from(felt: &engine::GroupFelt) -> Self {
-        Self {
-            during_s: felt.during,
-            stalled_some: felt.some,
-            stalled_full: felt.full,
-            throttled: felt.throttled.map(Count::get),
-            limit_hits: felt.hits.map(Count::get),
-            kills: felt.kills.map(Count::get),
-            refaults_file_per_s: felt.refaults_file,
-            refaults_anon_per_s: felt.refaults_anon,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The answer of `headroom`: how much more fits, and whether a demand does.
 
 use diagnose::headroom as engine;
+pub use diagnose::headroom::{FitAnswer, Unknown};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -58,22 +59,6 @@ pub struct HeadroomReport {
     pub article: Option<Article>,
     /// What decides and is unknown.
     pub unknown: Vec<Unknown>,
-}
-
-/// Whether it fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FitAnswer {
-    /// It fits, and some is left.
-    Fits,
-    /// It fits in the time that was watched, which is too short a part of a cycle to say that it always does.
-    FitsSoFar,
-    /// It fits most of the time, or hardly anything is left.
-    Tight,
-    /// It does not.
-    DoesNotFit,
-    /// What decides is not known.
-    Unknown,
 }
 
 /// What was asked.
@@ -249,15 +234,6 @@ pub struct Article {
     pub text: String,
 }
 
-/// Something that decides and is unknown.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Unknown {
-    /// What.
-    pub what: &'static str,
-    /// What that leaves open, and what would settle it.
-    pub text: String,
-}
-
 impl HeadroomReport {
     /// The answer of `headroom`.
     pub fn new(
@@ -271,14 +247,14 @@ impl HeadroomReport {
             schema: HEADROOM_SCHEMA,
             host: Host::new(source),
             source: Source::new(source),
-            answer: headroom.answer.into(),
+            answer: headroom.answer,
             headline: headroom.headline.clone(),
             binds: headroom.binds.clone(),
             remarks: headroom.remarks.clone(),
             asked: Asked::from(question),
             room: headroom.room.as_ref().map(|room| Room::new(room, timeline)),
             terms: headroom.terms.as_ref().map(Terms::from),
-            then: headroom.then.iter().map(affected).collect(),
+            then: headroom.then.clone(),
             limits: headroom.limits.iter().map(Limit::from).collect(),
             short: headroom.short.iter().map(Short::from).collect(),
             cycle: Cycle::from(&headroom.cycle),
@@ -287,23 +263,7 @@ impl HeadroomReport {
             smallest_safe_ram_bytes: smallest.1,
             wanted_at_once_bytes: headroom.wanted_at_once,
             article: headroom.article.as_ref().map(|article| Article::new(article, timeline)),
-            unknown: headroom.unknown.iter().map(Unknown::from).collect(),
-        }
-    }
-}
-
-fn affected(one: &diagnose::Affected) -> Affected {
-    Affected { kind: one.kind.to_owned(), name: one.name.clone(), what: one.what.clone() }
-}
-
-impl From<engine::Answer> for FitAnswer {
-    fn from(answer: engine::Answer) -> Self {
-        match answer {
-            engine::Answer::Fits => Self::Fits,
-            engine::Answer::FitsSoFar => Self::FitsSoFar,
-            engine::Answer::Tight => Self::Tight,
-            engine::Answer::DoesNotFit => Self::DoesNotFit,
-            engine::Answer::Unknown => Self::Unknown,
+            unknown: headroom.unknown.clone(),
         }
     }
 }
@@ -446,11 +406,5 @@ impl Article {
             differs: article.differs,
             text: article.text.clone(),
         }
-    }
-}
-
-impl From<&engine::Unknown> for Unknown {
-    fn from(unknown: &engine::Unknown) -> Self {
-        Self { what: unknown.what, text: unknown.text.clone() }
     }
 }

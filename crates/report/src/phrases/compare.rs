@@ -3,7 +3,7 @@
 use units::{Count, Ratio, SignedBytes, Span};
 
 use crate::model::{
-    AmountEntry, AmountKind, CauseStrength, CompareReport, Direction, FactEntry, FindingEntry,
+    AmountEntry, AmountKind, CauseStrength, CompareReport, Direction, FactChange, FindingEntry,
     FoundEntry, RateEntry, Side, Significance, SpreadEntry, Turn,
 };
 use crate::phrases::ABSENT;
@@ -278,7 +278,7 @@ fn spreads(before: &SpreadEntry, after: &SpreadEntry, lead: f64) -> String {
 /// Facts that differ between the sides; below, facts that only one side has.
 pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.facts.iter().enumerate();
-    let is_of_both = |fact: &FactEntry| fact.before.is_some() && fact.after.is_some();
+    let is_of_both = |fact: &FactChange| fact.before.is_some() && fact.after.is_some();
     let (differ, one): (Vec<_>, Vec<_>) = indexed.partition(|(_, fact)| is_of_both(fact));
     let explains = match report.cause.as_ref().map(|cause| cause.strength) {
         Some(CauseStrength::May) => "may explain",
@@ -298,9 +298,9 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
     }
 }
 
-fn fact(fact: &FactEntry, index: usize, explains: &str) -> ComparisonRow {
+fn fact(fact: &FactChange, index: usize, explains: &str) -> ComparisonRow {
     ComparisonRow {
-        label: fact.name.clone(),
+        label: fact.name.to_owned(),
         before: fact.before.clone().unwrap_or_default(),
         after: fact.after.clone().unwrap_or_default(),
         change: if fact.explains { explains } else { "" }.to_owned(),
@@ -310,12 +310,12 @@ fn fact(fact: &FactEntry, index: usize, explains: &str) -> ComparisonRow {
     }
 }
 
-fn known_to_one(side: &str, facts: &[&FactEntry], extent: Extent) -> Option<String> {
+fn known_to_one(side: &str, facts: &[&FactChange], extent: Extent) -> Option<String> {
     if facts.is_empty() {
         return None;
     }
     let most = extent.at_most(NAMES_MAX);
-    let shown = facts.iter().take(most).map(|fact| fact.name.as_str());
+    let shown = facts.iter().take(most).map(|fact| fact.name);
     let shown = shown.collect::<Vec<_>>().join(", ");
     let more = match facts.len().saturating_sub(most) {
         0 => String::new(),

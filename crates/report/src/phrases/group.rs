@@ -4,7 +4,7 @@ use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
 use super::LabelledText;
 use crate::clock::ReportClock;
-use crate::model::{Around, Felt, GroupSection, LimitEntry, Part};
+use crate::model::{Around, ChargedPart, GroupFelt, GroupSection, LimitEntry};
 
 /// What no counter explains, and small parts.
 const OTHER: &str = "other";
@@ -27,10 +27,11 @@ fn counts(group: &GroupSection) -> Option<String> {
     /// A smaller part of the whole than this is noise.
     const SHARE_LITTLE: f64 = 0.005;
     let current = group.current_bytes?;
-    let (large, small): (Vec<&Part>, Vec<&Part>) = group.parts.iter().partition(|part| {
-        let share = part.bytes.ratio_of(current).unwrap_or_default();
-        part.label != OTHER && share.get() >= SHARE_LITTLE
-    });
+    let (large, small): (Vec<&ChargedPart>, Vec<&ChargedPart>) =
+        group.parts.iter().partition(|part| {
+            let share = part.bytes.ratio_of(current).unwrap_or_default();
+            part.label != OTHER && share.get() >= SHARE_LITTLE
+        });
     let rest: Bytes = small.iter().map(|part| part.bytes).sum();
     let rest = (rest > Bytes::ZERO).then(|| format!("{OTHER} {rest}"));
     let large = large.iter().map(|part| format!("{} {}", part.label, part.bytes));
@@ -91,9 +92,9 @@ fn needs(group: &GroupSection) -> Option<String> {
 }
 
 /// What it felt, then what was measured and did not happen.
-fn felt(felt: &Felt, swap: Option<Bytes>) -> Option<String> {
+fn felt(felt: &GroupFelt, swap: Option<Bytes>) -> Option<String> {
     let (mut happened, mut absent) = (Vec::new(), Vec::new());
-    match felt.stalled_some.zip(felt.stalled_full) {
+    match felt.some.zip(felt.full) {
         Some((some, full)) if some > Ratio::default() => {
             happened.push(format!("memory stalls some {some}, full {full} in the worst 10 s"));
         }
@@ -101,17 +102,20 @@ fn felt(felt: &Felt, swap: Option<Bytes>) -> Option<String> {
         None => {}
     }
     let none = PerSecond::<Pages>::new(0.0);
-    let times = |count: u64| Count::new(count).named("time", "times");
+    let times = |count: Count| count.named("time", "times");
     let counted = [
-        (felt.throttled.map(|n| (n > 0, format!("throttled {}", times(n)))), "throttling"),
-        (felt.limit_hits.map(|n| (n > 0, format!("at the hard limit {}", times(n)))), "limit hits"),
-        (felt.kills.map(|n| (n > 0, Count::new(n).named("kill", "kills"))), "kills"),
         (
-            felt.refaults_file_per_s.map(|n| (n > none, format!("{n} of file refaults"))),
-            "file refaults",
+            felt.throttled.map(|n| (n > Count::ZERO, format!("throttled {}", times(n)))),
+            "throttling",
         ),
         (
-            felt.refaults_anon_per_s.map(|n| (n > none, format!("{n} of anonymous refaults"))),
+            felt.hits.map(|n| (n > Count::ZERO, format!("at the hard limit {}", times(n)))),
+            "limit hits",
+        ),
+        (felt.kills.map(|n| (n > Count::ZERO, n.named("kill", "kills"))), "kills"),
+        (felt.refaults_file.map(|n| (n > none, format!("{n} of file refaults"))), "file refaults"),
+        (
+            felt.refaults_anon.map(|n| (n > none, format!("{n} of anonymous refaults"))),
             "anonymous refaults",
         ),
         (swap.map(|n| (n > Bytes::ZERO, format!("{n} in swap"))), "swap"),
@@ -126,7 +130,7 @@ fn felt(felt: &Felt, swap: Option<Bytes>) -> Option<String> {
     let absent = (!absent.is_empty()).then(|| format!("no {}", absent.join(", ")));
     let happened = (!happened.is_empty()).then(|| happened.join(", "));
     let all: Vec<String> = happened.into_iter().chain(absent).collect();
-    let during = felt.during_s;
+    let during = felt.during;
     (!all.is_empty()).then(|| format!("in {during}: {}", all.join("; ")))
 }
 

@@ -80,10 +80,7 @@ pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, Bytes)> {
             return (BarFill { name, ..*fill }, rest);
         }
         let terms = accounting.terms.iter();
-        let alike = terms.filter(|term| {
-            let kind = TermKind::from_id(&term.id);
-            kind.map_or(KERNEL, fill_of) == *fill
-        });
+        let alike = terms.filter(|term| fill_of(term.kind) == *fill);
         (*fill, alike.map(|term| term.bytes).sum())
     };
     let parts = FILLS.iter().map(part);

@@ -236,7 +236,7 @@ impl FindingBlock<'_, '_> {
             .take(most)
             .flat_map(|one| {
                 let name = cut(&one.name, room * 2 / 3);
-                let who = match one.kind.as_str() {
+                let who = match one.kind {
                     "process" => name,
                     kind => format!("{kind} {name}"),
                 };

@@ -7,7 +7,7 @@ use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::{cut, cut_name, width};
 use super::{Detail, Screen, where_tree};
 use crate::clock::ReportClock;
-use crate::model::{OwnerEntry, WhereByReport};
+use crate::model::{OwnerRow, WhereByReport};
 
 /// At most 20 owners are shown; the others are one row.
 const ROWS_MAX: usize = 20;
@@ -151,8 +151,8 @@ fn rows(report: &WhereByReport, screen: &Screen) -> Vec<OwnerLine> {
     rows
 }
 
-fn owner(row: &OwnerEntry, report: &WhereByReport) -> OwnerLine {
-    let growth = match (row.is_new, row.growth_bytes) {
+fn owner(row: &OwnerRow, report: &WhereByReport) -> OwnerLine {
+    let growth = match (row.is_new, row.growth) {
         (true, _) => "new".to_owned(),
         (_, Some(bytes)) => format!("{bytes:+}"),
         (_, None) => String::new(),

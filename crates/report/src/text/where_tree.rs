@@ -8,7 +8,7 @@ use super::tree::{self, DEEPEST, SHARE_CELLS, SIZE_CELLS, TreeNode};
 use super::wrap::cut;
 use super::{Detail, Screen};
 use crate::clock::ReportClock;
-use crate::model::{Branch, BranchKind, WhereReport};
+use crate::model::{MemoryNode, SizeKind, WhereReport};
 
 /// At most 24 parts of one node are shown, and its remainder; the others are counted.
 const CHILDREN_MAX: usize = 24;
@@ -44,12 +44,12 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
 }
 
 /// Returns the parts of a node as they are shown. The first level adds up to MemTotal, so it is shown in full.
-fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
+fn nodes(node: &MemoryNode, depth: usize, screen: &Screen) -> Vec<TreeNode> {
     let most = match (screen.detail, screen.top) {
         (Detail::Brief, None) if depth > 0 => CHILDREN_MAX,
         _ => usize::MAX,
     };
-    let draw = |child: &Branch| TreeNode {
+    let draw = |child: &MemoryNode| TreeNode {
         label: child.label.clone(),
         size: size(child.bytes, child.kind),
         share: child.share.map_or_else(String::new, share),
@@ -58,13 +58,13 @@ fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
     };
     // The remainder is no part like the others: it is often the largest, and its note says what it may be.
     let (rest, known) = match node.children.split_last() {
-        Some((last, known)) if last.kind == BranchKind::Remainder => (Some(last), known),
+        Some((last, known)) if last.kind == SizeKind::Remainder => (Some(last), known),
         _ => (None, node.children.as_slice()),
     };
     let mut parts: Vec<TreeNode> = known.iter().take(most).map(draw).collect();
     let hidden = known.get(most..).unwrap_or_default();
     let kind = hidden.iter().map(|child| child.kind);
-    if let Some(kind) = kind.reduce(|a, b| if a == BranchKind::Estimate { a } else { b }) {
+    if let Some(kind) = kind.reduce(|a, b| if a == SizeKind::Estimate { a } else { b }) {
         let sum = hidden.iter().map(|child| child.bytes).sum();
         parts.push(TreeNode {
             label: format!("{} more", hidden.len()),
@@ -77,10 +77,10 @@ fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
 }
 
 /// Formats a size; an estimate with a sign before it.
-fn size(bytes: Bytes, kind: BranchKind) -> String {
+fn size(bytes: Bytes, kind: SizeKind) -> String {
     let sign = match kind {
-        BranchKind::Estimate => "≈",
-        BranchKind::Measured | BranchKind::Remainder => "",
+        SizeKind::Estimate => "≈",
+        SizeKind::Measured | SizeKind::Remainder => "",
     };
     cut(&format!("{sign}{bytes}"), SIZE_CELLS)
 }
@@ -114,8 +114,8 @@ pub(super) fn pss_not_read(processes: u64, deep: bool) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn branch(label: &str, bytes: u64, kind: BranchKind) -> Branch {
-        Branch {
+    fn branch(label: &str, bytes: u64, kind: SizeKind) -> MemoryNode {
+        MemoryNode {
             label: label.to_owned(),
             bytes: Bytes::new(bytes),
             kind,
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn the_remainder_is_shown_however_many_parts_are_not() {
-        let mut node = branch("page cache", 1_000, BranchKind::Measured);
-        let files = (0..40).map(|i| branch(&format!("/f{i}"), 10, BranchKind::Measured));
+        let mut node = branch("page cache", 1_000, SizeKind::Measured);
+        let files = (0..40).map(|i| branch(&format!("/f{i}"), 10, SizeKind::Measured));
         node.children = files.collect();
-        let rest = branch("not attributed", 600, BranchKind::Remainder);
+        let rest = branch("not attributed", 600, SizeKind::Remainder);
         node.children.push(rest);
         let labels = |screen: &Screen| -> Vec<String> {
             let parts = nodes(&node, 1, screen).into_iter();

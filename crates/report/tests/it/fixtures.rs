@@ -1,9 +1,10 @@
 //! Reports built by hand, with figures as the labelled captures give them.
 
+use diagnose::accounting::TermKind;
 use report::model::{
-    Accounting, Affected, Branch, BranchKind, Clear, Evidence, Finding, Fix, FixChange, Graph,
-    Harm, Host, Level, NeedKind, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope,
-    SettingValue, Severity, Source, SourceKind, Stretch, Sureness, SwapSpace, Term, WHERE_SCHEMA,
+    Accounting, Affected, Clear, Evidence, Finding, Fix, FixChange, Graph, Harm, Host, Level,
+    MemoryNode, NeedKind, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, SettingValue,
+    Severity, SizeKind, Source, SourceKind, Stretch, Sureness, SwapSpace, Term, WHERE_SCHEMA,
     WhereReport,
 };
 use units::{Bytes, Ratio, SignedBytes, Span};
@@ -54,8 +55,8 @@ pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
     Finding {
         id: id.into(),
         severity,
-        scope: Scope { entity: "host".to_owned(), key: String::new() },
-        harm: Harm { waited_s: None, killed: 0 },
+        scope: Scope::host(),
+        harm: Harm { waited: None, killed: 0 },
         title: title.into(),
         confidence: Ratio::new(0.96),
         more: String::new(),
@@ -103,7 +104,7 @@ pub(crate) fn evidence(text: &str, threshold: Option<&str>) -> Evidence {
 }
 
 /// Terms in MiB.
-fn accounting(at_s: f64, total_mib: u64, terms: &[(&str, u64)]) -> Accounting {
+fn accounting(at_s: f64, total_mib: u64, terms: &[(&'static str, u64)]) -> Accounting {
     let known: u64 = terms.iter().map(|(_, mib)| mib).sum();
     Accounting {
         at: None,
@@ -112,9 +113,9 @@ fn accounting(at_s: f64, total_mib: u64, terms: &[(&str, u64)]) -> Accounting {
         terms: terms
             .iter()
             .map(|(id, mib)| Term {
-                id: (*id).into(),
+                kind: TermKind::from_id(id).unwrap(),
                 bytes: Bytes::from_mib(*mib),
-                label: (*id).into(),
+                label: id,
             })
             .collect(),
         unaccounted_bytes: SignedBytes::new((total_mib as i64 - known as i64) << 20),
@@ -482,11 +483,11 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
-pub(crate) fn branch(label: &str, mib: u64, note: &str, children: Vec<Branch>) -> Branch {
-    Branch {
+pub(crate) fn branch(label: &str, mib: u64, note: &str, children: Vec<MemoryNode>) -> MemoryNode {
+    MemoryNode {
         label: label.into(),
         bytes: Bytes::from_mib(mib),
-        kind: BranchKind::Measured,
+        kind: SizeKind::Measured,
         share: Some(Ratio::new(mib as f64 / 24_106.0)),
         note: note.into(),
         children,
@@ -496,8 +497,8 @@ pub(crate) fn branch(label: &str, mib: u64, note: &str, children: Vec<Branch>) -
 /// Where the memory of the healthy host is.
 pub(crate) fn whereabouts() -> WhereReport {
     let report = healthy();
-    let mounts = (0..10).map(|i| Branch {
-        kind: BranchKind::Estimate,
+    let mounts = (0..10).map(|i| MemoryNode {
+        kind: SizeKind::Estimate,
         ..branch(&format!("/run/user/{i}"), 9, "tmpfs of 2.4 GiB", vec![])
     });
     WhereReport {
@@ -540,8 +541,8 @@ pub(crate) fn whereabouts() -> WhereReport {
                             vec![
                                 branch("dentry", 101, "", vec![]),
                                 branch("ext4_inode_cache", 80, "", vec![]),
-                                Branch {
-                                    kind: BranchKind::Remainder,
+                                MemoryNode {
+                                    kind: SizeKind::Remainder,
                                     ..branch("smaller caches", 119, "", vec![])
                                 },
                             ],

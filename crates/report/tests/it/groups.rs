@@ -2,26 +2,26 @@
 
 use proptest::prelude::*;
 use report::model::{
-    Around, Felt, GroupSection, HostFinding, Level, LimitEntry, OwnerEntry, Part, RestEntry,
-    WHERE_BY_SCHEMA, WhereByReport,
+    Around, ChargedPart, GroupFelt, GroupSection, HostFinding, Level, LimitEntry, OwnerRow,
+    RestRow, WHERE_BY_SCHEMA, WhereByReport,
 };
 use report::{Screen, text};
 use unicode_width::UnicodeWidthChar;
-use units::{Bytes, PerSecond, Ratio, SignedBytes, Span};
+use units::{Bytes, Count, PerSecond, Ratio, SignedBytes, Span};
 
 use crate::fixtures;
 use crate::hostile::any_text;
 
-fn owner(name: &str, bytes: u64, growth: Option<i64>) -> OwnerEntry {
-    OwnerEntry {
+fn owner(name: &str, bytes: u64, growth: Option<i64>) -> OwnerRow {
+    OwnerRow {
         key: name.to_owned(),
         name: name.to_owned(),
         note: name.to_owned(),
         bytes: Bytes::new(bytes),
         share: Some(Ratio::new(0.5)),
-        limit_bytes: Some(Bytes::new(bytes)),
+        limit: Some(Bytes::new(bytes)),
         of_limit: Some(Ratio::new(1.1)),
-        growth_bytes: growth.map(SignedBytes::new),
+        growth: growth.map(SignedBytes::new),
         is_new: growth.is_none(),
     }
 }
@@ -41,7 +41,7 @@ fn table(name: &str, bytes: u64) -> WhereByReport {
         exceeds_bytes: Bytes::new(7),
         grown_for_s: Some(Span::from_secs(60)),
         rows: vec![owner(name, bytes, None), owner("/a", bytes / 2, Some(-5 << 20))],
-        rest: vec![RestEntry { label: "in cgroups of no container", bytes: Bytes::new(bytes) }],
+        rest: vec![RestRow { label: "in cgroups of no container", bytes: Bytes::new(bytes) }],
         unknown: vec![name.to_owned()],
     }
 }
@@ -54,7 +54,7 @@ fn section(name: &str, bytes: u64) -> GroupSection {
         at_s: 1.0,
         current_bytes: Some(Bytes::new(bytes)),
         peak_bytes: bytes.checked_mul(2).map(Bytes::new),
-        parts: vec![Part { label: "anonymous", bytes: Bytes::new(bytes) }],
+        parts: vec![ChargedPart { label: "anonymous", bytes: Bytes::new(bytes) }],
         working_set_bytes: Some(Bytes::new(bytes)),
         droppable_bytes: Some(Bytes::ZERO),
         unwritten_bytes: Some(Bytes::new(bytes)),
@@ -70,15 +70,15 @@ fn section(name: &str, bytes: u64) -> GroupSection {
             undroppable_bytes: Some(Bytes::new(bytes)),
             hits: Some(bytes),
         }],
-        felt: Felt {
-            during_s: Span::from_secs(60),
-            stalled_some: Some(Ratio::new(0.5)),
-            stalled_full: Some(Ratio::new(0.0)),
-            throttled: Some(0),
-            limit_hits: Some(bytes),
+        felt: GroupFelt {
+            during: Span::from_secs(60),
+            some: Some(Ratio::new(0.5)),
+            full: Some(Ratio::new(0.0)),
+            throttled: Some(Count::ZERO),
+            hits: Some(Count::new(bytes)),
             kills: None,
-            refaults_file_per_s: Some(PerSecond::new(1e9)),
-            refaults_anon_per_s: Some(PerSecond::new(0.0)),
+            refaults_file: Some(PerSecond::new(1e9)),
+            refaults_anon: Some(PerSecond::new(0.0)),
         },
         raising: vec![name.to_owned()],
         unknown: vec![name.to_owned()],

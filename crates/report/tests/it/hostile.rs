@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use report::model::{
-    Affected, Branch, BranchKind, Evidence, Fix, Graph, Report, RuledOut, Severity,
+    Affected, Evidence, Fix, Graph, MemoryNode, Report, RuledOut, Severity, SizeKind,
 };
 use report::text::{self, Detail};
 use report::{ColourMode, Screen};
@@ -90,9 +90,9 @@ prop_compose! {
         }];
         finding.cause = text();
         finding.verify = text();
-        finding.ruled_out = vec![RuledOut { id: text(), because: text() }];
+        finding.ruled_out = vec![RuledOut { id: "any", because: text() }];
         finding.fix = vec![Fix { what: text(), now: text(), is_read_only: false, persistent: text(), undo: text(), changes: Vec::new() }];
-        finding.affected = vec![Affected { kind: text(), name: text(), what: text() }; 7];
+        finding.affected = vec![Affected { kind: "slab cache", name: text(), what: text() }; 7];
         finding.references = vec![text()];
         finding.aliases = vec![text()];
         let mut consequence = fixtures::finding(&text(), Severity::Critical, &text());
@@ -108,7 +108,6 @@ prop_compose! {
             accounting.at_s = offsets[0];
             for (term, size) in accounting.terms.iter_mut().zip(&sizes) {
                 term.bytes = Bytes::new(*size);
-                term.label = text();
             }
             accounting.unaccounted_bytes = SignedBytes::new(unaccounted);
             for node in &mut accounting.nodes {
@@ -120,18 +119,18 @@ prop_compose! {
     }
 }
 
-fn any_branch() -> impl Strategy<Value = Branch> {
+fn any_branch() -> impl Strategy<Value = MemoryNode> {
     let node = (any_text(), any::<u64>(), any_value(), any_text());
-    let leaf = node.prop_map(|(label, bytes, share, note)| Branch {
+    let leaf = node.prop_map(|(label, bytes, share, note)| MemoryNode {
         label,
         bytes: Bytes::new(bytes),
-        kind: BranchKind::Estimate,
+        kind: SizeKind::Estimate,
         share: share.map(Ratio::new),
         note,
         children: Vec::new(),
     });
     leaf.prop_recursive(12, 40, 12, |inner| {
-        (any_text(), prop::collection::vec(inner, 0..12)).prop_map(|(label, children)| Branch {
+        (any_text(), prop::collection::vec(inner, 0..12)).prop_map(|(label, children)| MemoryNode {
             label,
             children,
             ..fixtures::branch("", 1, "", Vec::new())

@@ -173,8 +173,7 @@ fn row(
         bytes,
         limit,
         of_limit: used.zip(limit).and_then(|(used, limit)| used.ratio_of(limit)),
-        growth: None,
-        is_new: false,
+        ..OwnerRow::default()
     }
 }
 

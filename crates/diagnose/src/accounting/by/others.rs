@@ -31,8 +31,7 @@ pub(super) fn nodes(cx: &Evidence<'_>, index: usize) -> Result<OwnersFound, Stri
         bytes: used,
         limit: Some(total),
         of_limit: used.ratio_of(total),
-        growth: None,
-        is_new: false,
+        ..OwnerRow::default()
     };
     let used = |at: usize| {
         let nodes = sizes(at).into_iter();
@@ -68,8 +67,7 @@ pub(super) fn mounts(inventory: &Inventory) -> Result<OwnersFound, String> {
             bytes: object.bytes,
             limit: Some(*limit).filter(|limit| *limit > Bytes::ZERO),
             of_limit: object.bytes.ratio_of(*limit),
-            growth: None,
-            is_new: false,
+            ..OwnerRow::default()
         })
     });
     let rows = rows.collect();

@@ -102,9 +102,6 @@ fn row(owner: &super::super::owners::Owner) -> OwnerRow {
             n => format!("{} processes", Count::new(n)),
         },
         bytes: owner.bytes,
-        limit: None,
-        of_limit: None,
-        growth: None,
-        is_new: false,
+        ..OwnerRow::default()
     }
 }

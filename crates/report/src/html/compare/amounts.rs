@@ -1,5 +1,6 @@
 //! Where memory was: a bar of RAM for each side, both on one scale, with a legend that gives each part's change.
 
+use chart::Colour;
 use diagnose::accounting::TermKind;
 use units::{Bytes, SignedBytes};
 
@@ -83,12 +84,16 @@ fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
         .filter_map(|term| {
             let bytes =
                 Some(of_side(term)?.at_least_zero()).filter(|bytes| *bytes > Bytes::ZERO)?;
-            let part = (term.label.as_str(), memory::colour(&term.name), bytes);
+            let part = (term.label.as_str(), colour(term), bytes);
             Some((TermKind::from_id(&term.name), part))
         })
         .collect();
     parts.sort_by_key(|(place, _)| *place);
     parts.into_iter().map(|(_, part)| part).collect()
+}
+
+fn colour(term: &AmountEntry) -> Colour {
+    TermKind::from_id(&term.name).map_or(Colour::Unaccounted, Colour::from_term)
 }
 
 /// Draws the legend: all parts in the order of the bars, each with its colour.
@@ -102,7 +107,7 @@ fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<ComparisonRow>)
     let parts = ComparisonTable { heading: "", rows, below: Vec::new() };
     table(html, &parts, |html, row| {
         if let Some(entry) = entry(report, row) {
-            memory::key(html, memory::colour(&entry.name));
+            memory::key(html, colour(entry));
         }
     });
 }
