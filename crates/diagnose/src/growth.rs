@@ -10,6 +10,7 @@
 //! the samples, then at most 2,000 medians of them; curves are fitted only to what its trend does not decide. Reads no
 //! clock and no file.
 
+mod answer;
 mod class;
 mod curve;
 mod cycles;
@@ -20,10 +21,10 @@ mod fit;
 mod levels;
 mod numbers;
 mod owners;
+mod reason;
 mod series;
 mod shape;
 mod trend;
-mod words;
 
 use units::{Bytes, BytesPerSecond, Ratio, Span};
 
@@ -31,12 +32,13 @@ pub use class::GrowthClass;
 pub(crate) use decision::READINGS_SURE;
 pub use owners::{GrowthOwner, GrowthOwnerKind, owners};
 pub(crate) use owners::{process_series, room};
+pub use reason::{CurveKind, GrowthChange, GrowthFit, GrowthMethod, GrowthReason};
 pub use series::{GrowthPoint, GrowthSeries};
 
 use features::Features;
 
-/// From this confidence on an answer is confirmed.
-pub(crate) const CONFIRMED: Ratio = Ratio::from_percent(80.0);
+/// Rules rest on an answer from this confidence on: an engineering choice.
+pub(crate) const CONFIDENCE_MIN: Ratio = Ratio::from_percent(80.0);
 /// Growth below this is noise in any process.
 pub(crate) const NOISE_FLOOR: Bytes = Bytes::from_kib(512);
 
@@ -45,10 +47,10 @@ pub(crate) const NOISE_FLOOR: Bytes = Bytes::from_kib(512);
 pub struct Growth {
     /// What the series does.
     pub class: GrowthClass,
-    /// How sure that is: from 0.8 on confirmed, from 0.6 on probable, else possible.
+    /// How sure that is.
     pub confidence: Ratio,
-    /// How it was found: the function that fits best, its share of the variance, the live size.
-    pub method: String,
+    /// How it was found.
+    pub method: GrowthMethod,
     /// The mean of the last readings.
     pub now: Bytes,
     /// The time that was judged, after the last restart.
@@ -63,8 +65,8 @@ pub struct Growth {
     pub limit_in: Option<Span>,
     /// For how long to record on, where the series is too short to judge.
     pub needs: Option<Span>,
-    /// What the class rests on, a sentence each.
-    pub evidence: Vec<String>,
+    /// What the class rests on; empty where there are too few readings for a class.
+    pub reasons: Vec<GrowthReason>,
 }
 
 /// A slope and its 95 % interval, in bytes per second; the lower end may be below zero.
@@ -84,7 +86,7 @@ impl Growth {
         let prepared = series.prepared();
         let features = Features::of(&prepared);
         let decision = decision::decide(&features);
-        words::growth(&prepared, &features, &decision, series.limit)
+        answer::growth(&prepared, &features, &decision, series.limit)
     }
 
     /// Judges whether a series leaks; one with fewer readings than a class needs, whether it rises in a line. `None` if
@@ -94,22 +96,13 @@ impl Growth {
         few_readings::line(&prepared, series.limit).or_else(|| {
             let features = Features::of(&prepared);
             let decision = decision::decide(&features);
-            let growth = || words::growth(&prepared, &features, &decision, series.limit);
+            let growth = || answer::growth(&prepared, &features, &decision, series.limit);
             decision.class.leaks().then(growth)
         })
     }
 
-    /// Whether it is confirmed; never without the live size.
-    pub(crate) fn is_confirmed(&self) -> bool {
-        self.confidence >= CONFIRMED
-    }
-
-    /// Returns the confidence as one word.
-    pub fn confidence_word(&self) -> &'static str {
-        match self.confidence {
-            sure if sure >= CONFIRMED => "confirmed",
-            sure if sure.get() >= 0.6 => "probable",
-            _ => "possible",
-        }
+    /// Whether a rule may rest on it; never without the live size.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.confidence >= CONFIDENCE_MIN
     }
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::Ratio;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -60,13 +61,7 @@ pub enum Sureness {
 impl Confidence {
     /// Returns the step of its value.
     pub fn sureness(&self) -> Sureness {
-        if self.value >= 0.9 {
-            Sureness::Confirmed
-        } else if self.value >= 0.6 {
-            Sureness::Probable
-        } else {
-            Sureness::Possible
-        }
+        Sureness::of(Ratio::new(self.value))
     }
 
     /// Returns the step as a word, for assertions.
@@ -77,6 +72,15 @@ impl Confidence {
 }
 
 impl Sureness {
+    /// Returns the step of a confidence.
+    pub fn of(confidence: Ratio) -> Self {
+        match confidence.get() {
+            0.9.. => Self::Confirmed,
+            0.6.. => Self::Probable,
+            _ => Self::Possible,
+        }
+    }
+
     /// Returns it as a word within a sentence.
     pub const fn word(self) -> &'static str {
         match self {

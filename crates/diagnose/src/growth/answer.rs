@@ -1,4 +1,4 @@
-//! The answer in words: method, evidence, rate, limit.
+//! The answer: rate, limit, and what the class rests on.
 
 use units::{Bytes, BytesPerSecond, Quantity, Ratio, SignedBytes, Span};
 
@@ -6,12 +6,13 @@ use super::class::GrowthClass;
 use super::cycles::Cycles;
 use super::decision::GrowthDecision;
 use super::features::Features;
+use super::reason::{CurveKind, GrowthChange, GrowthFit, GrowthMethod, GrowthReason};
 use super::series::Prepared;
 use super::shape::CurveShape;
 use super::trend::Trend;
 use super::{Growth, GrowthRate};
 
-/// Writes a decision down.
+/// Completes a decision with its figures.
 pub(super) fn growth(
     prepared: &Prepared,
     features: &Features,
@@ -37,7 +38,7 @@ pub(super) fn growth(
         levels_off_at: levels_off.then(|| plateau(&features.total, now)),
         limit_in,
         needs: decision.needs.map(|times| prepared.span.times(times)),
-        evidence: evidence(prepared, features, decision),
+        reasons: reasons(prepared, features),
     }
 }
 
@@ -65,86 +66,64 @@ fn plateau(shape: &CurveShape, now: Bytes) -> Bytes {
     Bytes::from_f64(end.max(now.as_f64()))
 }
 
-/// Says which fit won and what the live size did.
-fn method(features: &Features, class: GrowthClass) -> String {
+/// Returns which fit won, and the trend.
+fn method(features: &Features, class: GrowthClass) -> GrowthMethod {
     let shape = &features.judged;
-    let what = if features.live_known { "live bytes" } else { "total" };
     let fit = match (&shape.cycles, class) {
-        (Cycles::Teeth { falls, .. }, _) => {
-            format!("a sawtooth of {falls} falls, judged at its bottoms")
-        }
+        (Cycles::Teeth { falls, .. }, _) => GrowthFit::Sawtooth { falls: *falls },
         (Cycles::Season { fit, r_squared }, _) => {
-            format!("{:.1} cycles (R² {r_squared:.2})", fit.parameter)
+            GrowthFit::Season { cycles: fit.parameter, r_squared: *r_squared }
         }
         (_, GrowthClass::Steps | GrowthClass::Pinned) => {
-            format!("{} levels", shape.levels().levels.len())
+            GrowthFit::Levels(shape.levels().levels.len())
         }
         _ => {
-            let curves = [
-                ("a line", *shape.line()),
-                ("a curve that levels off", *shape.saturating()),
-                ("a logarithm", shape.logarithm()),
+            let line = *shape.line();
+            let others = [
+                (CurveKind::LevelsOff, *shape.saturating()),
+                (CurveKind::Logarithm, shape.logarithm()),
             ];
-            let best = curves.into_iter().min_by(|a, b| a.1.rest.total_cmp(&b.1.rest));
-            let (name, fit) = best.unwrap_or(("a line", *shape.line()));
-            format!(
-                "{name} fits best (R² {:.2}; a line {:.2})",
-                fit.r_squared,
-                shape.line().r_squared
-            )
+            let best = others.into_iter().fold((CurveKind::Line, line), |best, other| {
+                if other.1.rest.total_cmp(&best.1.rest).is_lt() { other } else { best }
+            });
+            GrowthFit::Curve {
+                kind: best.0,
+                r_squared: best.1.r_squared,
+                line_r_squared: line.r_squared,
+            }
         }
     };
-    let ratio = if shape.trend.z.abs() >= 2.0 && shape.slope_ratio().is_finite() {
-        format!("; slope of the second half to the first {:.2}", shape.slope_ratio())
-    } else {
-        String::new()
-    };
-    let trend = &shape.trend;
-    format!("{what}: {fit}; Mann-Kendall z {:.1}, slope R² {:.2}{ratio}", trend.z, trend.r_squared)
+    let is_trend = shape.trend.z.abs() >= 2.0 && shape.slope_ratio().is_finite();
+    GrowthMethod {
+        is_of_live: features.live_known,
+        fit,
+        z: shape.trend.z,
+        slope_r_squared: shape.trend.r_squared,
+        slope_ratio: is_trend.then(|| shape.slope_ratio()),
+    }
 }
 
-/// Says what the class rests on.
-fn evidence(prepared: &Prepared, features: &Features, decision: &GrowthDecision) -> Vec<String> {
-    let mut lines = Vec::new();
-    let change = |shape: &CurveShape| {
-        let (from, to) = (Bytes::from_f64(shape.begins), Bytes::from_f64(shape.ends));
-        format!("{from} to {to}")
+fn reasons(prepared: &Prepared, features: &Features) -> Vec<GrowthReason> {
+    let change = |shape: &CurveShape| GrowthChange {
+        from: Bytes::from_f64(shape.begins),
+        to: Bytes::from_f64(shape.ends),
+        late: signed(shape.trend.growth()),
     };
-    let late = |shape: &CurveShape| signed(shape.trend.growth());
-    lines.push(format!(
-        "Total: {}; {:+} after the first 15 % of {}, by its trend.",
-        change(&features.total),
-        late(&features.total),
-        prepared.span
-    ));
+    let mut reasons = vec![GrowthReason::Total(change(&features.total))];
     if features.live_known {
-        lines.push(format!(
-            "Live: {}; {:+} after the first 15 %, by its trend.",
-            change(&features.judged),
-            late(&features.judged)
-        ));
+        reasons.push(GrowthReason::Live(change(&features.judged)));
     }
     if let Some(excess) = features.excess {
-        lines.push(format!(
-            "Free in the allocator: {} of the total; {} of the total beyond what peaks of the live \
-             size explain.",
-            Ratio::new(excess.free_share.max(0.0)),
-            Ratio::new(excess.share.max(0.0))
-        ));
+        let [free, beyond_peaks] =
+            [excess.free_share, excess.share].map(|share| Ratio::new(share.max(0.0)));
+        reasons.push(GrowthReason::Free { free, beyond_peaks });
     } else if !features.live_known {
-        let line = "Live and free bytes of malloc are known of no or too few readings: the total \
-                    alone is judged.";
-        lines.push(line.into());
+        reasons.push(GrowthReason::TotalOnly);
     }
     if prepared.restarts > 0 {
-        lines
-            .push(format!("The process restarted ({} ×); one part was judged.", prepared.restarts));
+        reasons.push(GrowthReason::Restarts(prepared.restarts));
     }
-    if let Some(times) = decision.needs {
-        let more = prepared.span.times(times);
-        lines.push(format!("Not enough data: about {more} more are needed."));
-    }
-    lines
+    reasons
 }
 
 /// Returns a change of bytes.

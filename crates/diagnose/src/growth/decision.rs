@@ -7,7 +7,7 @@ use super::shape::CurveShape;
 
 /// Readings below which nothing is judged.
 pub(super) const READINGS_MIN: usize = 40;
-/// Readings from which on an answer can be confirmed.
+/// Readings from which on a rule can rest on an answer.
 pub(crate) const READINGS_SURE: usize = 60;
 /// A rise that chance makes once in 700 series is seen; from the second number on it is plain.
 pub(super) const SEEN: f64 = 3.0;

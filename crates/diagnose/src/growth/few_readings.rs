@@ -5,7 +5,7 @@ use units::{Bytes, Quantity as _, Ratio};
 use super::decision::{READINGS_MIN, SEEN};
 use super::series::Prepared;
 use super::trend::Trend;
-use super::{Growth, GrowthClass, words};
+use super::{Growth, GrowthClass, GrowthFit, GrowthMethod, answer};
 
 /// Eight readings that rise one after the other are made by chance once in 40,000 series.
 const FEW_MIN: usize = 8;
@@ -28,21 +28,24 @@ pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> 
         return None;
     }
     let now = Bytes::from_f64(prepared.total.level(0.98, 1.0));
-    let rate = words::rate(&trend, prepared);
+    let rate = answer::rate(&trend, prepared);
     Some(Growth {
         class: GrowthClass::Leak,
         confidence: CONFIDENCE,
-        method: format!(
-            "{} readings: Mann-Kendall z {:.1}, slope R² {:.2}",
-            prepared.readings, trend.z, trend.r_squared
-        ),
+        method: GrowthMethod {
+            is_of_live: false,
+            fit: GrowthFit::None { readings: prepared.readings },
+            z: trend.z,
+            slope_r_squared: trend.r_squared,
+            slope_ratio: None,
+        },
         now,
         judged: prepared.span,
         readings: prepared.readings,
         rate: Some(rate),
         levels_off_at: None,
-        limit_in: words::limit_in(rate, now, limit),
+        limit_in: answer::limit_in(rate, now, limit),
         needs: None,
-        evidence: Vec::new(),
+        reasons: Vec::new(),
     })
 }

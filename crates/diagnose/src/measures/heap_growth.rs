@@ -109,7 +109,7 @@ impl HeapCourse<'_> {
         // The last reading stands for the time until the next one: 360 of ten seconds are an hour.
         let readings = Count::new(growth.readings as u64).as_f64();
         let covered = growth.judged.times(readings / (readings - 1.0).max(1.0));
-        growth.is_confirmed() && covered >= LONG
+        growth.is_sure() && covered >= LONG
     }
 
     /// Returns the name and the PID: `web (pid 4711)`.

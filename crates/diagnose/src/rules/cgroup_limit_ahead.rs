@@ -144,7 +144,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             cx.time(growth.last),
             format!("{} of {limit}: {words}", growth.to),
         )
-        .with_line(growth.growth.method.clone())
+        .with_line(growth.growth.method.to_string())
         .counts_as("a line of readings")
         .not("a warm-up", "the rise does not slow down")
         .fix(Fix::say("See which process grows, and restart it in time.").inspect("memtide growth"))

@@ -4,7 +4,7 @@ use timeline::signals::{
     PROC_HEAP_FREE, PROC_HEAP_FREE_RESIDENT, PROC_HEAP_LIVE, PROC_HEAP_RETURNABLE,
 };
 
-use crate::growth::{CONFIRMED, GrowthClass};
+use crate::growth::{CONFIDENCE_MIN, GrowthClass};
 use crate::measures::available::little_left;
 use crate::measures::heap_growth::{self, WantedCourse};
 use crate::prelude::*;
@@ -20,7 +20,7 @@ declare_rule! {
     /// bytes.
     /// ## How it is recognised
     /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live and free bytes). The
-    /// classifier of `memtide growth` calls it fragmentation with a confidence of {CONFIRMED} or more, over an hour or
+    /// classifier of `memtide growth` calls it fragmentation with a confidence of {CONFIDENCE_MIN} or more, over an hour or
     /// longer: free bytes grew beyond what the highest live size so far leaves behind. {FREE_MIN} or more are free. It
     /// is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM was available meanwhile.
     /// ## Not this
@@ -36,7 +36,7 @@ declare_rule! {
     /// - malloc_trim(3), mallopt(3) M_ARENA_MAX
     pub(crate) RULE = {
         id: "heap-fragmentation-growth", since: "0.1.0", class: Growth,
-        numbers: [CONFIRMED, FREE_MIN, LITTLE_AVAILABLE],
+        numbers: [CONFIDENCE_MIN, FREE_MIN, LITTLE_AVAILABLE],
         trigger: trigger, story: story,
         cause: "What the program frees does not fit what it allocates next, and live pieces keep \
                 the pages between them.",
@@ -102,7 +102,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 format!("malloc_trim would return {returnable}"),
             )
         })
-        .with_line(growth.method.clone())
+        .with_line(growth.method.to_string())
         .counts_as("live and free bytes of its malloc heap")
         .when(!growth.class.leaks(), |finding| {
             finding.not("process-leak", "its live bytes do not rise in a line")

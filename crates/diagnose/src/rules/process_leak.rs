@@ -2,7 +2,7 @@
 
 use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS, PROC_RSS_ANON, PROC_SWAP};
 
-use crate::growth::{CONFIRMED, GrowthClass, GrowthOwnerKind, READINGS_SURE, room};
+use crate::growth::{CONFIDENCE_MIN, GrowthClass, GrowthOwnerKind, READINGS_SURE, room};
 use crate::measures::heap_growth::{self, WantedCourse};
 use crate::measures::rise::{LONG, Rise};
 use crate::measures::steady_growth::SteadyGrowth;
@@ -17,7 +17,7 @@ declare_rule! {
     /// setting of the allocator helps, as the memory is in use.
     /// ## How it is recognised
     /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live bytes). The
-    /// classifier of `memtide growth` calls the live bytes a leak with a confidence of {CONFIRMED} or more, which takes
+    /// classifier of `memtide growth` calls the live bytes a leak with a confidence of {CONFIDENCE_MIN} or more, which takes
     /// {READINGS_SURE} readings, over an hour or longer; they grew by {Rise::NOISE} or more, and until the last
     /// reading. It is a warning if the limit is reached within {NEAR} at this rate, or if the limit is unknown.
     ///
@@ -39,7 +39,7 @@ declare_rule! {
     /// - bcc tools/memleak: outstanding allocations by their stacks, while the program runs
     pub(crate) RULE = {
         id: "process-leak", since: "0.1.0", class: Growth,
-        numbers: [CONFIRMED, READINGS_SURE, Rise::NOISE, NEAR],
+        numbers: [CONFIDENCE_MIN, READINGS_SURE, Rise::NOISE, NEAR],
         trigger: trigger, story: story,
         cause: "The program allocates memory with malloc and does not free it: its live bytes \
                 rise, whatever the allocator does.",
@@ -141,7 +141,7 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
             cx.time(growth.last),
             format!("{from}, then {to}"),
         )
-        .with_line(growth.growth.method.clone())
+        .with_line(growth.growth.method.to_string())
         .counts_as("a line of readings")
         .not("a warm-up that ended", "the rise does not slow down")
         .fix(
@@ -207,7 +207,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             cx.time(course.change.last),
             format!("{} are free in its heap", course.change.free.1),
         )
-        .with_line(growth.method.clone())
+        .with_line(growth.method.to_string())
         .counts_as("live bytes of its malloc heap");
     let free = course.change.free.1.saturating_sub(course.change.free.0);
     let finding = finding

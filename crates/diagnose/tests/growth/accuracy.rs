@@ -36,7 +36,7 @@ fn judged(each: u64, seed: u64, noise: &RangeInclusive<f64>) -> Tally {
             }
             let sure = growth.confidence.get();
             let line =
-                format!("{kind} #{n}: {} {sure:.2} ({})", growth.class.name(), growth.method);
+                format!("{kind} #{n}: {} {sure:.2} ({:?})", growth.class.name(), growth.method);
             let pair = [GrowthClass::Leak, GrowthClass::Fragmentation];
             if sure >= 0.8 && pair.contains(class) && pair.contains(&growth.class) {
                 tally.confused.push(line.clone());

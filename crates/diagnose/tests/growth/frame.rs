@@ -33,7 +33,7 @@ fn keeps(name: &str, kinds: &[&str], change: impl Fn(&GrowthSeries) -> GrowthSer
             all += 1;
             kept += u64::from(growth.class == class);
             if growth.class != class {
-                println!("{name}: {kind}: {} ({})", growth.class.name(), growth.method);
+                println!("{name}: {kind}: {} ({:?})", growth.class.name(), growth.method);
             }
         }
     });

@@ -112,7 +112,7 @@ fn text_and_page_draw_without_each_other_and_words_and_model_without_both() {
         ("html", &["text"][..]),
         ("text", &["html"]),
         ("phrases", &["text", "html"]),
-        ("model", &["text", "html", "phrases"]),
+        ("model", &["text", "html"]),
     ] {
         let code = code_of(module);
         for other in not {

@@ -1,5 +1,6 @@
 //! The answer of `growth`: what each process and service does, the most urgent first.
 
+use diagnose::Sureness;
 use diagnose::growth::{
     Growth, GrowthClass, GrowthOwner, GrowthOwnerKind, GrowthPoint, GrowthSeries,
 };
@@ -8,6 +9,7 @@ use serde::Serialize;
 use units::{Bytes, BytesPerSecond, Quantity as _, Ratio, Span};
 
 use super::Source;
+use crate::phrases::growth::sentences;
 
 /// Name and version of the contract of `growth`.
 pub const GROWTH_SCHEMA: &str = "memtide-growth/1";
@@ -23,7 +25,8 @@ pub struct GrowthReport {
     /// Where the samples came from.
     pub source: Source,
     /// The class of the only owner of memory in the answer; null if there are several or none. As in `growths`.
-    pub class: Option<&'static str>,
+    #[schemars(with = "Option<String>")]
+    pub class: Option<GrowthClass>,
     /// How sure the class is, from 0 to 1; null where `class` is.
     pub confidence: Option<Ratio>,
     /// Each process and service, the most urgent first: by the time to its limit, then by class and size.
@@ -41,15 +44,17 @@ pub struct GrowthEntry {
     pub pid: Option<u64>,
     /// `leak`, `leak-and-fragmentation`, `fragmentation`, `saturating`, `warmup`, `pinned`, `steps`, `seasonal`,
     /// `stationary`, `flat`, `unknown`.
-    pub class: &'static str,
+    #[schemars(with = "String")]
+    pub class: GrowthClass,
     /// The class in words.
-    pub class_text: String,
+    pub class_text: &'static str,
     /// What the class means, in one sentence.
     pub meaning: &'static str,
     /// How sure the class is, from 0 to 1.
     pub confidence: Ratio,
     /// The same in a word: `confirmed`, `probable`, `possible`.
-    pub confidence_text: &'static str,
+    #[schemars(with = "String")]
+    pub confidence_text: Sureness,
     /// How it was found: fit, share of the variance, what the live bytes did.
     pub method: String,
     /// Its memory at the end.
@@ -120,12 +125,12 @@ impl GrowthEntry {
             kind: kind.name(),
             name: name.to_owned(),
             pid: None,
-            class: growth.class.name(),
-            class_text: growth.class.to_string(),
-            meaning: growth.class.meaning(),
+            class: growth.class,
+            class_text: sentences::name(growth.class),
+            meaning: sentences::meaning(growth.class),
             confidence: Ratio::from_percent((growth.confidence.get() * 100.0).round()),
-            confidence_text: growth.confidence_word(),
-            method: growth.method.clone(),
+            confidence_text: Sureness::of(growth.confidence),
+            method: growth.method.to_string(),
             now_bytes: growth.now,
             judged_s: growth.judged,
             readings: growth.readings,
@@ -136,18 +141,12 @@ impl GrowthEntry {
             limit_bytes: series.limit,
             limit_in_s: growth.limit_in,
             needs_s: growth.needs,
-            evidence: growth.evidence.clone(),
-            advice: growth.class.advice(),
+            evidence: sentences::reasons(growth),
+            advice: sentences::advice(growth.class),
             course_s: covered(series),
             course_bytes: course(series, |point| Some(point.total)),
             live_course_bytes: course(series, |point| point.live),
         }
-    }
-
-    /// Whether it is of a class that one should know of.
-    pub(crate) fn is_urgent(&self) -> bool {
-        let urgent = [GrowthClass::Leak, GrowthClass::LeakAndFragmentation];
-        urgent.iter().any(|class| class.name() == self.class)
     }
 }
 

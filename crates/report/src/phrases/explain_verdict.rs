@@ -186,7 +186,9 @@ fn over_time(report: &ExplainReport) -> Option<String> {
     let judged = growth.judged_s;
     Some(format!(
         "Over {judged}: {} ({}). {}",
-        growth.class_text, growth.confidence_text, growth.meaning
+        growth.class_text,
+        growth.confidence_text.word(),
+        growth.meaning
     ))
 }
 

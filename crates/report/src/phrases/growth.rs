@@ -1,11 +1,13 @@
 //! The words of `growth` about one owner of memory, and the scale of its picture.
 
+pub(crate) mod sentences;
+
 use super::LabelledText;
 use crate::model::growth::GrowthEntry;
 
 /// `probable, 82 %`: how sure the class is.
 pub(crate) fn sure(entry: &GrowthEntry) -> String {
-    format!("{}, {}", entry.confidence_text, entry.confidence)
+    format!("{}, {}", entry.confidence_text.word(), entry.confidence)
 }
 
 /// Returns the ends of the picture's vertical axis; `None` where nothing was measured. A range that is small beside the

@@ -124,7 +124,7 @@ fn recorded(growth: &GrowthEntry) -> String {
         bar::spark(&growth.course_bytes, CELLS),
         growth.judged_s,
         growth.class_text,
-        growth.confidence_text,
+        growth.confidence_text.word(),
     )
 }
 

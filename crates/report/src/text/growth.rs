@@ -1,6 +1,7 @@
 //! The screen of `growth`: a line for each process and service, the most urgent first; one alone in detail, with a
 //! picture of its memory.
 
+use diagnose::growth::GrowthClass;
 use units::{Bytes, Count, Quantity};
 
 use super::page::{NARROW, Style, TextPage, piece};
@@ -75,11 +76,11 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
             entry.rate_bytes_per_s.map_or_else(String::new, |rate| format!("+{}", rate.in_a_day()));
         page.line(&[
             piece(Style::Plain, pad(&cut(&name, NAME), NAME + 1)),
-            piece(style(entry), pad(&entry.class_text, CLASS + 1)),
+            piece(style(entry), pad(entry.class_text, CLASS + 1)),
             piece(Style::Plain, pad(&now, SIZE + 1)),
             piece(Style::Plain, pad(&day, SIZE + 1)),
             piece(Style::Plain, pad(&phrases::limit(entry).unwrap_or_default(), SIZE + 1)),
-            piece(Style::Faint, pad(entry.confidence_text, 11)),
+            piece(Style::Faint, pad(entry.confidence_text.word(), 11)),
             piece(Style::Faint, bar::spark(&entry.course_bytes, cells)),
         ]);
     }
@@ -139,9 +140,9 @@ fn picture(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
 
 fn style(entry: &GrowthEntry) -> Style {
     match entry.class {
-        _ if entry.is_urgent() => Style::Critical,
-        "fragmentation" | "pinned" => Style::Warning,
-        "unknown" | "saturating" => Style::Unknown,
+        class if class.leaks() => Style::Critical,
+        GrowthClass::Fragmentation | GrowthClass::Pinned => Style::Warning,
+        GrowthClass::Unknown | GrowthClass::Saturating => Style::Unknown,
         _ => Style::Fine,
     }
 }

@@ -1,6 +1,8 @@
 //! The picture of a malloc heap: what people see of one and the same process in a file, on a page and in a terminal,
 //! and that any heap, however damaged or forged, is drawn within bounds and as text.
 
+use diagnose::Sureness;
+use diagnose::growth::GrowthClass;
 use proptest::prelude::*;
 use report::model::explain::{
     ArenaEntry, ChunkSizes, EXPLAIN_SCHEMA, ExplainCost, ExplainReport, ExplainedProcess,
@@ -206,11 +208,11 @@ fn growth() -> GrowthEntry {
         kind: "process",
         name: "puma".to_owned(),
         pid: Some(4711),
-        class: "fragmentation",
-        class_text: "fragmentation".to_owned(),
+        class: GrowthClass::Fragmentation,
+        class_text: "fragmentation",
         meaning: "The heap keeps free memory that the program does not use.",
         confidence: Ratio::new(0.82),
-        confidence_text: "probable",
+        confidence_text: Sureness::Probable,
         method: "Theil-Sen slope of the live bytes".to_owned(),
         now_bytes: Bytes::from_mib(20),
         judged_s: Span::from_secs(600),

@@ -1,0 +1,110 @@
+//! The sentences of a growth: what its class is called, means and rests on, and what to do.
+
+use diagnose::growth::{Growth, GrowthChange, GrowthClass, GrowthReason};
+
+/// What a class is called.
+pub(crate) const fn name(class: GrowthClass) -> &'static str {
+    match class {
+        GrowthClass::LeakAndFragmentation => "leak + fragmentation",
+        GrowthClass::Saturating => "levelling off",
+        GrowthClass::Warmup => "warm-up",
+        GrowthClass::Pinned => "pinned after a batch",
+        GrowthClass::Stationary => "steady sawtooth",
+        other => other.name(),
+    }
+}
+
+/// Returns what the class means, as a sentence.
+pub(crate) const fn meaning(class: GrowthClass) -> &'static str {
+    match class {
+        GrowthClass::Leak => "The program allocates memory and does not free it again.",
+        GrowthClass::LeakAndFragmentation => {
+            "The program allocates memory and does not free it again, and its allocator keeps \
+             free memory in pieces."
+        }
+        GrowthClass::Fragmentation => {
+            "The program's data do not grow; its allocator keeps free memory in pieces that it \
+             cannot return."
+        }
+        GrowthClass::Saturating => {
+            "Growth levels off: fragmentation or a warm-up, which the total alone cannot \
+             distinguish."
+        }
+        GrowthClass::Warmup => "The program's data grow to their working size and level off.",
+        GrowthClass::Pinned => {
+            "A batch is over; its memory is free in the process, but not returned to the \
+             kernel."
+        }
+        GrowthClass::Steps => "Memory changes in a few jumps and stands still between them.",
+        GrowthClass::Seasonal => "Memory rises and falls with a period, as load does.",
+        GrowthClass::Stationary => {
+            "Memory rises and is freed again and again; its floor does not rise."
+        }
+        GrowthClass::Flat => "Memory does not grow beyond its noise.",
+        GrowthClass::Unknown => "The readings do not decide it.",
+    }
+}
+
+/// Returns what to do about it, as a sentence.
+pub(crate) const fn advice(class: GrowthClass) -> &'static str {
+    match class {
+        GrowthClass::Leak => {
+            "Restart before the limit is reached, and profile the heap (`jeprof`, `heaptrack`, \
+             `memleak` of bcc); look for caches and queues without a bound."
+        }
+        GrowthClass::LeakAndFragmentation => {
+            "Profile the heap for the leak first; then try `MALLOC_ARENA_MAX=2` or jemalloc \
+             for the free memory."
+        }
+        GrowthClass::Fragmentation => {
+            "Try `MALLOC_ARENA_MAX=2` or jemalloc, and measure memory and speed together; a \
+             heap profile will not show it."
+        }
+        GrowthClass::Saturating => {
+            "Record the heap too (live and free bytes of malloc), or wait until it levels off \
+             before a limit is set."
+        }
+        GrowthClass::Warmup => "Size the limit for the level at which it ends; nothing is wrong.",
+        GrowthClass::Pinned => {
+            "`malloc_trim(0)` after the batch, `MALLOC_TRIM_THRESHOLD_`, or a process of its \
+             own for the batch returns it."
+        }
+        GrowthClass::Steps => {
+            "Compare the times of the jumps with deployments, jobs and new threads."
+        }
+        GrowthClass::Seasonal => "Size the limit for the peak of a whole period.",
+        GrowthClass::Stationary => "Size the limit for the peaks; nothing is wrong.",
+        GrowthClass::Flat => "Nothing to do.",
+        GrowthClass::Unknown => {
+            "Record for longer, with the live and free bytes of malloc if possible."
+        }
+    }
+}
+
+/// Says what the class rests on.
+pub(crate) fn reasons(growth: &Growth) -> Vec<String> {
+    let needs = growth.needs.map(|more| format!("Not enough data: about {more} more are needed."));
+    growth.reasons.iter().map(|reason| sentence(reason, growth)).chain(needs).collect()
+}
+
+fn sentence(reason: &GrowthReason, growth: &Growth) -> String {
+    match reason {
+        GrowthReason::Total(GrowthChange { from, to, late }) => format!(
+            "Total: {from} to {to}; {late:+} after the first 15 % of {}, by its trend.",
+            growth.judged
+        ),
+        GrowthReason::Live(GrowthChange { from, to, late }) => {
+            format!("Live: {from} to {to}; {late:+} after the first 15 %, by its trend.")
+        }
+        GrowthReason::Free { free, beyond_peaks } => format!(
+            "Free in the allocator: {free} of the total; {beyond_peaks} of the total beyond what \
+             peaks of the live size explain."
+        ),
+        GrowthReason::TotalOnly => "Live and free bytes of malloc are known of no or too few \
+                                    readings: the total alone is judged."
+            .to_owned(),
+        GrowthReason::Restarts(times) => {
+            format!("The process restarted ({times} ×); one part was judged.")
+        }
+    }
+}
