@@ -175,7 +175,7 @@ fn ruled_out(html: &mut Html, finding: &Finding) {
     html.within(Tag::of("ul", "ruled-out"), |html| {
         for other in &finding.ruled_out {
             html.within(tag("li"), |html| {
-                html.tagged(tag("code"), &other.id).raw(": ").text(&other.because);
+                html.tagged(tag("code"), other.id).raw(": ").text(&other.because);
             });
         }
     });

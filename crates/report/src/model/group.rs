@@ -114,7 +114,7 @@ impl GroupSection {
             unwritten_bytes: state.unwritten,
             swap_bytes: state.swap,
             limits: state.limits.iter().map(LimitEntry::from).collect(),
-            felt: state.felt.clone(),
+            felt: state.felt,
             raising: state.raising.clone(),
             unknown: state.unknown.clone(),
             around: Around {

@@ -267,8 +267,8 @@ pub(crate) fn thrashing() -> Report {
                   out pages that are needed again."
         .into();
     root.ruled_out = vec![
-        RuledOut { id: "swap-cold-harmless".into(), because: "what went out came back".into() },
-        RuledOut { id: "page-cache-thrash".into(), because: "no file page was read twice".into() },
+        RuledOut { id: "swap-cold-harmless", because: "what went out came back".into() },
+        RuledOut { id: "page-cache-thrash", because: "no file page was read twice".into() },
     ];
     root.fix = vec![
         Fix {
@@ -301,12 +301,12 @@ pub(crate) fn thrashing() -> Report {
             .into();
     root.affected = vec![
         Affected {
-            kind: "process".into(),
+            kind: "process",
             name: "hog".into(),
             what: "12 processes: 376 MiB in RAM, 264 MiB in swap".into(),
         },
         Affected {
-            kind: "cgroup".into(),
+            kind: "cgroup",
             name: "/system.slice/batch.service".into(),
             what: "no limit".into(),
         },
@@ -457,23 +457,23 @@ pub(crate) fn hostile() -> Report {
     let root = &mut report.findings[0];
     root.affected = vec![
         Affected {
-            kind: "process".into(),
+            kind: "process",
             name: "\u{1b}[2J\u{1b}[H\u{1b}[32mOK".into(),
             what: "1 GiB in RAM".into(),
         },
-        Affected { kind: "process".into(), name: "two\nlines".into(), what: String::new() },
+        Affected { kind: "process", name: "two\nlines".into(), what: String::new() },
         Affected {
-            kind: "cgroup".into(),
+            kind: "cgroup",
             name: format!("/kubepods.slice/{}", "very-long-pod-name-".repeat(20)),
             what: "at its limit".into(),
         },
         Affected {
-            kind: "process".into(),
+            kind: "process",
             name: "a\u{200b}b\u{2066}c\u{feff}".into(),
             what: "hidden marks".into(),
         },
         Affected {
-            kind: "process".into(),
+            kind: "process",
             name: "データベース".into(),
             what: "3 processes: 96 MiB in RAM".into(),
         },
