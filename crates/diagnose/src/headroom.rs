@@ -15,6 +15,7 @@ mod naive_formula;
 mod over_time;
 mod peak_demand;
 mod read_cache;
+mod reason;
 mod short;
 mod terms;
 mod tmpfs;
@@ -33,6 +34,7 @@ pub use limit::{HeadroomLimit, LimitKind};
 pub use naive_formula::Article;
 pub use over_time::{Course, Needs};
 pub use read_cache::{How, ReadCache};
+pub use reason::{AddedEffect, HeadroomBasis, HeadroomBinding, HeadroomRemark};
 pub use terms::Terms;
 
 /// The question: how much can be added, or whether a given demand fits.
@@ -171,12 +173,12 @@ pub struct Short {
 pub struct Headroom {
     /// Whether the demand fits.
     pub answer: FitAnswer,
-    /// The answer in a sentence, with the smallest and the usual headroom.
-    pub headline: String,
-    /// What limits headroom first, in a sentence.
-    pub binds: String,
-    /// Further remarks, in sentences.
-    pub remarks: Vec<String>,
+    /// The headroom that it rests on.
+    pub basis: HeadroomBasis,
+    /// What limits headroom first; `None` where nothing was measured.
+    pub binds: Option<HeadroomBinding>,
+    /// Further remarks.
+    pub remarks: Vec<HeadroomRemark>,
     /// MemTotal.
     pub ram: Option<Bytes>,
     /// How much room there is; `None` if unknown.

@@ -1,13 +1,13 @@
-//! The judgement: whether the demand fits, what binds, what adding it would do; and its sentences.
+//! The judgement: whether the demand fits, what binds, what adding it would do.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use timeline::signals::{MEM_FREE, MEM_SLAB_RECLAIMABLE};
-use units::{Bytes, Count, Ratio};
+use units::{Bytes, Ratio};
 
 use super::{
-    Article, Bounds, Cycle, DemandKind, Headroom, HeadroomLimit, LimitKind, Question, Room, Short,
-    Terms, Unknown, signed,
+    AddedEffect, Article, Bounds, Cycle, DemandKind, Headroom, HeadroomBasis, HeadroomBinding,
+    HeadroomLimit, HeadroomRemark, LimitKind, Question, Room, Short, Terms, Unknown,
 };
 use crate::evidence::Evidence;
 use crate::finding::Affected;
@@ -44,8 +44,8 @@ pub struct Added {
     pub left: Option<i64>,
     /// The same as bounds.
     pub bounds: Bounds,
-    /// The effect, in sentences.
-    pub text: Vec<String>,
+    /// What it does.
+    pub effects: Vec<AddedEffect>,
 }
 
 /// All figures that the judgement rests on.
@@ -73,8 +73,8 @@ pub(super) fn nothing(
 ) -> Headroom {
     Headroom {
         answer: FitAnswer::Unknown,
-        headline: format!("Cannot tell: {}.", unknown.text),
-        binds: String::new(),
+        basis: HeadroomBasis::AvailableUnknown,
+        binds: None,
         remarks: Vec::new(),
         ram,
         room: None,
@@ -95,7 +95,7 @@ impl HeadroomFacts<'_> {
     pub(super) fn judged(self) -> Headroom {
         let answer = self.answer();
         Headroom {
-            headline: self.headline(answer),
+            basis: self.basis(),
             binds: self.binds(),
             remarks: self.remarks(answer),
             added: self.added(),
@@ -203,118 +203,45 @@ impl HeadroomFacts<'_> {
             })
     }
 
-    fn headline(&self, answer: FitAnswer) -> String {
+    fn basis(&self) -> HeadroomBasis {
         let Some(room) = &self.room else {
-            return "Cannot tell: nothing was measured.".to_owned();
+            return HeadroomBasis::NoSample;
         };
-        let what = match self.question.add {
-            Some(add) => format!("{} of {}", add.bytes, add.kind.words()),
-            None => "What runs".to_owned(),
-        };
-        let says = match (answer, self.question.add.is_some()) {
-            (FitAnswer::Fits, true) => format!("{what} fits"),
-            (FitAnswer::Fits, false) => "More fits".to_owned(),
-            (FitAnswer::FitsSoFar, is_added) => self.so_far(is_added.then_some(&*what)),
-            (FitAnswer::Tight, true) if self.is_lacking_at_worst() => {
-                format!("{what} fits most of the time, and not at the worst")
-            }
-            (FitAnswer::Tight, true) => format!("{what} fits, but hardly"),
-            (FitAnswer::Tight, false) if self.is_lacking_at_worst() => {
-                "More fits most of the time, and none at the worst".to_owned()
-            }
-            (FitAnswer::Tight, false) => "Hardly any more fits".to_owned(),
-            (FitAnswer::DoesNotFit, _) => format!("{what} does not fit"),
-            (FitAnswer::Unknown, true) => format!("Cannot tell whether {what} fits"),
-            (FitAnswer::Unknown, false) => "Cannot tell how much more fits".to_owned(),
-        };
-        let (least, usual) = (self.bounded(room.least), self.bounded(room.usual));
-        if self.cx.is_single_sample() {
-            return format!("{says}: headroom {} in that one sample.", words(least));
-        }
-        let percentile = self.question.quantile.get() * 100.0;
-        format!(
-            "{says}: headroom {} at worst, {} usually (p{}).",
-            words(least),
-            words(usual),
-            (percentile * 100.0).round() / 100.0
-        )
-    }
-
-    /// What is known after too short a time, and what would settle the rest.
-    fn so_far(&self, added: Option<&str>) -> String {
-        let Cycle { watched, asked, .. } = self.cycle;
-        let least = self.room.as_ref().and_then(|room| {
-            let least = self.bounded(room.least).likely_or_lower()?;
-            u64::try_from(least.saturating_sub(self.demand())).ok()
-        });
-        let spare = least.map(Bytes::new).filter(|spare| *spare > Bytes::ZERO);
-        let fits = match (added, spare) {
-            (Some(what), Some(spare)) => {
-                format!("{what} fits in the {watched} watched, {spare} to spare")
-            }
-            (Some(what), None) => format!("{what} just fits in the {watched} watched"),
-            (None, _) => format!("More fits in the {watched} watched"),
-        };
-        format!("{fits}; a cycle of {asked} would settle it")
-    }
-
-    fn binds(&self) -> String {
-        match self.binding() {
-            Some(limit) => format!("{}: {}.", limit.kind.name(), limit.text),
-            None => {
-                let Some((room, ram)) = self.room.as_ref().zip(self.ram) else {
-                    return String::new();
-                };
-                let swap = match room.swap_left {
-                    Some(swap) if swap > Bytes::ZERO => format!("; then {swap} of swap"),
-                    Some(_) => "; no swap".to_owned(),
-                    None => String::new(),
-                };
-                format!(
-                    "RAM ({ram}): {} left after dropping all cache{swap}.",
-                    signed(room.to_cliff)
-                )
-            }
+        HeadroomBasis::Room {
+            least: self.bounded(room.least),
+            usual: self.bounded(room.usual),
+            is_lacking_at_worst: self.is_lacking_at_worst(),
+            is_of_one_sample: self.cx.is_single_sample(),
         }
     }
 
-    fn remarks(&self, answer: FitAnswer) -> Vec<String> {
-        let mut remarks: Vec<String> = Vec::new();
-        remarks.extend(self.shortages());
-        remarks.extend(self.without_node_reclaim());
-        remarks.extend(self.tight_groups());
+    fn binds(&self) -> Option<HeadroomBinding> {
+        let limit = self.binding().cloned().map(HeadroomBinding::Limit);
+        limit.or_else(|| self.ram.filter(|_| self.room.is_some()).map(HeadroomBinding::Ram))
+    }
+
+    fn remarks(&self, answer: FitAnswer) -> Vec<HeadroomRemark> {
+        let mut remarks = self.shortages();
+        if let Some(room) = self.room.as_ref().filter(|_| self.is_bound_by_a_node()) {
+            remarks.push(HeadroomRemark::NodeReclaim(room.least));
+        }
+        remarks.extend(self.small_groups().cloned().map(HeadroomRemark::SmallGroup));
         if answer == FitAnswer::Unknown
             && let Some(room) = &self.room
         {
-            let least = self.bounded(room.usual);
-            let lower = least.lower.map_or_else(
-                || "its lower bound is unknown".to_owned(),
-                |lower| format!("{} if all re-read cache is needed", signed(lower)),
-            );
-            remarks.push(format!(
-                "The deciding figure is unknown: headroom is at most {}, and {lower}.",
-                signed(least.upper)
-            ));
+            remarks.push(HeadroomRemark::Undecided(self.bounded(room.usual)));
         }
-        remarks.extend(self.residue());
+        remarks.extend(self.residue().map(HeadroomRemark::Residue));
         if answer == FitAnswer::FitsSoFar {
-            remarks.push(format!(
-                "Watched: {}. What runs at other times may need more; where that was all of its \
-                 work, say so (--cycle {:.0}s).",
-                self.cycle.text,
-                self.cycle.watched.as_secs_f64().floor()
-            ));
+            remarks.push(HeadroomRemark::WatchedTooShort);
         } else if !self.cycle.is_whole && matches!(answer, FitAnswer::Fits | FitAnswer::Tight) {
-            remarks.push(format!(
-                "Not confirmed: {}. What runs at other times may need more.",
-                self.cycle.text
-            ));
+            remarks.push(HeadroomRemark::NotConfirmed);
         }
         remarks
     }
 
     /// What each rule found, and how often.
-    fn shortages(&self) -> Vec<String> {
+    fn shortages(&self) -> Vec<HeadroomRemark> {
         let mut by_rule: Vec<(&Short, u64)> = Vec::new();
         for short in &self.short {
             match by_rule.iter_mut().find(|(known, _)| known.rule == short.rule) {
@@ -322,26 +249,12 @@ impl HeadroomFacts<'_> {
                 None => by_rule.push((short, 1)),
             }
         }
-        let findings = by_rule.into_iter().map(|(short, times)| {
-            let often = match times {
-                1 => String::new(),
-                _ => format!(", {} times", Count::new(times)),
-            };
-            format!("Memory was short already ({}{often}): {}", short.rule, short.text)
-        });
-        findings.collect()
-    }
-
-    /// Remark where a node that reclaims its own pages limits headroom: more RAM would not cure that.
-    fn without_node_reclaim(&self) -> Option<String> {
-        let room = self.room.as_ref()?;
-        self.is_bound_by_a_node().then(|| {
-            format!(
-                "No lack of RAM: after sysctl -w vm.zone_reclaim_mode=0 a node takes memory of the \
-                 others before it gives up its own cache, and headroom is {} at worst.",
-                words(room.least)
-            )
-        })
+        let remark = |(short, times): (&Short, u64)| HeadroomRemark::Short {
+            rule: short.rule,
+            times,
+            text: short.text.clone(),
+        };
+        by_rule.into_iter().map(remark).collect()
     }
 
     fn is_bound_by_a_node(&self) -> bool {
@@ -349,20 +262,14 @@ impl HeadroomFacts<'_> {
     }
 
     /// Cgroups with a limit of their own that leaves too little room for the demand: it may be meant for one of them.
-    fn tight_groups(&self) -> Vec<String> {
-        let Some(add) = self.question.add else {
-            return Vec::new();
-        };
+    fn small_groups(&self) -> impl Iterator<Item = &HeadroomLimit> {
         let others =
             self.limits.iter().filter(|limit| limit.kind == LimitKind::Cgroup && !limit.holds);
-        others
-            .filter(|limit| limit.bounds.upper < self.demand())
-            .map(|limit| format!("In there {} more do not fit: {}.", add.bytes, limit.text))
-            .collect()
+        others.filter(|limit| self.question.add.is_some() && limit.bounds.upper < self.demand())
     }
 
-    /// Remark on page cache that is neither free nor available, and that nothing explains.
-    fn residue(&self) -> Option<String> {
+    /// Page cache that is neither free nor available, and that nothing explains.
+    fn residue(&self) -> Option<Bytes> {
         let (terms, index) = (self.terms.as_ref()?, self.room.as_ref()?.worst);
         let timeline = self.cx.timeline;
         let cache = self.cx.page_cache().ok()?.at(index)?;
@@ -371,12 +278,8 @@ impl HeadroomFacts<'_> {
             + timeline.at(MEM_SLAB_RECLAIMABLE, index).unwrap_or_default();
         let explained = terms.available + terms.floor.1 + terms.left_out.unwrap_or_default();
         let residue = all.saturating_sub(explained);
-        (terms.available_is_from_kernel && residue > self.ram?.share(RESIDUE)).then(|| {
-            format!(
-                "{residue} of free memory and page cache are not in available: locked files, or \
-                 cache that is on no list. Find out what it is before counting on it."
-            )
-        })
+        let is_large = residue > self.ram?.share(RESIDUE);
+        (terms.available_is_from_kernel && is_large).then_some(residue)
     }
 
     fn added(&self) -> Option<Added> {
@@ -391,55 +294,24 @@ impl HeadroomFacts<'_> {
         let over = |room: i64| Bytes::new(u64::try_from(wanted.saturating_sub(room)).unwrap_or(0));
         let past_cliff = over(room.to_cliff);
         let beyond = over(least.best());
-        let beyond = match add.kind {
-            DemandKind::Cache => beyond,
-            // Past the cliff there is no page cache left to take.
-            _ => beyond.saturating_sub(past_cliff),
-        };
-        let swap = room.swap_left;
-        let mut text = Vec::new();
+        let mut effects = Vec::new();
         if left.is_none() {
-            let most = least.upper.saturating_sub(wanted);
-            let lacking = Bytes::new(most.unsigned_abs());
-            let most = signed(most);
-            text.push(match least.lower {
-                _ if least.upper < wanted => {
-                    format!("At the worst moment {lacking} or more would be lacking.")
-                }
-                Some(lower) => format!(
-                    "At the worst moment {} to {most} would be left.",
-                    signed(lower.saturating_sub(wanted))
-                ),
-                None => format!("At the worst moment at most {most} would be left."),
-            });
+            effects.push(AddedEffect::LeavesBetween);
         }
-        text.push(add.kind.takes().to_owned());
-        if left.is_some() && beyond > Bytes::ZERO {
-            text.push(match add.kind {
-                DemandKind::Cache => format!(
-                    "At worst {beyond} of it, or of the cache that is there, would be dropped and \
-                     read again from disk."
-                ),
-                _ => format!("At worst it would take {beyond} of cache that is needed."),
-            });
+        effects.push(AddedEffect::Takes(add.kind));
+        // Past the cliff there is no page cache left to take.
+        let needed = beyond.saturating_sub(past_cliff);
+        match add.kind {
+            DemandKind::Cache if left.is_some() && beyond > Bytes::ZERO => {
+                effects.push(AddedEffect::DropsCache(beyond));
+            }
+            DemandKind::Anon | DemandKind::Tmpfs if left.is_some() && needed > Bytes::ZERO => {
+                effects.push(AddedEffect::TakesNeededCache(needed));
+            }
+            _ => {}
         }
         if past_cliff > Bytes::ZERO && add.kind != DemandKind::Cache {
-            text.push(match swap {
-                Some(swap) if swap >= past_cliff => {
-                    format!("At worst {past_cliff} would go to swap ({swap} left).")
-                }
-                Some(Bytes::ZERO) => format!(
-                    "At worst, {past_cliff} would not fit, and no swap is left: the OOM killer \
-                     would run."
-                ),
-                Some(swap) => format!(
-                    "At worst, {past_cliff} would not fit, and only {swap} of swap is left: the \
-                     OOM killer would run."
-                ),
-                None => {
-                    format!("At worst, {past_cliff} would not fit into RAM; swap is unknown.")
-                }
-            });
+            effects.push(AddedEffect::PastCliff { bytes: past_cliff, swap_left: room.swap_left });
         }
         let without = |room: i64| room.saturating_sub(wanted);
         let bounds = Bounds {
@@ -447,7 +319,7 @@ impl HeadroomFacts<'_> {
             likely: least.likely.map(without),
             upper: without(least.upper),
         };
-        Some(Added { left, bounds, text })
+        Some(Added { left, bounds, effects })
     }
 
     /// RAM that the worst moment needs, with the demand and without a margin: the likely and the certain figure.
@@ -464,42 +336,5 @@ impl HeadroomFacts<'_> {
         };
         let both = (least.likely.map(needs), least.lower.map(needs));
         (both != (None, None)).then_some(both)
-    }
-}
-
-impl DemandKind {
-    /// Its name in a sentence: `process memory` in `500 MiB of process memory`.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Anon => "process memory",
-            Self::Cache => "page cache",
-            Self::Tmpfs => "tmpfs",
-        }
-    }
-
-    const fn takes(self) -> &'static str {
-        match self {
-            Self::Anon => {
-                "Process memory takes free memory first, then page cache; only swap takes it back."
-            }
-            Self::Cache => {
-                "Page cache is dropped on demand: a demand too large for it slows reads and kills \
-                 no process."
-            }
-            Self::Tmpfs => {
-                "Files in a tmpfs are held like process memory until they are deleted; only swap \
-                 takes them back."
-            }
-        }
-    }
-}
-
-/// `1.2 GiB`, or `0.4 to 1.2 GiB` where there are bounds only.
-fn words(bounds: Bounds) -> String {
-    match (bounds.likely, bounds.lower) {
-        (Some(likely), _) => signed(likely),
-        (None, Some(lower)) if lower == bounds.upper => signed(lower),
-        (None, Some(lower)) => format!("{} to {}", signed(lower), signed(bounds.upper)),
-        (None, None) => format!("at most {}", signed(bounds.upper)),
     }
 }

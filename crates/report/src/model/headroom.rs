@@ -10,6 +10,7 @@ use units::{Bytes, Ratio, SignedBytes, Span};
 
 use super::time::wall;
 use super::{Affected, Host, Source};
+use crate::phrases::headroom::sentences;
 
 /// Name and version of the contract of `headroom`.
 pub const HEADROOM_SCHEMA: &str = "memtide-headroom/1";
@@ -248,9 +249,9 @@ impl HeadroomReport {
             host: Host::new(source),
             source: Source::new(source),
             answer: headroom.answer,
-            headline: headroom.headline.clone(),
-            binds: headroom.binds.clone(),
-            remarks: headroom.remarks.clone(),
+            headline: sentences::headline(question, headroom),
+            binds: sentences::binds(headroom),
+            remarks: sentences::remarks(question, headroom),
             asked: Asked::from(question),
             room: headroom.room.as_ref().map(|room| Room::new(room, timeline)),
             terms: headroom.terms.as_ref().map(Terms::from),
@@ -389,7 +390,7 @@ impl From<&engine::Added> for Added {
             left_bytes: added.left.map(SignedBytes::new),
             left_lower_bytes: added.bounds.lower.map(SignedBytes::new),
             left_upper_bytes: SignedBytes::new(added.bounds.upper),
-            text: added.text.clone(),
+            text: sentences::effects(added),
         }
     }
 }

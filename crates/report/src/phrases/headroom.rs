@@ -1,5 +1,7 @@
 //! The words of `headroom`.
 
+pub(crate) mod sentences;
+
 use units::{Bytes, SignedBytes};
 
 use super::LabelledText;
