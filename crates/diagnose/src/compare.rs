@@ -17,6 +17,7 @@ mod movement;
 mod rates;
 mod settings;
 mod spread;
+mod statement;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,6 +30,9 @@ pub use memory::{AmountChange, AmountKind, Memory};
 pub use rates::RateChange;
 pub use settings::FactChange;
 pub use spread::{Contrast, Significance, Spread};
+pub use statement::{
+    DoubtReason, FindingDoubt, MemoryUse, Moved, SourceSide, Statement, UseWaiting,
+};
 
 use self::decision::Decision;
 use crate::evidence::Evidence;
@@ -68,9 +72,11 @@ pub struct Comparison {
     pub direction: Direction,
     /// One or two lines: the cause where a fact explains what changed, and the most severe finding that changed; else
     /// what differs most.
-    pub headline: String,
-    /// Further sentences.
-    pub more: Vec<String>,
+    pub headline: Vec<Statement>,
+    /// Further statements.
+    pub more: Vec<Statement>,
+    /// Whether the hosts' RAM differs: amounts are then compared as shares of it.
+    pub is_other_size: bool,
     /// The fact that explains the change.
     pub cause: Option<Cause>,
     /// What makes the two sources hard to compare, in sentences; shown first.
@@ -107,7 +113,8 @@ pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
     let decision = Decision::from_differences(&it);
     let direction = decision.direction;
     let cause = cause::find(&it, &decision);
-    let (headline, more) = headline::write(&it, &decision, cause.as_ref());
+    let (headline, more) = headline::statements(&it, &decision, cause.as_ref());
+    let is_other_size = it.is_other_size();
     let names = cause.iter().flat_map(|cause| &cause.facts);
     let names: Vec<&str> = names.copied().collect();
     for fact in &mut facts {
@@ -118,6 +125,7 @@ pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
         direction,
         headline,
         more,
+        is_other_size,
         cause,
         basis: basis::remarks(&old, &new),
         findings,

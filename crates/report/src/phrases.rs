@@ -20,6 +20,13 @@ pub(crate) mod verdict;
 /// Printed where a value is unknown.
 pub(crate) const ABSENT: &str = "–";
 
+/// Returns the text with a capital first letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(rest).collect()
+}
+
 /// A sentence with its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LabelledText {

@@ -2,12 +2,12 @@
 //! direction.
 
 use timeline::signals::{MEM_ANON_HUGE, MEM_AVAILABLE, MEM_TOTAL, PSI_MEMORY_SOME};
-use units::{Ratio, SignedBytes};
+use units::Ratio;
 
 use super::differences::Differences;
-use super::figure::Measure;
 use super::memory::{AmountChange, least};
 use super::rates::RateChange;
+use super::statement::{MemoryUse, UseWaiting};
 
 /// A large difference is this many times what deserves a line: 5 % of RAM, or 500 MiB; an engineering choice.
 const LARGE_FACTOR: f64 = 5.0;
@@ -84,50 +84,25 @@ impl<'a> Use<'a> {
         amounts.any(|amount| amount.name == name)
     }
 
-    /// `Uses 1.8 GiB more, and nothing waits for it: …`
-    pub(super) fn in_words(&self, it: &Differences<'_>) -> String {
-        let is_other_size = it.is_other_size();
-        let size = |bytes: u64| SignedBytes::new(i64::try_from(bytes).unwrap_or(i64::MAX));
-        let side = |bytes: Option<i64>, share: Option<Ratio>| match share {
-            Some(share) if is_other_size => share.to_string(),
-            _ => SignedBytes::new(bytes.unwrap_or_default()).to_string(),
-        };
-        let amounts = std::iter::once(self.amount).chain(self.anonymous);
-        let amounts: Vec<String> = amounts
-            .map(|amount| {
-                let label = amount.label.split(" (").next().unwrap_or_default();
-                let before = side(amount.before, amount.before_share);
-                let after = side(amount.after, amount.after_share);
-                format!("{label} {before} before and {after} after")
-            })
-            .collect();
-        let word = if self.is_more { "more" } else { "less" };
-        let sides = self.amount.before.zip(self.amount.after);
-        let by = match self.amount.share_changed().filter(|_| is_other_size) {
-            Some(share) => format!("{} of RAM", Ratio::new(share.abs())),
-            None => size(sides.map_or(0, |(before, after)| after.abs_diff(before))).to_string(),
-        };
-        let waits = self.waits(it);
-        format!("Uses {by} {word}{waits}: {}.", amounts.join(", "))
+    /// Returns it for a statement.
+    pub(super) fn found(&self, it: &Differences<'_>) -> MemoryUse {
+        MemoryUse {
+            amounts: std::iter::once(self.amount).chain(self.anonymous).cloned().collect(),
+            is_more: self.is_more,
+            waiting: self.waiting(it),
+        }
     }
 
-    /// The waiting time on both sides, as a clause after a comma.
-    fn waits(&self, it: &Differences<'_>) -> String {
+    fn waiting(&self, it: &Differences<'_>) -> UseWaiting {
         let means = waiting(it).and_then(RateChange::means);
         let Some((before, after)) = means else {
-            return ", and whether tasks wait for memory is not known on both sides".to_owned();
+            return UseWaiting::Unknown;
         };
         let is_idle = |share: f64| share < WAITS.get();
         match (is_idle(before), is_idle(after), self.is_more) {
-            (_, true, true) => ", and nothing waits for it".to_owned(),
-            (true, _, false) => ", and nothing waited for memory before".to_owned(),
-            _ => {
-                let of = |share| Measure::Share.figure(share);
-                let (before, after) = (of(before), of(after));
-                format!(
-                    ", with tasks waiting for memory {before} of the time before and {after} after"
-                )
-            }
+            (_, true, true) => UseWaiting::NoneAfter,
+            (true, _, false) => UseWaiting::NoneBefore,
+            _ => UseWaiting::Shares(before, after),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::escape::{Html, Tag};
 use super::spark::{self, Keep, Spark};
 use crate::model::page::unit;
 use crate::model::{Evidence, Finding, ThresholdSide};
+use crate::phrases::capital;
 use crate::picture::{SeriesIndex, shown};
 
 /// At most 4 figures, as many as are read at a glance.
@@ -152,13 +153,6 @@ fn name(scene: &Scene<'_>, at: SeriesIndex, signal: Option<&str>) -> String {
         _ if both.chars().count() <= NAME_LEN_MAX => both,
         _ => capital(&series.label),
     }
-}
-
-/// Returns the text with a capital first letter.
-fn capital(text: &str) -> String {
-    let mut rest = text.chars();
-    let first = rest.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(rest).collect()
 }
 
 fn available<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {

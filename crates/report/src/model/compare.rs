@@ -10,6 +10,7 @@ use serde::Serialize;
 use units::{Ratio, SignedBytes, Span};
 
 use super::{Host, Source};
+use crate::phrases::compare::headline;
 
 /// Name and version of the contract of `compare`.
 pub const COMPARE_SCHEMA: &str = "memtide-compare/1";
@@ -174,8 +175,8 @@ impl CompareReport {
         Self {
             schema: COMPARE_SCHEMA,
             direction: it.direction,
-            headline: it.headline.clone(),
-            more: it.more.clone(),
+            headline: headline::lead(it),
+            more: headline::more(it),
             cause: it.cause.clone(),
             basis: it.basis.clone(),
             before,

@@ -1,5 +1,7 @@
 //! The words of `compare`: tables of rows `label, before, after, change`, and the sentence below them.
 
+pub(crate) mod headline;
+
 use units::{Count, Ratio, SignedBytes, Span};
 
 use crate::model::{
