@@ -7,15 +7,16 @@
 
 #![allow(clippy::print_stdout)]
 
-use std::fs::File;
+mod bare_reads;
+
 use std::hint::black_box;
-use std::path::Path;
 use std::time::Duration;
 
 use probe::{HostProbe, Root};
-use rustix::io::pread;
 use rustix::time::{ClockId, clock_gettime};
 use timeline::Sample;
+
+use bare_reads::BareReads;
 
 /// A sample must cost less than this times the bare reads.
 const GOAL: f64 = 1.3;
@@ -30,8 +31,8 @@ fn main() {
         black_box(&sample);
     };
     take();
-    let mut bare = Bare::open(&HostProbe::open(&Root::default()));
-    println!("{} files, {} bytes", bare.files.len(), bare.read());
+    let mut bare = BareReads::open(&HostProbe::open(&Root::default()));
+    println!("{} files, {} bytes", bare.files(), bare.read());
     println!("              reads   sample   ratio   (CPU µs, medians; goal {GOAL})");
     let mut others = vec![0_u8; 16 << 20];
     let mut evict = || others.iter_mut().step_by(64).for_each(|byte| *byte ^= 1);
@@ -56,44 +57,6 @@ fn main() {
             [reads, samples].map(|micros| stats::median(&micros).unwrap_or(f64::NAN));
         let ratio = samples / reads;
         println!("{name:<12} {reads:>6.1} {samples:>8.1} {ratio:>7.2}");
-    }
-}
-
-/// The lower bound: the files that a sample reads, each read to its end and not looked at.
-struct Bare {
-    files: Vec<BareFile>,
-    buffer: Vec<u8>,
-}
-
-struct BareFile {
-    file: File,
-    /// Bytes to ask for: the cheapest request, as sysctl clears as many as it is asked for.
-    request: usize,
-}
-
-impl Bare {
-    fn open(probe: &HostProbe) -> Self {
-        let paths = probe.paths().filter(|path| !path.ends_with("slabinfo"));
-        let open = |path: &Path| BareFile {
-            file: File::open(path).expect("it is open in the probe, too"),
-            request: if path.starts_with("/proc/sys") { 256 } else { 64 << 10 },
-        };
-        Self { files: paths.map(open).collect(), buffer: vec![0; 64 << 10] }
-    }
-
-    fn read(&mut self) -> u64 {
-        let mut bytes = 0;
-        for BareFile { file, request } in &self.files {
-            let mut offset = 0;
-            loop {
-                match pread(file, &mut self.buffer[..*request], offset) {
-                    Ok(0) | Err(_) => break,
-                    Ok(got) => offset += got as u64,
-                }
-            }
-            bytes += offset;
-        }
-        bytes
     }
 }
 

@@ -59,24 +59,30 @@ const SLABS: [&str; 12] = [
 ];
 
 /// Makes it, unless it is there.
+#[allow(dead_code)] // not every user reads all of it
 pub(crate) fn made(directory: &Path) {
-    made_of(directory, Host::default(), true);
+    made_of_hours(directory, 0..HOURS);
+}
+
+/// Makes some hours of it, unless they are there.
+pub(crate) fn made_of_hours(directory: &Path, hours: Range<u64>) {
+    made_of(directory, hours, Host::default(), true);
 }
 
 /// Makes one that is well but for twenty stalls of seconds, unless it is there; cgroups are read every ten seconds,
 /// as a recorder does unless told otherwise.
-#[allow(dead_code)] // not every bench reads it
+#[allow(dead_code)] // not every user reads it
 pub(crate) fn made_well(directory: &Path) {
-    made_of(directory, Host::well(), false);
+    made_of(directory, 0..HOURS, Host::well(), false);
 }
 
-fn made_of(directory: &Path, host: Host, reads_all_often: bool) {
+fn made_of(directory: &Path, hours: Range<u64>, host: Host, reads_all_often: bool) {
     if Recording::is_at(directory) {
         return;
     }
     let identity = HostIdentity { id: "bench".to_owned(), name: "bench".to_owned() };
     let mut week = Week::new(host, reads_all_often);
-    for hour in 0..HOURS {
+    for hour in hours {
         let timeline = week.hour(hour * HOUR..(hour + 1) * HOUR);
         let every = Span::from_secs(1);
         add_timeline(directory, &identity, &timeline, &week.facts, every).unwrap();
