@@ -9,7 +9,8 @@ use report::model::lab::{
 };
 use units::Bytes;
 
-use crate::outcome::{ArmOutcome, ArmOutcomes, Claim};
+use crate::claim::Claim;
+use crate::outcome::{ArmOutcome, ArmOutcomes};
 use crate::scenario::{MeasuredFigure, Scenario, ScenarioFigure};
 
 /// What came of a scenario: its claims, its arms and its figures.

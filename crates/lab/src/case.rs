@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::error::AtPath as _;
-use crate::scenario::ScenarioSettings;
+use crate::setting::ScenarioSettings;
 
 /// The name of the file with a case's labels.
 const LABELS: &str = "case.toml";

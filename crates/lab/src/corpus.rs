@@ -20,8 +20,9 @@ use crate::host::kernel::Kernel;
 use crate::host::machine::has_memory_for;
 use crate::outcome::ArmOutcomes;
 use crate::run::{self, RunOptions};
-use crate::scenario::{Arm, Scenario, ScenarioSettings};
+use crate::scenario::{Arm, Scenario};
 use crate::scenarios;
+use crate::setting::ScenarioSettings;
 
 /// Which cases are made.
 #[derive(Debug, Clone, Default)]

@@ -1,23 +1,15 @@
-//! Inside the virtual machine: this program is init. It mounts, loads modules, records, and plays a scenario.
+//! The machine from inside, as a scenario uses it: what it may set, start, read and report.
 
 mod container;
 mod part;
 mod program;
-mod setup;
-mod vitals;
+mod recording;
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
-use probe::Root;
-use rustix::system::{RebootCommand, reboot};
-use sampler::{CaptureOptions, Secrets};
 use timeline::Sample;
 use timeline::signals::{Kind, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, Signal};
 use units::{Bytes, PageSize, Pages, Quantity as _, Span};
@@ -26,109 +18,12 @@ pub use container::GuestContainer;
 pub use part::Part;
 pub use program::MemtideCommand;
 
-use crate::message::{GuestMessage, JOB, Job};
+use recording::GuestRecording;
+
+use crate::message::{GuestMessage, uptime_s};
+use crate::mounts;
 use crate::reading::KernelReader;
-use crate::scenario::ScenarioSettings;
-use crate::scenarios;
-
-/// Longer than any scenario.
-const DURATION_MAX: Span = Span::from_hours(2);
-
-/// Whether this process is the init of a lab. The first process of a container in its machine is not.
-pub fn is_here() -> bool {
-    std::process::id() == 1 && Path::new(JOB).exists() && !GuestContainer::is_around()
-}
-
-/// Whether this process runs in a lab's machine.
-pub fn is_inside() -> bool {
-    Path::new(JOB).exists()
-}
-
-/// Plays the job of this machine and ends the machine.
-pub fn main() -> ! {
-    if let Err(error) = play() {
-        // The console is all that is left.
-        write_to_console(&error);
-    }
-    // Disks are thrown away: what is not written yet need not be.
-    let _ = reboot(RebootCommand::Restart);
-    std::process::exit(1)
-}
-
-fn write_to_console(text: &str) {
-    if let Ok(mut console) = File::options().write(true).open("/dev/console") {
-        let _ = writeln!(console, "memtide lab: {text}");
-    }
-}
-
-fn play() -> Result<(), String> {
-    setup::mount_file_systems()?;
-    let job = std::fs::read(JOB).map_err(|error| error.to_string())?;
-    let job: Job = serde_json::from_slice(&job).map_err(|error| error.to_string())?;
-    setup::mount_cgroups(job.is_cgroup_v1)?;
-    setup::load_modules(&job.modules)?;
-    let messages = setup::open_port(2)?;
-    let Some(scenario) = &job.scenario else {
-        return setup::shell(messages);
-    };
-    let scenario = scenarios::by_name(scenario).ok_or_else(|| format!("no scenario {scenario}"))?;
-    let capture = setup::open_port(1)?;
-    let mut guest = Guest {
-        settings: job.settings,
-        is_cgroup_v1: job.is_cgroup_v1,
-        messages,
-        kernel: RefCell::new(KernelReader::open()),
-        not_measured: None,
-        recording: GuestRecording::NotBegun { port: capture, every_s: job.every_s },
-    };
-    guest.send(&GuestMessage::Ready { boot_s: setup::uptime_s() });
-    if let Some(is_on) = job.mglru {
-        // A kernel without it has nothing to switch off.
-        let written = guest.write("/sys/kernel/mm/lru_gen/enabled", if is_on { "y" } else { "n" });
-        if is_on {
-            written?;
-        }
-    }
-    let _ = rustix::mm::mlockall(rustix::mm::MlockAllFlags::CURRENT);
-    let has_ended = Arc::new(AtomicBool::new(false));
-    let port = guest.messages.try_clone();
-    let vitals = vitals::report(port.map_err(|error| error.to_string())?, &has_ended);
-    let played = (scenario.play)(&mut guest).and_then(|()| match &guest.not_measured {
-        Some(name) => Err(format!("{name} could not be measured")),
-        None => Ok(()),
-    });
-    has_ended.store(true, Ordering::Relaxed);
-    let _ = vitals.join();
-    let played = played.and(guest.end_recording());
-    guest.send(&match played {
-        Ok(()) => GuestMessage::Done,
-        Err(why) => GuestMessage::Failed { why },
-    });
-    Ok(())
-}
-
-/// Samples this machine into a port until it has ended; gives the number of samples.
-fn sample(port: File, every_s: f64, has_ended: &AtomicBool) -> Result<u64, String> {
-    let options = CaptureOptions {
-        duration: DURATION_MAX,
-        every: Span::from_secs_f64(every_s),
-        secrets: Secrets::default(),
-        heaps: Vec::new(),
-    };
-    let _ = rustix::process::nice(-20);
-    let port = BufWriter::with_capacity(1 << 20, port);
-    let sampled = sampler::capture(&Root::default(), &options, port, &mut |_| {
-        if has_ended.load(Ordering::Relaxed) {
-            std::ops::ControlFlow::Break(())
-        } else {
-            std::ops::ControlFlow::Continue(())
-        }
-    });
-    match sampled {
-        Ok(captured) => Ok(captured.samples),
-        Err(error) => Err(format!("the machine could not be sampled: {error}")),
-    }
-}
+use crate::setting::ScenarioSettings;
 
 /// The machine, as a scenario uses it.
 #[derive(Debug)]
@@ -142,55 +37,45 @@ pub struct Guest {
     recording: GuestRecording,
 }
 
-/// The samples of this machine, into a port.
-#[derive(Debug)]
-enum GuestRecording {
-    NotBegun { port: File, every_s: f64 },
-    Running { sampler: JoinHandle<Result<u64, String>>, has_ended: Arc<AtomicBool> },
-    Ended,
-}
-
 impl Guest {
-    fn send(&mut self, message: &GuestMessage) {
-        send(&mut self.messages, message);
+    /// The machine before its scenario begins; its samples go into `capture`.
+    pub(crate) fn new(
+        settings: ScenarioSettings,
+        is_cgroup_v1: bool,
+        messages: File,
+        capture: (File, Span),
+    ) -> Self {
+        Self {
+            settings,
+            is_cgroup_v1,
+            messages,
+            kernel: RefCell::new(KernelReader::open()),
+            not_measured: None,
+            recording: GuestRecording::new(capture),
+        }
+    }
+
+    /// Ends the recording; what could not be measured or sampled is an error.
+    pub(crate) fn finish(&mut self) -> Result<(), String> {
+        let recorded = self.recording.end();
+        match &self.not_measured {
+            Some(name) => Err(format!("{name} could not be measured")),
+            None => recorded,
+        }
+    }
+
+    pub(crate) fn send(&mut self, message: &GuestMessage) {
+        message.send(&mut self.messages);
     }
 
     /// Begins the recording. Settings are made before: a capture holds those of its begin.
     pub fn record(&mut self) {
-        let begun = std::mem::replace(&mut self.recording, GuestRecording::Ended);
-        self.recording = match begun {
-            GuestRecording::NotBegun { port, every_s } => {
-                let has_ended = Arc::new(AtomicBool::new(false));
-                let ended = Arc::clone(&has_ended);
-                GuestRecording::Running {
-                    sampler: std::thread::spawn(move || sample(port, every_s, &ended)),
-                    has_ended,
-                }
-            }
-            other => other,
-        };
-    }
-
-    /// Ends the recording; what it could not sample is an error.
-    fn end_recording(&mut self) -> Result<(), String> {
-        match std::mem::replace(&mut self.recording, GuestRecording::Ended) {
-            GuestRecording::Running { sampler, has_ended } => {
-                has_ended.store(true, Ordering::Relaxed);
-                let samples = sampler.join().map_err(|_| "the sampler panicked")??;
-                match samples {
-                    0 | 1 => Err(format!("only {samples} samples were taken")),
-                    _ => Ok(()),
-                }
-            }
-            GuestRecording::NotBegun { .. } | GuestRecording::Ended => {
-                Err("the scenario recorded nothing".to_owned())
-            }
-        }
+        self.recording.begin();
     }
 
     /// Something new begins.
     pub fn phase(&mut self, text: impl Into<String>) {
-        self.send(&GuestMessage::Phase { at_s: setup::uptime_s(), text: text.into() });
+        self.send(&GuestMessage::Phase { at_s: uptime_s(), text: text.into() });
     }
 
     /// Reports a number. NaN and infinity end the scenario as failed.
@@ -289,7 +174,7 @@ impl Guest {
     /// # Errors
     /// Where the kernel refuses it.
     pub fn mount(&self, disk: &str, place: &str) -> Result<(), String> {
-        setup::mount_disk(disk, place)
+        mounts::mount_disk(disk, place)
     }
 
     /// Mounts a tmpfs of this size.
@@ -297,7 +182,7 @@ impl Guest {
     /// # Errors
     /// Where the kernel refuses it.
     pub fn mount_tmpfs(&self, place: &str, size: Bytes) -> Result<(), String> {
-        setup::mount_tmpfs(place, size)
+        mounts::mount_at("tmpfs", place, Some(&format!("size={}", size.get())))
     }
 
     /// Mounts a disk anew: nothing of it is cached any more, nor remembered as evicted.
@@ -305,8 +190,8 @@ impl Guest {
     /// # Errors
     /// Where the kernel refuses it, as while a file of it is open.
     pub fn remount(&self, disk: &str, place: &str) -> Result<(), String> {
-        setup::unmount(place)?;
-        setup::mount_disk(disk, place)
+        mounts::unmount(place)?;
+        mounts::mount_disk(disk, place)
     }
 
     /// Writes all dirty pages.
@@ -408,7 +293,7 @@ impl Guest {
     /// # Errors
     /// Where the disk cannot be written or used.
     pub fn swap_on(&self, disk: &str) -> Result<(), String> {
-        setup::swap_on(disk)
+        mounts::swap_on(disk)
     }
 
     /// Makes a zram device of this size a swap area and uses it.
@@ -417,20 +302,12 @@ impl Guest {
     /// Where the kernel refuses it.
     pub fn swap_on_zram(&self, size: Bytes) -> Result<(), String> {
         self.write("/sys/block/zram0/disksize", &size.get().to_string())?;
-        setup::swap_on("/dev/zram0")
+        mounts::swap_on("/dev/zram0")
     }
 
     /// Waits.
     pub fn sleep(&self, seconds: f64) {
         std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
-    }
-}
-
-fn send(port: &mut File, message: &GuestMessage) {
-    if let Ok(mut line) = serde_json::to_vec(message) {
-        line.push(b'\n');
-        // One write a line: lines of two threads do not mix.
-        let _ = port.write_all(&line);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Memory pathologies on demand, in a throwaway virtual machine, as pictures and as proof.
 //!
 //! Three nouns: a **scenario** ([`Scenario`]) is what is played, in one or more **arms** that differ in a setting; a **guest**
-//! ([`guest::Guest`]) is the machine from inside, where this program is init; a **part** ([`parts`]) is a process that does
+//! ([`guest::Guest`]) is the machine from inside, where this program is init ([`init`]); a **part** ([`parts`]) is a process that does
 //! one thing to memory.
 //!
 //! ```no_run
@@ -16,6 +16,7 @@
 
 mod answer;
 mod case;
+mod claim;
 mod corpus;
 mod error;
 pub mod guest;
@@ -31,7 +32,9 @@ mod host {
     pub(crate) mod vm;
     pub(crate) mod work;
 }
+pub mod init;
 mod message;
+mod mounts;
 mod outcome;
 pub mod parts;
 mod progress;
@@ -40,11 +43,13 @@ mod run;
 mod scenario;
 pub mod scenarios;
 mod score;
+mod setting;
 mod shell;
 mod sys;
 
 pub use answer::answer;
 pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict, CasesBelow, ReportedFinding};
+pub use claim::{Claim, MeasuredArms};
 pub use corpus::{CorpusOptions, CorpusStep, corpus};
 pub use error::LabError;
 pub use host::accelerator::Accelerator;
@@ -53,11 +58,10 @@ pub use host::kernel::ModuleNeed;
 pub use host::machine::{Machine, VirtualDisk};
 pub use host::work::WorkDirectory;
 pub use message::{GuestMessage, Vitals};
-pub use outcome::{ArmOutcome, ArmOutcomes, Claim};
+pub use outcome::{ArmOutcome, ArmOutcomes};
 pub use progress::RunStep;
 pub use run::{RunOptions, run};
-pub use scenario::{
-    Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings,
-};
+pub use scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
 pub use score::score;
+pub use setting::{ScenarioSetting, ScenarioSettings};
 pub use shell::shell;

@@ -1,8 +1,12 @@
 //! What the host asks of the guest, and what the guest reports while it works.
 
+use std::fs::File;
+use std::io::Write as _;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::ScenarioSettings;
+use crate::setting::ScenarioSettings;
 
 /// Where the guest finds its job.
 pub(crate) const JOB: &str = "/lab.json";
@@ -67,6 +71,16 @@ pub enum GuestMessage {
     Done,
 }
 
+impl GuestMessage {
+    pub(crate) fn send(&self, port: &mut File) {
+        if let Ok(mut line) = serde_json::to_vec(self) {
+            line.push(b'\n');
+            // One write a line: lines of two threads do not mix.
+            let _ = port.write_all(&line);
+        }
+    }
+}
+
 /// How a machine stands; shares of 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Vitals {
@@ -78,4 +92,10 @@ pub struct Vitals {
     pub dirty: f64,
     /// Time in the last second for which some task waited for memory.
     pub stalled: f64,
+}
+
+/// Seconds since the kernel's start.
+pub(crate) fn uptime_s() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::try_from(now).unwrap_or_default().as_secs_f64()
 }

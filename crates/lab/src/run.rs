@@ -15,7 +15,8 @@ use crate::host::vm::Vm;
 use crate::message::{GuestMessage, Job};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
 use crate::progress::{RunProgress, RunStep};
-use crate::scenario::{Arm, Scenario, ScenarioSetting, ScenarioSettings};
+use crate::scenario::{Arm, Scenario};
+use crate::setting::{ScenarioSetting, ScenarioSettings};
 
 /// How a scenario is played.
 #[derive(Debug, Clone)]

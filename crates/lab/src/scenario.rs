@@ -1,18 +1,14 @@
 //! What a scenario is: a machine, what is played in it, in which arms, and what must come of it.
 
-use std::collections::BTreeMap;
-
 use chart::ChartUnit;
 use units::Span;
 
 use crate::case::CaseLabels;
+use crate::claim::{Claim, MeasuredArms};
 use crate::guest::Guest;
 use crate::host::kernel::ModuleNeed;
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim};
-
-/// Numbers by the names of settings.
-pub type ScenarioSettings = BTreeMap<String, f64>;
+use crate::setting::{ScenarioSetting, ScenarioSettings};
 
 /// A memory pathology that can be made, and what it must show.
 #[derive(Debug)]
@@ -45,7 +41,7 @@ pub struct Scenario {
     /// Plays an arm, inside the machine.
     pub play: fn(&mut Guest) -> Result<(), String>,
     /// What must hold, once all arms are played.
-    pub claims: fn(&ArmOutcomes) -> Vec<Claim>,
+    pub claims: fn(&dyn MeasuredArms) -> Vec<Claim>,
     /// What is drawn.
     pub figures: &'static [ScenarioFigure],
 }
@@ -75,29 +71,6 @@ impl Scenario {
         let computed = self.expects.map(|expects| expects(settings));
         computed.unwrap_or_else(|| CaseLabels::exactly(arm.finds, arm.may_find))
     }
-}
-
-/// A number that the user or an arm can set.
-#[derive(Debug)]
-pub struct ScenarioSetting {
-    /// Its name: `swappiness`.
-    pub name: &'static str,
-    /// What holds where nobody sets it.
-    pub default: f64,
-    /// The least and the most that is sensible.
-    pub range: (f64, f64),
-    /// What it is.
-    pub about: &'static str,
-}
-
-impl ScenarioSetting {
-    /// The memory controller of v1 in some arms of a scenario.
-    pub(crate) const CGROUP_V1: Self = Self {
-        name: "cgroup_v1",
-        default: 0.0,
-        range: (0.0, 1.0),
-        about: "whether the machine has the memory controller of cgroup v1; else that of v2",
-    };
 }
 
 /// One side of the comparison that a scenario makes.

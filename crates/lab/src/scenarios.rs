@@ -31,7 +31,6 @@ mod tmpfs;
 mod write_plateau;
 
 use crate::LabError;
-use crate::host::kernel::ModuleNeed;
 use crate::scenario::Scenario;
 
 /// All scenarios: the articles' first, then other pathologies, then controls.
@@ -82,14 +81,6 @@ pub fn named(name: &str) -> Result<&'static Scenario, LabError> {
 pub fn by_name(name: &str) -> Option<&'static Scenario> {
     ALL.iter().copied().find(|scenario| scenario.name == name)
 }
-
-/// Modules of all scenarios; a kernel that has one built in needs no file of it.
-pub(crate) const MODULES: &[ModuleNeed] = &[
-    ModuleNeed::always("virtio_pci"),
-    ModuleNeed::always("virtio_blk"),
-    ModuleNeed::always("virtio_console"),
-    ModuleNeed::always("ext4"),
-];
 
 #[cfg(test)]
 mod tests {

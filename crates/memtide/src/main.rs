@@ -15,8 +15,8 @@ use exit::Exit;
 use output::Output;
 
 fn main() -> ExitCode {
-    if lab::guest::is_here() {
-        lab::guest::main();
+    if lab::init::is_here() {
+        lab::init::main();
     }
     let cli = match Cli::read() {
         Ok(cli) => cli,

@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{MemtideCommand, Part};
+use super::part::Part;
+use super::program::MemtideCommand;
 use crate::sys;
 
 /// What managers of containers set for the programs in them (systemd's container interface).
@@ -44,7 +45,7 @@ impl GuestContainer {
     }
 
     /// Whether this process runs in such a container.
-    pub(super) fn is_around() -> bool {
+    pub(crate) fn is_around() -> bool {
         std::env::var_os(VARIABLE).is_some()
     }
 

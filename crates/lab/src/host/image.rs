@@ -8,7 +8,14 @@ use super::work::WorkDirectory;
 use crate::LabError;
 use crate::error::AtPath as _;
 use crate::message::{JOB, Job};
-use crate::scenarios;
+
+/// Modules of every machine; a kernel that has one built in needs no file of it.
+const MODULES: &[ModuleNeed] = &[
+    ModuleNeed::always("virtio_pci"),
+    ModuleNeed::always("virtio_blk"),
+    ModuleNeed::always("virtio_console"),
+    ModuleNeed::always("ext4"),
+];
 
 /// A kernel and the initramfs that all guests of a run share.
 #[derive(Debug)]
@@ -32,7 +39,7 @@ impl GuestImage {
         let mut archive = Archive::of_this_program()?;
         add(&mut archive)?;
         let mut modules = Vec::new();
-        for module in kernel.modules(&[scenarios::MODULES, needs].concat())? {
+        for module in kernel.modules(&[MODULES, needs].concat())? {
             let place = format!("/modules/{}", module.name);
             archive.file(Path::new(&place), &module.contents);
             modules.push(place);

@@ -4,10 +4,11 @@ use chart::ChartUnit;
 use timeline::signals::{PGPGIN, PGPGOUT};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, plain, times};
 use crate::guest::{Guest, mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, plain, times};
-use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 /// Beside programs that fill RAM.
 const PRESSED: &[&str] = &[
@@ -156,7 +157,7 @@ fn neighbour(
     Ok(fastest)
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let io = |arm| outcomes.measured(arm, "io_mib");
     let ratio = |one, other| Some(io(one)? / io(other)?.max(1.0));
     // Logs that gzip packs to a tenth: 10 + 10 + 10 + 1 against 10 + 1.

@@ -3,10 +3,11 @@
 use timeline::signals::REFAULT_FILE;
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, plain};
 use crate::guest::Guest;
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, plain};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "busy",
@@ -22,7 +23,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     }],
     arms: &[Arm { name: "fits", settings: &[], finds: &[], may_find: &[] }],
     play,
-    claims: |outcomes: &ArmOutcomes| {
+    claims: |outcomes: &dyn MeasuredArms| {
         let again = outcomes.measured("fits", "refaults");
         vec![Claim::of("pages read again", again, plain).at_most(2000.0)]
     },

@@ -3,9 +3,9 @@
 use timeline::signals::{MEM_FREE, MEM_TOTAL};
 use units::Span;
 
+use crate::claim::{Claim, percent};
 use crate::guest::{Guest, mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{Claim, percent};
 use crate::scenario::{Arm, Scenario, ScenarioFigure};
 
 pub(super) const SCENARIO: Scenario = Scenario {

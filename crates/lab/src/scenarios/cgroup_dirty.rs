@@ -6,10 +6,11 @@ use timeline::signals::{
 };
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, plain};
 use crate::guest::{Guest, mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, plain};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 /// The cgroup of the writer.
 const WRITER: &str = "/writer";
@@ -108,7 +109,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     let unwritten = "most unwritten data, of the cgroup's limit";
     vec![

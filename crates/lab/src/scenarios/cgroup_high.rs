@@ -3,10 +3,11 @@
 use timeline::signals::{CGROUP_CURRENT, CGROUP_EVENTS_HIGH, MEM_AVAILABLE, MEM_TOTAL};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, plain};
 use crate::guest::{Guest, mib};
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim, percent, plain};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "cgroup-high",
@@ -60,7 +61,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     vec![
         Claim::of("memory.events high", of("throttled", "events_high"), plain).at_least(20.0),

@@ -3,10 +3,11 @@
 use timeline::signals::{CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE, MEM_TOTAL, OOM_KILLS};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, plain};
 use crate::guest::Guest;
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim, percent, plain};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "cgroup-oom",
@@ -48,7 +49,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |name| outcomes.measured("limit", name);
     vec![
         Claim::of("OOM kills in the cgroup", of("kills"), plain).between(2.0, 2.0),

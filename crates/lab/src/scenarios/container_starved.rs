@@ -4,10 +4,11 @@ use chart::ChartUnit;
 use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, OOM_KILLS};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, plain, times};
 use crate::guest::Guest;
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, plain, times};
-use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 /// A container as Docker names it with the cgroupfs driver.
 const CONTAINER: &str = "docker/5a5a5a5a9be14f05a9d7b3cbb8ad4ee2f0a1c3e5d7960b8a4c2e1f3d5b7a9c0e";
@@ -80,7 +81,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |name| outcomes.measured("starved", name);
     vec![
         Claim::of(

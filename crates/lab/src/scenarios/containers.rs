@@ -4,10 +4,11 @@ use serde_json::Value;
 use timeline::signals::CGROUP_CURRENT;
 use units::{Bytes, Span};
 
+use crate::claim::{Claim, MeasuredArms, percent, yes};
 use crate::guest::{Guest, GuestContainer, Part, mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, yes};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 use super::many_cgroups::finding;
 
@@ -256,7 +257,7 @@ fn number_before(text: &str, words: &str) -> f64 {
     number.unwrap_or(f64::NAN)
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of_arm = |arm: &str| {
         let all_of = |place: &str| {
             let parts = ["finds", "limit", "advice", "words"];
@@ -282,7 +283,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             claim("time to the limit, of the true one", "left").between(0.8, 1.2),
         ]
     };
-    let arms = outcomes.arms.iter().map(|arm| arm.arm);
+    let arms = outcomes.arms().into_iter();
     arms.flat_map(|arm| {
         let mut claims = of_arm(arm);
         if arm.ends_with("leak") {

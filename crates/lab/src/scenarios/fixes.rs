@@ -16,9 +16,10 @@ use timeline::facts::{
 };
 use units::{Bytes, PageSize, Span};
 
+use crate::claim::{Claim, MeasuredArms, percent};
 use crate::guest::Guest;
-use crate::outcome::{ArmOutcomes, Claim, percent};
-use crate::scenario::{Arm, Scenario, ScenarioSetting};
+use crate::scenario::{Arm, Scenario};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "fixes",
@@ -215,7 +216,7 @@ impl FixTarget for GuestFiles {
     }
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |arm, what: &str, name, of| {
         let share = outcomes.quotient(arm, name, of);
         Claim::of(&format!("cgroup {arm}: {what}"), share, percent)

@@ -3,10 +3,11 @@
 use timeline::signals::MEM_ANON;
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent};
 use crate::guest::{Guest, mib};
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim, percent};
-use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "fragmentation",
@@ -66,7 +67,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     vec![
         Claim::of(

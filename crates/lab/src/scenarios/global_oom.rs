@@ -3,9 +3,10 @@
 use timeline::signals::{MEM_FREE, OOM_KILLS};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, plain, yes};
 use crate::guest::{Guest, mib};
-use crate::outcome::{ArmOutcomes, Claim, plain, yes};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "global-oom",
@@ -59,8 +60,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
-    let arms = outcomes.arms.iter().map(|arm| arm.arm);
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
+    let arms = outcomes.arms().into_iter();
     arms.flat_map(|arm| {
         let of = |name| outcomes.measured(arm, name);
         [

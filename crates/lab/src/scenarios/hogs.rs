@@ -5,11 +5,12 @@ use timeline::signals::{
 };
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, times};
 use crate::guest::{Guest, mib, pages_mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, times};
 use crate::reading::{host, sum};
-use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 const FINDS: &[&str] = &["swap-thrash"];
 const MAY: &[&str] = &[
@@ -197,7 +198,7 @@ fn level(guest: &mut Guest, begun: std::time::Instant) -> Result<MemoryLevel, St
     Ok(MemoryLevel { free_mib: free, swap_mib: swap, watermarks_mib: (min, high) })
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let floor = |arm| outcomes.measured(arm, "floor_of_min_free");
     let wider = floor("scale-factor-200").zip(floor("default"));
     let mut all = vec![Claim::of(

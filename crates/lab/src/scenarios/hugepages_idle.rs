@@ -3,10 +3,11 @@
 use timeline::signals::{HUGEPAGE_SIZE, HUGEPAGES_FREE, MEM_AVAILABLE};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent};
 use crate::guest::{Guest, mib};
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim, percent};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "hugepages-idle",
@@ -42,7 +43,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |name| outcomes.measured("reserved", name);
     vec![
         Claim::of("unused, of the reserved pages", of("unused_of_reserved"), percent)

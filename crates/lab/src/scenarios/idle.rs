@@ -3,7 +3,8 @@
 use units::Span;
 
 use crate::guest::Guest;
-use crate::scenario::{Arm, Scenario, ScenarioSetting};
+use crate::scenario::{Arm, Scenario};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "idle",

@@ -3,10 +3,11 @@
 use timeline::signals::MEM_ANON;
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent};
 use crate::guest::{Guest, mib};
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim, percent};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "leak",
@@ -51,7 +52,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |name| outcomes.measured("linear", name);
     vec![
         Claim::of("grown at half time", of("grown_at_half"), percent).between(0.3, 0.7),

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, plain, yes};
 use crate::guest::{Guest, MemtideCommand};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, plain, yes};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 use super::recorder::{IS_BPF, RECORDING, measure_status, tasks};
 
@@ -223,8 +224,8 @@ fn is_kill_in(event: &Value, cgroup: &str) -> bool {
         && ["subject", "text", "report"].iter().any(|name| text(name).contains(cgroup))
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
-    let arms = outcomes.arms.iter().map(|arm| arm.arm);
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
+    let arms = outcomes.arms().into_iter();
     arms.flat_map(|arm| {
         let claim = |what: &str, name, print| {
             Claim::of(&format!("{what} ({arm})"), outcomes.measured(arm, name), print)

@@ -6,7 +6,8 @@ use crate::case::CaseLabels;
 use crate::guest::{Guest, Part};
 use crate::host::machine::{Machine, VirtualDisk};
 use crate::parts::Noise;
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::{ScenarioSetting, ScenarioSettings};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "neighbours",

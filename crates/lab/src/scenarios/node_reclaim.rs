@@ -3,10 +3,11 @@
 use timeline::signals::{ALLOCSTALL, CPU_SYSTEM, NODE_FREE, NODE_TOTAL, PGPGIN, PGSCAN_DIRECT};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, times};
 use crate::guest::{Guest, mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, times};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "node-reclaim",
@@ -87,7 +88,7 @@ fn read(guest: &Guest, passes: &str) -> Result<(), String> {
     guest.run(&["read", "/disk", "--passes", passes, "--cpu", "0", "--no-copy"])
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let ratio = |name| outcomes.ratio(name, "mode-1", "mode-0");
     let of = |name| outcomes.measured("mode-1", name);
     let system = of("system_s").zip(outcomes.measured("mode-0", "system_s"));

@@ -3,10 +3,11 @@
 use timeline::signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_TOTAL};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, yes};
 use crate::guest::Guest;
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim, percent, yes};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "overcommit",
@@ -74,7 +75,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     vec![
         Claim::of("an allocation is refused (mode 2)", of("mode-2", "is_refused"), yes)

@@ -3,10 +3,11 @@
 use timeline::signals::{MEM_PAGE_TABLES, MEM_TOTAL};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent};
 use crate::guest::{Guest, mib};
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim, percent};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "page-tables",
@@ -77,7 +78,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |arm, name| outcomes.measured(arm, name);
     vec![
         Claim::of("page tables, of the segment (many)", of("many", "of_segment"), percent)

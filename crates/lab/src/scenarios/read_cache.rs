@@ -4,10 +4,11 @@ use chart::ChartUnit;
 use timeline::signals::{MEM_FREE, REFAULT_FILE};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, times};
 use crate::guest::{Guest, mib, pages_mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, times};
-use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 const MAY: &[&str] = &[
     "available-exhaustion",
@@ -123,7 +124,7 @@ fn passes(guest: &mut Guest, curve: &str, number: &mut f64) -> Result<(Vec<f64>,
     Ok((seconds, bytes))
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let faster = |arm| outcomes.quotient(arm, "pressed_s", "free_s");
     let again = |arm| outcomes.measured(arm, "refaulted_of_read");
     vec![

@@ -3,10 +3,11 @@
 use timeline::signals::OOM_KILLS;
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, plain, yes};
 use crate::guest::Guest;
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, plain, yes};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 const MAY: &[&str] = &[
     "available-exhaustion",
@@ -148,8 +149,8 @@ fn read_recording(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
-    let arms = outcomes.arms.iter().map(|arm| arm.arm);
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
+    let arms = outcomes.arms().into_iter();
     arms.flat_map(|arm| {
         let of = |name| outcomes.measured(arm, name);
         let ratio = |one, other| Some(of(one)? / of(other)?.max(1.0));

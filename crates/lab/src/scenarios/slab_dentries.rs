@@ -3,10 +3,11 @@
 use timeline::signals::{MEM_AVAILABLE, MEM_SLAB_RECLAIMABLE};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, plain};
 use crate::guest::{Guest, mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, plain};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "slab-dentries",
@@ -42,7 +43,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |name| outcomes.measured("lookups", name);
     vec![
         Claim::of("MiB of reclaimable slab more", of("grown_mib"), plain).at_least(60.0),

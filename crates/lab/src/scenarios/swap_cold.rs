@@ -3,9 +3,9 @@
 use timeline::signals::PSWPIN;
 use units::Span;
 
+use crate::claim::{Claim, plain};
 use crate::guest::Guest;
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{Claim, plain};
 use crate::scenario::{Arm, Scenario, ScenarioFigure};
 
 pub(super) const SCENARIO: Scenario = Scenario {

@@ -4,11 +4,12 @@ use report::model::lab::ClaimState;
 use timeline::signals::{OOM_KILLS, REFAULT_ANON, REFAULT_FILE};
 use units::{Bytes, Span};
 
+use crate::claim::{Claim, MeasuredArms, plain, times};
 use crate::guest::Guest;
 use crate::host::kernel::ModuleNeed;
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, plain, times};
-use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 /// The data is shared memory, which nothing can drop.
 const DATA: &[&str] = &["shmem-growth"];
@@ -214,7 +215,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let steps = |arm: &str| outcomes.measured(arm, "steps");
     let share = |arm: &str| Some(steps(arm)? / steps("swappiness-60")?.max(0.1));
     let speed = |arm: &str| {

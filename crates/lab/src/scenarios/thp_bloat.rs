@@ -3,10 +3,11 @@
 use timeline::signals::{MEM_ANON, MEM_ANON_HUGE};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, times};
 use crate::guest::{Guest, mib};
 use crate::host::machine::Machine;
-use crate::outcome::{ArmOutcomes, Claim, times};
-use crate::scenario::{Arm, Scenario, ScenarioSetting};
+use crate::scenario::{Arm, Scenario};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "thp-bloat",
@@ -61,7 +62,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |arm| outcomes.measured(arm, "taken_of_used");
     vec![
         Claim::of("memory taken, of what is used (always)", of("always"), times)

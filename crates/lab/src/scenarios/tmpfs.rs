@@ -3,9 +3,10 @@
 use timeline::signals::{MEM_AVAILABLE, MEM_CACHED, MEM_SHMEM, MEM_TOTAL};
 use units::{Bytes, Span};
 
+use crate::claim::{Claim, MeasuredArms, percent};
 use crate::guest::{Guest, mib};
-use crate::outcome::{ArmOutcomes, Claim, percent};
-use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "tmpfs",
@@ -52,7 +53,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |name| outcomes.measured("filled", name);
     vec![
         Claim::of("shared memory, of RAM", of("shmem_share"), percent).at_least(0.4),

@@ -4,10 +4,11 @@ use chart::ChartUnit;
 use timeline::signals::{MEM_AVAILABLE, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTY_THRESHOLD};
 use units::Span;
 
+use crate::claim::{Claim, MeasuredArms, percent, times};
 use crate::guest::{Guest, mib, pages_mib};
 use crate::host::machine::{Machine, VirtualDisk};
-use crate::outcome::{ArmOutcomes, Claim, percent, times};
-use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
+use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
+use crate::setting::ScenarioSetting;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "write-plateau",
@@ -125,7 +126,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     Ok(())
 }
 
-fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let (ratio, small) = ("dirty-ratio-20", "dirty-bytes-32m");
     let slowdown = |arm| outcomes.quotient(arm, "early_bytes_per_second", "late_bytes_per_second");
     let early = outcomes.ratio("early_bytes_per_second", ratio, small);

@@ -1,6 +1,7 @@
 //! ARCHITECTURE.md is true: crate edges, and files that pages name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use crate::support::root;
 
@@ -88,22 +89,20 @@ fn every_rule_has_its_file_and_every_file_its_rule() {
     assert_eq!(files, listed);
 }
 
-/// The code of a module with all below it.
-fn code_of(module: &str) -> String {
-    let source = root().join("crates/report/src");
-    let mut code = std::fs::read_to_string(source.join(format!("{module}.rs"))).unwrap();
+/// The code of a module with all below it, its tests left out.
+fn code_of(source: &Path, module: &str) -> String {
+    let mut files = vec![source.join(format!("{module}.rs"))];
     let mut directories = vec![source.join(module)];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).into_iter().flatten() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path)
-            } else {
-                code.push_str(&std::fs::read_to_string(path).unwrap())
-            }
+            if path.is_dir() { directories.push(path) } else { files.push(path) }
         }
     }
-    code
+    let texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+    texts
+        .map(|text| text.split("#[cfg(test)]\nmod").next().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
@@ -114,9 +113,55 @@ fn text_and_page_draw_without_each_other_and_words_and_model_without_both() {
         ("phrases", &["text", "html"]),
         ("model", &["text", "html"]),
     ] {
-        let code = code_of(module);
+        let code = code_of(&root().join("crates/report/src"), module);
         for other in not {
             assert!(!code.contains(&format!("crate::{other}::")), "{module}: {other}");
         }
+    }
+}
+
+/// The modules of a crate, each with those that it imports.
+fn imports(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let library = std::fs::read_to_string(source.join("lib.rs")).unwrap();
+    let modules: BTreeSet<String> = std::fs::read_dir(source)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .filter(|module| module != "lib")
+        .collect();
+    // `crate::LabError` is of the module that `pub use error::LabError` names.
+    let exporter = |name: &str| {
+        let exports = library.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next());
+        let of_name = exports.filter(|export| words(export).any(|word| word == name));
+        of_name.filter_map(|export| words(export).next()).next().unwrap_or_default().to_owned()
+    };
+    let of_module = |module: &String| {
+        let code = code_of(source, module);
+        let named = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let named = named.flat_map(|line| line.split("crate::").skip(1));
+        let named = named.filter_map(|rest| words(rest).next());
+        named
+            .map(|name| if modules.contains(name) { name.to_owned() } else { exporter(name) })
+            .filter(|name| name != module && modules.contains(name))
+            .collect()
+    };
+    modules.iter().map(|module| (module.clone(), of_module(module))).collect()
+}
+
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+#[test]
+fn modules_of_a_crate_import_each_other_in_no_circle() {
+    for name in ["answers", "export", "heap", "lab"] {
+        let mut imports = imports(&root().join("crates").join(name).join("src"));
+        assert!(imports.values().any(|of| !of.is_empty()), "{name}: {imports:?}");
+        // Whatever imports nothing that is left is in no circle.
+        while let Some((module, _)) = imports.iter().find(|(_, of)| of.is_empty()) {
+            let module = module.clone();
+            imports.remove(&module);
+            imports.values_mut().for_each(|of| _ = of.remove(&module));
+        }
+        assert!(imports.is_empty(), "{name}: {imports:?}");
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn enter(command: &LabCommand) -> anyhow::Result<Option<Exit>> {
         };
     } else if let Some(holding) = holding(command)
         && !part.in_scenario
-        && !lab::guest::is_inside()
+        && !lab::init::is_inside()
         && !holding.args.beyond_available
     {
         check_available(holding.size)?;

@@ -29,7 +29,7 @@ pub(super) fn report(mut port: File, has_ended: &Arc<AtomicBool>) -> std::thread
             let (since, was) = before.replace((now, stalled_s)).unwrap_or((now, stalled_s));
             let passed = (now - since).as_secs_f64().max(1e-3);
             if let Some(vitals) = vitals(host, (stalled_s - was) / passed) {
-                super::send(&mut port, &GuestMessage::Vitals(vitals));
+                GuestMessage::Vitals(vitals).send(&mut port);
             }
             std::thread::sleep(EVERY);
         }
