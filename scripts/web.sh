@@ -1,12 +1,13 @@
 #!/bin/sh
-# The program and style of the HTML report. `build` writes crates/report/assets anew; `test` checks types, fails where what
-# is committed is not what web/ builds, and tests it: pages in Chromium are made by the binary that MEMTIDE names, and by the
-# example page_data beside it (cargo build --package memtide-answers --example page_data); `pictures DIR [all]` makes
-# screenshots of such pages.
+# The program and style of the HTML report, and the style of the lab's pages. `build` writes their assets anew; `test`
+# checks types, fails where what is committed is not what web/ builds, and tests it: pages in Chromium are made by the binary
+# that MEMTIDE names, and by the example page_data beside it (cargo build --package memtide-answers --example page_data);
+# `pictures DIR [all]` makes screenshots of such pages.
 set -eu
 cd "$(dirname "$0")/.."
 want=${1:-test}
 assets=crates/report/assets
+of_lab=crates/lab/assets
 memtide=${MEMTIDE:-${CARGO_TARGET_DIR:-target}/release/memtide}
 
 major=$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
@@ -27,6 +28,7 @@ tool() { # of web/node_modules, in web/
 case $want in
 build)
     tool vite build --logLevel warn
+    mv "$assets/lab.css" "$assets/figure.css" "$of_lab"
     wc -c "$assets/page.js" "$assets/page.css"
     exit
     ;;
@@ -41,9 +43,10 @@ tool tsc --noEmit
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 MEMTIDE_ASSETS=$built tool vite build --logLevel warn
-for file in page.js page.css compare.css lab.css figure.css explain.css heap_picture.css; do
-    cmp -s "$built/$file" "$assets/$file" && continue
-    echo "error: $assets/$file is not what web/ builds" >&2
+for file in $assets/page.js $assets/page.css $assets/compare.css $assets/explain.css $assets/heap_picture.css \
+    $of_lab/lab.css $of_lab/figure.css; do
+    cmp -s "$built/$(basename "$file")" "$file" && continue
+    echo "error: $file is not what web/ builds" >&2
     echo "help: make web" >&2
     exit 1
 done

@@ -1,12 +1,12 @@
 //! What came of a scenario, as a value of the report's model.
 
-use chart::{Chart, ChartKind, ChartUnit, Colour};
-use diagnose::Evidence;
-use report::model::Level;
-use report::model::lab::{
+use crate::model::{
     ClaimState, LAB_SCHEMA, LabArm, LabClaim, LabCurve, LabFigure, LabFigureKind, LabFinding,
     LabPanel, LabReport, LabUnit,
 };
+use chart::{Chart, ChartKind, ChartUnit, Colour};
+use diagnose::Evidence;
+use report::model::Level;
 use units::Bytes;
 
 use crate::claim::Claim;

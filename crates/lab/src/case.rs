@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use report::Report;
 use report::model::Severity;
-use report::model::lab::UnscoredCase;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::error::AtPath as _;
+use crate::model::UnscoredCase;
 use crate::setting::ScenarioSettings;
 
 /// The name of the file with a case's labels.

@@ -1,6 +1,7 @@
 //! What must hold of the numbers that the arms of a scenario measured.
 
-use report::model::lab::ClaimState;
+use crate::model::ClaimState;
+use crate::words::ABSENT;
 
 /// The arms that were played, as a scenario's claims see them.
 pub trait MeasuredArms {
@@ -44,7 +45,7 @@ impl Claim {
         Self {
             what: what.to_owned(),
             article: String::new(),
-            ours: value.map_or_else(|| "–".to_owned(), print),
+            ours: value.map_or_else(|| ABSENT.to_owned(), print),
             state: match value {
                 Some(_) => ClaimState::NoBounds,
                 None => ClaimState::NotMeasured,

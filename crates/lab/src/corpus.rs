@@ -10,7 +10,6 @@ use std::thread::ScopedJoinHandle;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use report::model::lab::ClaimState;
 use units::Bytes;
 
 use crate::LabError;
@@ -18,6 +17,7 @@ use crate::case::{Case, CaseFile, CaseRecipe};
 use crate::error::AtPath as _;
 use crate::host::kernel::Kernel;
 use crate::host::machine::has_memory_for;
+use crate::model::ClaimState;
 use crate::outcome::ArmOutcomes;
 use crate::run::{self, RunOptions};
 use crate::scenario::{Arm, Scenario};

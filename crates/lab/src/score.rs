@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use report::model::lab::{SCORE_SCHEMA, ScoreCase, ScoreCell, ScoreReport, UnscoredCase};
+use crate::model::{SCORE_SCHEMA, ScoreCase, ScoreCell, ScoreReport, UnscoredCase};
 
 use crate::case::{Case, CaseLabels, CaseVerdict, CasesBelow};
 

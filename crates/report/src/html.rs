@@ -15,13 +15,11 @@ mod escape;
 mod events;
 mod explain;
 mod facts;
-mod figure;
 mod figures;
 mod finding;
 mod headroom;
 mod heap_picture;
 mod icon;
-mod lab;
 mod memory;
 mod note;
 mod page;
@@ -35,11 +33,11 @@ use timeline::Facts;
 pub use crate::picture::Picture;
 pub use compare::compare;
 pub use data::{DataAddress, PageData};
+pub use escape::{Html, Tag, tag};
 pub(crate) use explain::alone as explain_alone;
 pub(crate) use heap_picture::alone as heap_picture_alone;
-pub use lab::{lab, lab_panel, lab_score};
 
-use self::escape::Tag;
+use self::document::DocumentHead;
 use crate::Screen;
 use crate::clock::ReportClock;
 use crate::model::explain::ExplainReport;
@@ -81,6 +79,15 @@ pub fn fetching_report(page: &Page, screen: &Screen, address: DataAddress<'_>) -
 /// Returns the data of a page's charts; without charts, that there are none.
 pub fn page_data(page: &Page, screen: &Screen) -> PageData {
     PageData::of(&Scene::new(page, screen, ComparedSide::Only))
+}
+
+/// Returns a page without a script as one file, in the style of all pages and the one given.
+pub fn unscripted(title: &str, style: &'static str, body: impl FnOnce(&mut Html)) -> String {
+    let head = DocumentHead { title, style, script: None, fetches: false };
+    document::draw(&head, |html| {
+        body(html);
+        page::footer(html);
+    })
 }
 
 /// The source that a block is about.

@@ -31,4 +31,5 @@ pub use model::{
     Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema, prometheus,
 };
 pub use phrases::explain_verdict::{explain_headline, explain_verdict};
+pub use picture::shown;
 pub use screen::{ColourMode, Screen};

@@ -16,7 +16,6 @@ mod group;
 pub mod growth;
 pub mod headroom;
 mod json;
-pub mod lab;
 mod next;
 mod order;
 pub(crate) use order::by_need;

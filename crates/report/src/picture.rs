@@ -308,7 +308,7 @@ fn from_to(unit: ChartUnit, least: f64, most: f64) -> String {
 }
 
 /// Formats a chart's value for readers.
-pub(crate) fn shown(unit: ChartUnit, value: f64) -> String {
+pub fn shown(unit: ChartUnit, value: f64) -> String {
     match unit {
         ChartUnit::Bytes if value < 0.0 => format!("-{}", Bytes::from_f64(-value)),
         ChartUnit::Bytes => Bytes::from_f64(value).to_string(),

@@ -34,7 +34,7 @@ fn short(text: &str) -> String {
 }
 
 /// Returns the terminal cells that the text takes after escaping.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     escape(text).chars().map(char_width).sum()
 }
 

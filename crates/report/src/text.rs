@@ -14,7 +14,6 @@ mod growth;
 mod headroom;
 mod heap_picture;
 mod input;
-mod lab;
 mod list;
 mod markdown;
 mod memory;
@@ -27,11 +26,12 @@ mod where_by;
 mod where_tree;
 mod wrap;
 
+pub use crate::plain::width;
 pub use crate::screen::{ColourMode, Detail, Screen};
+pub use page::{Style, StyledText, TextPage, piece};
 
 use jiff::Timestamp;
 
-use crate::model::lab::{LabReport, ScoreReport};
 use crate::model::status::StatusReport;
 use crate::model::{
     Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereByReport, WhereReport,
@@ -128,16 +128,6 @@ pub fn runtime_stats(
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.
 pub fn sparkline(values: &[Option<f64>], cells: usize) -> String {
     bar::spark(values, cells)
-}
-
-/// Returns the screen of `lab run`.
-pub fn lab(report: &LabReport, screen: &Screen) -> String {
-    lab::run(report, screen)
-}
-
-/// Returns the screen of `lab score`.
-pub fn lab_score(report: &ScoreReport, screen: &Screen) -> String {
-    lab::score(report, screen)
 }
 
 /// Returns rows of columns, each with a text beside it that is wrapped on a terminal.

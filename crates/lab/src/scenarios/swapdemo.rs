@@ -1,6 +1,5 @@
 //! A program with a large library and more data than fits: what swap is for.
 
-use report::model::lab::ClaimState;
 use timeline::signals::{OOM_KILLS, REFAULT_ANON, REFAULT_FILE};
 use units::{Bytes, Span};
 
@@ -8,6 +7,7 @@ use crate::claim::{Claim, MeasuredArms, plain, times};
 use crate::guest::Guest;
 use crate::host::kernel::ModuleNeed;
 use crate::host::machine::{Machine, VirtualDisk};
+use crate::model::ClaimState;
 use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
 use crate::setting::ScenarioSetting;
 

@@ -10,16 +10,16 @@ use crate::plain::harmless;
 
 /// HTML under construction.
 #[derive(Debug, Default)]
-pub(crate) struct Html(String);
+pub struct Html(String);
 
 impl Html {
     /// Returns the HTML.
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.0
     }
 
     /// Adds markup of this program unchanged.
-    pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
+    pub fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
@@ -31,7 +31,7 @@ impl Html {
     }
 
     /// Adds text from any origin, escaped.
-    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+    pub fn text(&mut self, text: &str) -> &mut Self {
         self.0.push_str(&plain(text));
         self
     }
@@ -45,7 +45,7 @@ impl Html {
     }
 
     /// Adds an element with its contents.
-    pub(crate) fn within(&mut self, tag: Tag, inside: impl FnOnce(&mut Self)) -> &mut Self {
+    pub fn within(&mut self, tag: Tag, inside: impl FnOnce(&mut Self)) -> &mut Self {
         self.open(&tag);
         inside(self);
         self.0.push_str("</");
@@ -55,14 +55,14 @@ impl Html {
     }
 
     /// Adds an element that holds text.
-    pub(crate) fn tagged(&mut self, tag: Tag, text: &str) -> &mut Self {
+    pub fn tagged(&mut self, tag: Tag, text: &str) -> &mut Self {
         self.within(tag, |html| {
             html.text(text);
         })
     }
 
     /// Adds an empty element, which is not closed.
-    pub(crate) fn open(&mut self, tag: &Tag) -> &mut Self {
+    pub fn open(&mut self, tag: &Tag) -> &mut Self {
         self.0.push('<');
         self.0.push_str(tag.name);
         self.0.push_str(&tag.attributes);
@@ -86,43 +86,43 @@ impl Html {
 
 /// The start tag of an element: its name and attributes.
 #[derive(Debug, Clone)]
-pub(crate) struct Tag {
+pub struct Tag {
     name: &'static str,
     attributes: String,
 }
 
 /// A tag without attributes.
-pub(crate) const fn tag(name: &'static str) -> Tag {
+pub const fn tag(name: &'static str) -> Tag {
     Tag { name, attributes: String::new() }
 }
 
 impl Tag {
     /// A tag with one class or several.
-    pub(crate) fn of(name: &'static str, class: &'static str) -> Self {
+    pub fn of(name: &'static str, class: &'static str) -> Self {
         tag(name).with("class", class)
     }
 
     /// A tag with a class and the class of a severity.
-    pub(crate) fn standing(name: &'static str, class: &str, standing: &'static str) -> Self {
+    pub fn standing(name: &'static str, class: &str, standing: &'static str) -> Self {
         tag(name).with("class", &format!("{class} {standing}"))
     }
 
     /// Adds an attribute with text from any origin.
-    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
         // Writing to a String cannot fail.
         let _ = write!(self.attributes, " {name}=\"{}\"", plain(value));
         self
     }
 
     /// Adds an attribute with text of this program, of any length; only quotes are escaped.
-    pub(crate) fn with_own(mut self, name: &'static str, value: &str) -> Self {
+    pub fn with_own(mut self, name: &'static str, value: &str) -> Self {
         let value = value.replace('&', "&amp;").replace('"', "&quot;");
         let _ = write!(self.attributes, " {name}=\"{value}\"");
         self
     }
 
     /// Adds an attribute with a formatted value.
-    pub(crate) fn showing(self, name: &'static str, value: impl Display) -> Self {
+    pub fn showing(self, name: &'static str, value: impl Display) -> Self {
         self.with(name, &value.to_string())
     }
 }

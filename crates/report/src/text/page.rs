@@ -10,7 +10,8 @@ pub(super) const NARROW: usize = 60;
 
 /// How a piece of text stands out when there is colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub enum Style {
+    /// As the terminal writes.
     Plain,
     /// What a reader should see first.
     Strong,
@@ -18,10 +19,13 @@ pub(super) enum Style {
     Faint,
     /// Commands to type.
     Command,
-    /// A severity or verdict.
+    /// Something critical.
     Critical,
+    /// A warning.
     Warning,
+    /// A verdict that nothing is wrong.
     Fine,
+    /// A note, or a verdict that could not be given.
     Unknown,
     /// Data, in a colour of the 256-colour palette that no severity has.
     Data(u8),
@@ -51,39 +55,40 @@ impl From<Severity> for Style {
 }
 
 /// A piece of a line with its style.
-pub(super) type StyledText = (Style, String);
+pub type StyledText = (Style, String);
 
 /// Returns a piece of a line.
-pub(super) fn piece(style: Style, text: impl Into<String>) -> StyledText {
+pub fn piece(style: Style, text: impl Into<String>) -> StyledText {
     (style, text.into())
 }
 
 /// The lines written so far.
-pub(super) struct TextPage {
+pub struct TextPage {
     colour: ColourMode,
     width: usize,
     out: String,
 }
 
 impl TextPage {
-    pub(super) const fn new(screen: &Screen) -> Self {
+    /// An empty page.
+    pub const fn new(screen: &Screen) -> Self {
         Self { colour: screen.colour, width: screen.width(), out: String::new() }
     }
 
     /// Returns all lines, each with a line feed.
-    pub(super) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.out
     }
 
     /// Adds an empty line, unless the page is empty or ends with one.
-    pub(super) fn gap(&mut self) {
+    pub fn gap(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
     /// Adds a line. Whatever the pieces contain, only escape sequences of this function reach the terminal.
-    pub(super) fn line(&mut self, pieces: &[StyledText]) {
+    pub fn line(&mut self, pieces: &[StyledText]) {
         let last = pieces.iter().rposition(|(_, text)| !text.trim_end().is_empty());
         for (i, (style, text)) in pieces.iter().enumerate() {
             let safe = escape(text);
@@ -122,7 +127,7 @@ impl TextPage {
     }
 
     /// Adds a block's heading, with an empty line above it.
-    pub(super) fn heading(&mut self, text: &str) {
+    pub fn heading(&mut self, text: &str) {
         self.gap();
         self.hanging(&[], 0, Style::Strong, text);
     }
@@ -134,7 +139,7 @@ impl TextPage {
     }
 
     /// Adds text after `head`, wrapped, with further lines indented by `indent` cells.
-    pub(super) fn hanging(&mut self, head: &[StyledText], indent: usize, style: Style, text: &str) {
+    pub fn hanging(&mut self, head: &[StyledText], indent: usize, style: Style, text: &str) {
         let lines = wrap::wrap(text, self.width.saturating_sub(indent));
         let mut first = head.to_vec();
         let taken: usize = head.iter().map(|(_, text)| wrap::width(text)).sum();

@@ -3,7 +3,6 @@
 use report::model::explain::ExplainReport;
 use report::model::growth::GrowthReport;
 use report::model::headroom::HeadroomReport;
-use report::model::lab::{LabReport, ScoreReport};
 use report::model::runtime_stats::RuntimeStatsReport;
 use report::model::status::StatusReport;
 use report::model::{
@@ -37,8 +36,6 @@ fn the_published_schemas_are_fresh() {
         ("where-by", schema_of::<WhereByReport>()),
         ("recorder", schema_of::<StatusReport>()),
         ("runtime-stats", schema_of::<RuntimeStatsReport>()),
-        ("lab", schema_of::<LabReport>()),
-        ("lab-score", schema_of::<ScoreReport>()),
     ] {
         fresh(&format!("{name}.schema.json"), &(schema.unwrap() + "\n"));
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use answers::PageSource;
 use anyhow::Context;
 use diagnose::headroom::Question;
+use lab::model::LabReport;
 use lab::{ArmOutcomes, LabError, RunOptions, scenarios};
-use report::model::lab::LabReport;
 use timeline::TimeRange;
 
 use super::pages_directory::PagesDirectory;
@@ -52,7 +52,7 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
     write(&mut report, &outcomes, directory, args.keep, output)?;
     match args.answer.get() {
         Format::Json => output.print(&report::model::json(&report)?)?,
-        Format::Text => output.print(&report::text::lab(&report, &output.screen()))?,
+        Format::Text => output.print(&lab::run_screen(&report, &output.screen()))?,
     }
     output.note(&format!("{}", directory.join("report.html").display()));
     Ok(if report.holds { Exit::Ok } else { Exit::Critical })
@@ -85,10 +85,10 @@ fn write(
     for (number, figure) in (1..).zip(&report.figures) {
         for panel in &figure.panels {
             let name = format!("figure-{number}-{}.svg", panel.arm);
-            put(&directory.join(name), &report::html::lab_panel(figure, panel))?;
+            put(&directory.join(name), &lab::panel_drawing(figure, panel))?;
         }
     }
-    put(&directory.join("report.html"), &report::html::lab(report))
+    put(&directory.join("report.html"), &lab::run_page(report))
 }
 
 /// Writes a file of a run anew: it is complete, or as it was.

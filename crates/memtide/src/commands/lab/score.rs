@@ -56,10 +56,10 @@ pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit
     }
     match args.answer.get() {
         Format::Json => output.print(&report::model::json(&report)?)?,
-        Format::Text => output.print(&report::text::lab_score(&report, &output.screen()))?,
+        Format::Text => output.print(&lab::score_screen(&report, &output.screen()))?,
     }
     if let Some(path) = &args.output {
-        let html = report::html::lab_score(&report);
+        let html = lab::score_page(&report);
         page::write(&html, &OutputTarget::new(path, true)?, output)?;
     }
     let reaches = |share: Option<f64>, min| share.is_none_or(|share| share >= min);

@@ -1,9 +1,12 @@
 //! A figure as a drawing that needs no script: a panel of curves, areas or bars, with its axes and its names.
 
-use super::escape::{Html, Tag, tag};
-use crate::model::lab::{LabCurve, LabFigure, LabFigureKind, LabPanel, LabUnit};
-use crate::picture::shown;
 use chart::ChartUnit;
+use report::html::{Html, Tag, tag};
+
+use crate::model::{LabCurve, LabFigure, LabFigureKind, LabPanel, LabUnit};
+
+/// Style of a drawing that stands alone.
+const STYLE: &str = include_str!("../assets/figure.css");
 
 /// A panel in its own units; the page scales it.
 const WIDTH: f64 = 480.0;
@@ -115,7 +118,7 @@ fn round_up(value: f64, unit: LabUnit) -> f64 {
 }
 
 /// Draws a figure: its heading, then a panel for each arm.
-pub(super) fn draw(html: &mut Html, figure: &LabFigure) {
+pub(crate) fn draw(html: &mut Html, figure: &LabFigure) {
     let scale = FigureScale::of(figure);
     html.within(Tag::of("section", "drawn"), |html| {
         html.tagged(tag("h2"), &figure.title);
@@ -139,8 +142,8 @@ enum SvgUse {
     Alone,
 }
 
-/// Returns a panel as a file of its own.
-pub(super) fn alone(figure: &LabFigure, panel: &LabPanel) -> String {
+/// Returns a panel as a drawing of its own (SVG).
+pub fn panel_drawing(figure: &LabFigure, panel: &LabPanel) -> String {
     let mut html = Html::default();
     draw_panel(&mut html, figure, panel, FigureScale::of(figure), SvgUse::Alone);
     html.finish()
@@ -162,7 +165,7 @@ fn draw_panel(
     }
     html.within(svg, |html| {
         if place == SvgUse::Alone {
-            html.raw("<style>").raw(super::lab::FIGURE_STYLE).raw("</style>");
+            html.raw("<style>").raw(STYLE).raw("</style>");
             let ground = tag("rect").with("width", "100%").with("height", "100%");
             html.open(&ground.with("fill", "var(--panel)")).raw("</rect>");
         }
@@ -217,7 +220,7 @@ fn amount(unit: LabUnit, value: f64) -> String {
         LabUnit::Share => ChartUnit::Share,
         LabUnit::Millis => ChartUnit::Millis,
     };
-    shown(unit, value)
+    report::shown(unit, value)
 }
 
 /// Draws a curve; what was not measured is a gap.
@@ -348,7 +351,7 @@ mod tests {
                 }],
             }],
         };
-        let svg = alone(&figure, &figure.panels[0]);
+        let svg = panel_drawing(&figure, &figure.panels[0]);
         assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");
         // The gap divides the curve.
         assert!(svg.contains("M74.0 111.0M472.0 10.0"), "{svg}");

@@ -1,24 +1,19 @@
 //! The pages of `lab run` and `lab score`: complete without a script.
 
-use super::document::{self, DocumentHead};
-use super::escape::{Html, Tag, tag};
-use super::{figure, page};
-use crate::model::Level;
-use crate::model::lab::{
-    ClaimState, LabArm, LabClaim, LabFigure, LabPanel, LabReport, ScoreCase, ScoreCell, ScoreReport,
-};
-use crate::phrases;
+use report::html::{Html, Tag, tag, unscripted};
+use report::model::Level;
+
+use crate::figure;
+use crate::model::{ClaimState, LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport};
+use crate::words;
 
 /// Style that only these pages need, added to the report's.
-const STYLE: &str = include_str!("../../assets/lab.css");
-/// Style of a drawing that stands alone.
-pub(super) const FIGURE_STYLE: &str = include_str!("../../assets/figure.css");
+const STYLE: &str = include_str!("../assets/lab.css");
 
 /// Returns the page of a scenario as one file.
-pub fn lab(report: &LabReport) -> String {
+pub fn run_page(report: &LabReport) -> String {
     let title = format!("{} · memtide lab", report.scenario);
-    let head = DocumentHead { title: &title, style: STYLE, script: None, fetches: false };
-    document::draw(&head, |html| {
+    unscripted(&title, STYLE, |html| {
         let ram = report.ram_bytes;
         let meta = [
             report.article.clone(),
@@ -35,13 +30,7 @@ pub fn lab(report: &LabReport) -> String {
                 figure::draw(html, one);
             }
         });
-        page::footer(html);
     })
-}
-
-/// Returns a panel of a figure as a drawing of its own (SVG).
-pub fn lab_panel(figure: &LabFigure, panel: &LabPanel) -> String {
-    figure::alone(figure, panel)
 }
 
 fn host_line(html: &mut Html, name: &str, meta: &[String]) {
@@ -67,7 +56,7 @@ fn claims(html: &mut Html, claims: &[LabClaim]) {
                     ClaimState::Fails => "is-critical",
                     ClaimState::NotMeasured | ClaimState::NoBounds => "is-unknown",
                 };
-                let holds = phrases::lab::holds(claim.state);
+                let holds = words::holds(claim.state);
                 html.within(tag("tr"), |html| {
                     html.tagged(tag("th"), &claim.what);
                     html.tagged(tag("td"), &claim.article);
@@ -120,22 +109,19 @@ fn standing(level: Level) -> &'static str {
 }
 
 /// Returns the page of a score: the matrix of rules and scenarios.
-pub fn lab_score(report: &ScoreReport) -> String {
-    let title = "score · memtide lab";
-    let head = DocumentHead { title, style: STYLE, script: None, fetches: false };
-    document::draw(&head, |html| {
+pub fn score_page(report: &ScoreReport) -> String {
+    unscripted("score · memtide lab", STYLE, |html| {
         let meta = [format!("{} cases", report.cases.len())];
         host_line(html, "score", &meta);
         html.within(Tag::of("main", "lab"), |html| {
-            html.tagged(tag("h1"), &phrases::lab::score_headline(report));
-            for counts in phrases::lab::score_counts(report) {
+            html.tagged(tag("h1"), &words::score_headline(report));
+            for counts in words::score_counts(report) {
                 html.tagged(tag("p"), &counts);
             }
-            html.tagged(Tag::of("p", "help"), phrases::lab::SCORE_CELL);
+            html.tagged(Tag::of("p", "help"), words::SCORE_CELL);
             matrix(html, &report.matrix);
             faults(html, report);
         });
-        page::footer(html);
     })
 }
 
@@ -196,5 +182,5 @@ fn cell(html: &mut Html, cell: Option<&ScoreCell>) {
         (0, _) => "is-ok",
         _ => "is-critical",
     };
-    html.tagged(Tag::of("td", class), &phrases::lab::score_cell(cell));
+    html.tagged(Tag::of("td", class), &words::score_cell(cell));
 }

@@ -1,12 +1,10 @@
 //! The screens of `lab run` and `lab score`: what the article has and what was measured, and what `check` found.
 
-use super::Screen;
-use super::page::{Style, TextPage, piece};
-use super::wrap::width;
-use crate::model::lab::{
-    ClaimState, LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport,
-};
-use crate::phrases;
+use report::Screen;
+use report::text::{Style, TextPage, piece, width};
+
+use crate::model::{ClaimState, LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport};
+use crate::words;
 
 /// Cells of what is compared, of the article's figure and of that which was measured.
 const CLAIM_CELLS: usize = 46;
@@ -15,7 +13,8 @@ const HERE_CELLS: usize = 11;
 /// Column of text after an arm's name.
 const ARM_CELLS: usize = 24;
 
-pub(super) fn run(report: &LabReport, screen: &Screen) -> String {
+/// Returns the screen of `lab run`.
+pub fn run_screen(report: &LabReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
     let mut head = vec![report.scenario.clone()];
     if !report.article.is_empty() {
@@ -74,7 +73,7 @@ fn claim(page: &mut TextPage, claim: &LabClaim) {
         ClaimState::Fails => Style::Critical,
         ClaimState::NotMeasured | ClaimState::NoBounds => Style::Faint,
     };
-    let holds = phrases::lab::holds(claim.state);
+    let holds = words::holds(claim.state);
     let what = if width(&claim.what) >= CLAIM_CELLS {
         page.line(&[piece(Style::Plain, claim.what.clone())]);
         " ".repeat(CLAIM_CELLS)
@@ -103,10 +102,11 @@ fn arm(page: &mut TextPage, arm: &LabArm) {
     }
 }
 
-pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
+/// Returns the screen of `lab score`.
+pub fn score_screen(report: &ScoreReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
-    page.hanging(&[], 0, Style::Strong, &phrases::lab::score_headline(report));
-    for counts in phrases::lab::score_counts(report) {
+    page.hanging(&[], 0, Style::Strong, &words::score_headline(report));
+    for counts in words::score_counts(report) {
         page.hanging(&[], 0, Style::Plain, &counts);
     }
     matrix(&mut page, report);
@@ -135,7 +135,7 @@ pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
 /// Writes each rule with the scenarios in which it was expected or found.
 fn matrix(page: &mut TextPage, report: &ScoreReport) {
     page.heading("Rule × scenario");
-    page.hanging(&[], 0, Style::Faint, phrases::lab::SCORE_CELL);
+    page.hanging(&[], 0, Style::Faint, words::SCORE_CELL);
     let mut rules: Vec<&str> = report.matrix.iter().map(|cell| cell.rule.as_str()).collect();
     rules.dedup();
     for rule in rules {
@@ -148,5 +148,5 @@ fn matrix(page: &mut TextPage, report: &ScoreReport) {
 
 /// `cgroup-oom 3/3 +1`.
 fn in_scenario(cell: &ScoreCell) -> String {
-    format!("{} {}", cell.scenario, phrases::lab::score_cell(cell))
+    format!("{} {}", cell.scenario, words::score_cell(cell))
 }

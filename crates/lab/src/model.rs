@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use report::model::{Level, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::Bytes;
-
-use super::{Level, Severity};
 
 /// Name and version of the contract of `lab run`.
 pub const LAB_SCHEMA: &str = "memtide-lab/1";
@@ -265,4 +264,28 @@ pub struct ScoreCell {
     pub allowed: u64,
     /// Cases in which it was reported as a note that nobody expected. They do not count.
     pub noted: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use report::model::schema_of;
+
+    use super::*;
+
+    #[test]
+    fn the_published_schemas_are_fresh() {
+        for (name, schema) in
+            [("lab", schema_of::<LabReport>()), ("lab-score", schema_of::<ScoreReport>())]
+        {
+            let schema = schema.unwrap() + "\n";
+            let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+            let path = docs.join(format!("{name}.schema.json"));
+            if std::env::var_os("BLESS").is_some() {
+                std::fs::write(path, schema).unwrap();
+                continue;
+            }
+            let kept = std::fs::read_to_string(path).unwrap();
+            assert!(kept == schema, "{name}: BLESS=1 cargo test -p memtide-lab writes it");
+        }
+    }
 }

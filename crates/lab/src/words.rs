@@ -1,7 +1,9 @@
 //! Words of the lab's answers.
 
-use crate::model::lab::{ClaimState, ScoreCell, ScoreReport};
-use crate::phrases::ABSENT;
+use crate::model::{ClaimState, ScoreCell, ScoreReport};
+
+/// Printed where a value is unknown.
+pub(crate) const ABSENT: &str = "–";
 
 /// Whether a claim holds, in a cell of a table.
 pub(crate) fn holds(state: ClaimState) -> &'static str {
