@@ -18,7 +18,7 @@ web: ## build the report's program and style from web/ into the binary's assets,
 	scripts/web.sh test
 
 docs: ## write docs/ and README's screens anew from the code
-	BLESS=1 $(CARGO) test --quiet --package memtide-report
+	BLESS=1 $(CARGO) test --quiet --package memtide-report --package memtide-lab
 	BLESS=1 $(CARGO) test --quiet --package memtide --test it pages
 
 bench: ## the sampler against raw pread of the same files; a long log against one search of it; the page of a week; a heap

@@ -2,6 +2,9 @@
 //!
 //! The file belongs to the process under examination and may be forged: every read is bounded, every offset checked by
 //! the read itself. Format: `elf(5)`. Cost: a symbol table of 100,000 entries 4 ms; a text search 1 GiB/s.
+//!
+//! Not the reader of `object` (0.39): it reads a table whole or not at all, and its cache keeps a copy of every symbol's name.
+//! A forged file of 1.3 MiB, 50,000 symbols with names of up to 4000 bytes that share theirs, cost it 98 MiB.
 
 use std::ops::Range;
 
