@@ -43,8 +43,7 @@ tool tsc --noEmit
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 MEMTIDE_ASSETS=$built tool vite build --logLevel warn
-for file in $assets/page.js $assets/page.css $assets/compare.css $assets/explain.css $assets/heap_picture.css \
-    $of_lab/lab.css $of_lab/figure.css; do
+for file in $assets/page.js $assets/page.css $assets/compare.css $assets/explain.css $of_lab/lab.css $of_lab/figure.css; do
     cmp -s "$built/$(basename "$file")" "$file" && continue
     echo "error: $file is not what web/ builds" >&2
     echo "help: make web" >&2

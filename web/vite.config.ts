@@ -18,8 +18,6 @@ const LAB = ["figure.css", "lab.css"];
 const FIGURE = ["figure.css"];
 /** What a page has beside the report's sheet that shows a process's memory (`memtide explain`). */
 const EXPLAIN = ["heap_cells.css", "explain.css"];
-/** What the picture of a heap has that stands alone. */
-const HEAP_PICTURE = ["heap_svg.css", "heap_cells.css"];
 
 function styles(): Plugin {
   return {
@@ -33,20 +31,12 @@ function styles(): Plugin {
         ["lab.css", LAB.map(read)],
         ["figure.css", [variables(), ...FIGURE.map(read)]],
         ["explain.css", EXPLAIN.map(read)],
-        ["heap_picture.css", themes(HEAP_PICTURE.map(read).join("\n"))],
       ] as const) {
         const { code } = await transformWithEsbuild(sheets.join("\n"), fileName, { loader: "css", minify: true });
         this.emitFile({ type: "asset", fileName, source: code });
       }
     },
   };
-}
-
-/** The light theme, then what differs in the dark one: viewers of drawings that are no browsers know no `light-dark()`. */
-function themes(css: string): string[] {
-  const pair = /light-dark\((#\w+), (#\w+)\)/g;
-  const coloured = css.match(/[^{}]+\{[^{}]*light-dark[^{}]*\}/g) ?? [];
-  return [css.replace(pair, "$1"), `@media (prefers-color-scheme: dark) { ${coloured.join("\n").replace(pair, "$2")} }`];
 }
 
 /** uPlot's own legend, title and cursor are not used: the page has its own. */

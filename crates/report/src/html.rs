@@ -34,8 +34,6 @@ pub use crate::picture::Picture;
 pub use compare::compare;
 pub use data::{DataAddress, PageData};
 pub use escape::{Html, Tag, tag};
-pub(crate) use explain::alone as explain_alone;
-pub(crate) use heap_picture::alone as heap_picture_alone;
 
 use self::document::DocumentHead;
 use crate::Screen;
@@ -79,6 +77,12 @@ pub fn fetching_report(page: &Page, screen: &Screen, address: DataAddress<'_>) -
 /// Returns the data of a page's charts; without charts, that there are none.
 pub fn page_data(page: &Page, screen: &Screen) -> PageData {
     PageData::of(&Scene::new(page, screen, ComparedSide::Only))
+}
+
+/// Returns the page of a process as one file: its malloc heap page by page, and all else that `explain` found. It runs
+/// nothing, and its size is bounded by the picture, not by the heap: below 1 MB.
+pub fn explain(report: &ExplainReport) -> String {
+    explain::alone(report)
 }
 
 /// Returns a page without a script as one file, in the style of all pages and the one given.

@@ -17,7 +17,6 @@
 mod clock;
 pub mod docs;
 mod fix_commands;
-pub mod heap_picture;
 pub mod html;
 pub mod model;
 mod phrases;

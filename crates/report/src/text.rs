@@ -112,7 +112,7 @@ pub fn explain(report: &crate::model::explain::ExplainReport, screen: &Screen) -
     explain::draw(report, screen)
 }
 
-/// Returns a malloc heap as a picture of characters, at most 34 lines at 80 columns.
+/// Returns a malloc heap as a picture of characters, at most 27 lines at 80 columns.
 pub fn heap_picture(report: &crate::model::explain::ExplainReport, screen: &Screen) -> String {
     heap_picture::draw(report, screen)
 }

@@ -33,7 +33,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     pub(crate) freeze: bool,
 
-    /// Also draw its malloc heap: to a file (.svg or .html), or with `-` on the terminal
+    /// Also draw its malloc heap: on a page (.html), or with `-` on the terminal
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub(crate) heap_picture: Option<PathBuf>,
 
@@ -67,8 +67,8 @@ fn picture(text: &str) -> Result<PathBuf, String> {
     let form = path.extension().and_then(|form| form.to_str());
     match form {
         _ if text == "-" => Ok(path),
-        Some("svg" | "html" | "htm") => Ok(path),
-        _ => Err("the name must end in .svg or .html, or be `-` for the terminal".to_owned()),
+        Some("html" | "htm") => Ok(path),
+        _ => Err("the name must end in .html, or be `-` for the terminal".to_owned()),
     }
 }
 

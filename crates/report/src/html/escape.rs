@@ -24,12 +24,6 @@ impl Html {
         self
     }
 
-    /// Adds what another writer has written.
-    pub(crate) fn append(&mut self, other: Self) -> &mut Self {
-        self.0.push_str(&other.0);
-        self
-    }
-
     /// Adds text from any origin, escaped.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.0.push_str(&plain(text));

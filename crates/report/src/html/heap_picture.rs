@@ -1,15 +1,12 @@
-//! A malloc heap page by page: the picture of `explain --heap-picture`, alone (SVG) and within a page.
+//! A malloc heap page by page, within the page of a process.
 //!
 //! A row for each part of an arena, address from left to right, all on one scale; blue is live, amber is free, and the
-//! lightness follows, so that it reads in grey, too. Figures beside the rows, the resident pages by live share below.
+//! lightness follows, so that it reads in grey, too. Figures beside the rows.
 
-mod alone;
 mod cells;
-mod live_share;
 mod rows;
 
-pub(crate) use alone::draw as alone;
-pub(super) use live_share::draw as live_shares;
+pub(super) use cells::class;
 pub(super) use rows::draw as rows;
 
 use crate::html::escape::{Html, Tag, tag};

@@ -5,7 +5,7 @@
 
 use units::Bytes;
 
-use crate::model::explain::{HeapCell, HeapReport};
+use crate::model::explain::HeapCell;
 
 /// Classes of the live share: none, below a quarter, a half, three quarters, all, and full.
 pub(crate) const LIVE_CLASSES: usize = 6;
@@ -76,22 +76,6 @@ fn live_class(live: Bytes, resident: Bytes) -> usize {
         _ if live >= resident => LIVE_CLASSES - 1,
         quarters => usize::try_from(quarters.min(3)).unwrap_or(3) + 1,
     }
-}
-
-/// Returns what the resident bytes of a class of live share are: those without a live byte by who may return them.
-pub(crate) fn live_share_parts(heap: &HeapReport, class: usize) -> Vec<(CellFill, Bytes)> {
-    let all = heap.resident_by_live_share_bytes;
-    let bytes = all.get(class).copied().unwrap_or_default();
-    if class > 0 {
-        return vec![(CellFill::Live(class), bytes)];
-    }
-    let returnable = heap.total.returnable_bytes.min(bytes);
-    let tops = heap.total.thread_top_bytes.min(bytes.saturating_sub(returnable));
-    vec![
-        (CellFill::Returnable, returnable),
-        (CellFill::ThreadTop, tops),
-        (CellFill::Live(0), bytes.saturating_sub(returnable + tops)),
-    ]
 }
 
 /// Returns the resident bytes of a cell that are neither allocated nor free.

@@ -1,4 +1,4 @@
-//! A malloc heap as a picture of characters: at most 34 lines at 80 columns.
+//! A malloc heap as a picture of characters: at most 27 lines at 80 columns.
 //!
 //! A line for each part of an arena, address from left to right. With colour each cell is two columns of the heap, the
 //! halves of `▌`; without colour it is one: a ramp of blocks for the live share, and letters for what is wholly free.
@@ -11,9 +11,7 @@ use super::wrap::{cut, pad, width};
 use crate::model::explain::{ExplainReport, HeapCell, HeapReport};
 use crate::phrases::arena_columns::arena_name;
 use crate::phrases::explain::{self as phrases};
-use crate::phrases::heap_cells::{
-    CellFill, LIVE_CLASS_WORDS, LIVE_CLASSES, live_share_parts, share,
-};
+use crate::phrases::heap_cells::{CellFill, LIVE_CLASSES};
 use crate::phrases::heap_lines::{HeapLines, PartColumns, PictureBounds};
 use crate::screen::ColourMode;
 
@@ -22,8 +20,6 @@ const LINES_MAX: usize = 20;
 /// Cells of a part's name and of a figure beside it.
 const NAME: usize = 9;
 const SIZE: usize = 10;
-/// Cells of the names of live shares.
-const CLASS: usize = 8;
 
 /// The looks in the order of the legend: letter, colour (256-colour palette), short words.
 const LOOKS: [(CellFill, char, u8, &str); 4] = [
@@ -50,7 +46,6 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
         (Some(heap), None) => {
             page.gap();
             picture(&mut page, heap, screen);
-            live_shares(&mut page, heap, screen);
         }
         (_, why) => page.hanging(&[], 0, Style::Plain, &why.unwrap_or_default()),
     }
@@ -209,42 +204,4 @@ fn legend(page: &mut TextPage, screen: &Screen) {
         line.extend(item);
     }
     page.line(&line);
-}
-
-/// Draws a bar for each class of live share; the first is divided by who may return its pages.
-fn live_shares(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
-    let all = heap.resident_by_live_share_bytes;
-    let whole = all.into_iter().sum();
-    let most = all.iter().copied().max().unwrap_or_default();
-    page.hanging(&[], 0, Style::Faint, "Resident pages by live share");
-    let cells = screen.width().saturating_sub(CLASS + 2 * SIZE);
-    for (class, bytes) in all.into_iter().enumerate() {
-        let mut line = vec![piece(Style::Faint, pad(LIVE_CLASS_WORDS[class], CLASS))];
-        let long = length(bytes, most, cells);
-        let long = if bytes > Bytes::ZERO { long.max(1) } else { 0 };
-        let mut used = 0;
-        let mut sum = Bytes::ZERO;
-        for (fill, part) in live_share_parts(heap, class) {
-            sum += part;
-            // Ends of parts, rounded together, so that the bar is as long as its bytes.
-            let end = if sum >= bytes { long } else { length(sum, most, cells).min(long) };
-            let drawn = match screen.colour {
-                ColourMode::Ansi => '█',
-                ColourMode::Plain => glyph(fill),
-            };
-            let style = colour(fill).map_or(Style::Plain, Style::Data);
-            line.push(piece(style, drawn.to_string().repeat(end.saturating_sub(used))));
-            used = end.max(used);
-        }
-        line.push(piece(Style::Plain, " ".repeat(cells.saturating_sub(used))));
-        let (size, share) = (bytes.to_string(), share(bytes, whole));
-        line.push(piece(Style::Plain, format!("{size:>SIZE$}{share:>SIZE$}")));
-        page.line(&line);
-    }
-}
-
-/// Returns how many of `cells` a bar has.
-fn length(bytes: Bytes, most: Bytes, cells: usize) -> usize {
-    let long = u128::from(bytes.get()) * cells as u128 / u128::from(most.get().max(1));
-    usize::try_from(long).unwrap_or(cells).min(cells)
 }

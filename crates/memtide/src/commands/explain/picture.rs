@@ -1,4 +1,4 @@
-//! `--heap-picture`: the malloc heap as SVG, as a page, or on the terminal.
+//! `--heap-picture`: the malloc heap on a page or on the terminal.
 
 use std::path::Path;
 
@@ -12,36 +12,31 @@ use crate::commands::page;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Where a picture goes, and in which form.
+/// Where a picture goes.
 pub(super) enum PictureOutput {
     Terminal,
-    Svg(OutputTarget),
     Page(OutputTarget),
 }
 
 impl PictureOutput {
-    /// Returns the form of a file's name; fails if the file may not be written.
+    /// Returns where a picture goes; fails if the file may not be written.
     pub(super) fn new(file: &Path, force: bool) -> anyhow::Result<Self> {
         if file == Path::new("-") {
             return Ok(Self::Terminal);
         }
-        let target = OutputTarget::new(file, force)?;
-        let is_svg = file.extension().is_some_and(|form| form == "svg");
-        Ok(if is_svg { Self::Svg(target) } else { Self::Page(target) })
+        Ok(Self::Page(OutputTarget::new(file, force)?))
     }
 
     /// Draws a heap.
     pub(super) fn draw(&self, report: &ExplainReport, output: &Output) -> anyhow::Result<Exit> {
-        let (drawn, target) = match self {
+        match self {
             Self::Terminal => {
                 let drawn = report::text::heap_picture(report, &output.screen());
                 output.print(&("\n".to_owned() + &drawn))?;
-                return Ok(Exit::Ok);
+                Ok(Exit::Ok)
             }
-            Self::Svg(target) => (report::heap_picture::svg(report), target),
-            Self::Page(target) => (report::heap_picture::html(report), target),
-        };
-        page::write(&drawn, target, output)
+            Self::Page(target) => page::write(&report::html::explain(report), target, output),
+        }
     }
 }
 
@@ -53,7 +48,7 @@ pub(in crate::commands) fn page_alone(
 ) -> anyhow::Result<Exit> {
     output.note("this host has no recording: the page shows the process alone");
     let report = with_picture(process, output)?;
-    page::write(&report::heap_picture::html(&report), target, output)
+    page::write(&report::html::explain(&report), target, output)
 }
 
 /// Explains a process with what its picture needs, for a page.

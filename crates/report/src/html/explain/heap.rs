@@ -7,6 +7,7 @@ use crate::html::escape::{Html, Tag, tag};
 use crate::html::heap_picture;
 use crate::model::explain::{ChunkSizes, ExplainReport, HeapReport};
 use crate::phrases::explain as phrases;
+use crate::phrases::heap_cells::{CellFill, LIVE_CLASS_WORDS, LIVE_CLASSES, share};
 
 /// Draws the picture, and what could be given back.
 pub(super) fn picture(html: &mut Html, report: &ExplainReport) {
@@ -21,7 +22,7 @@ pub(super) fn picture(html: &mut Html, report: &ExplainReport) {
             html.tagged(Tag::of("p", "help"), &why);
         }
         heap_picture::rows(html, heap);
-        heap_picture::live_shares(html, heap);
+        live_shares(html, heap);
         for doubt in phrases::doubts(heap) {
             html.tagged(Tag::of("p", "help"), &doubt);
         }
@@ -31,6 +32,33 @@ pub(super) fn picture(html: &mut Html, report: &ExplainReport) {
     let heading = "Memory that could be returned";
     panel(html, "explain-forecast", heading, help, |html| {
         forecast(html, heap);
+    });
+}
+
+/// Draws resident memory by how much of its page is live: what has no live byte is the waste.
+fn live_shares(html: &mut Html, heap: &HeapReport) {
+    let all = heap.resident_by_live_share_bytes;
+    let whole = all.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    let most = all.iter().copied().max().unwrap_or_default();
+    html.within(Tag::of("table", "live-shares"), |html| {
+        html.raw("<caption>Resident pages by how much of each is live or cached</caption><tbody>");
+        for (class, bytes) in all.into_iter().enumerate() {
+            let name = match class {
+                0 => "no live byte".to_owned(),
+                class if class + 1 == LIVE_CLASSES => "fully live".to_owned(),
+                class => format!("{} live", LIVE_CLASS_WORDS[class]),
+            };
+            html.within(tag("tr"), |html| {
+                html.tagged(tag("th").with("scope", "row"), &name);
+                html.within(Tag::of("td", "of-bar"), |html| {
+                    let fill = heap_picture::class(CellFill::Live(class));
+                    super::bar(html, &[(fill, 0, super::thousandths(bytes, most))]);
+                });
+                html.tagged(Tag::of("td", "size"), &Bytes::new(bytes).to_string());
+                html.tagged(Tag::of("td", "size"), &share(bytes, whole));
+            });
+        }
+        html.raw("</tbody>");
     });
 }
 

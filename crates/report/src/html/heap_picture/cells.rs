@@ -58,7 +58,7 @@ pub(super) fn patterns(html: &mut Html) {
 }
 
 /// The class of a fill.
-pub(super) const fn class(fill: CellFill) -> &'static str {
+pub(crate) const fn class(fill: CellFill) -> &'static str {
     match fill {
         CellFill::Absent => "cell-absent",
         CellFill::Swapped => "cell-swapped",
