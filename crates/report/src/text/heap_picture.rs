@@ -3,7 +3,7 @@
 //! A line for each part of an arena, address from left to right. With colour each cell is two columns of the heap, the
 //! halves of `▌`; without colour it is one: a ramp of blocks for the live share, and letters for what is wholly free.
 
-use units::{Bytes, Count};
+use units::Count;
 
 use super::Screen;
 use super::page::{NARROW, Style, StyledText, TextPage, piece};

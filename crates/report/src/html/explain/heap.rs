@@ -38,7 +38,7 @@ pub(super) fn picture(html: &mut Html, report: &ExplainReport) {
 /// Draws resident memory by how much of its page is live: what has no live byte is the waste.
 fn live_shares(html: &mut Html, heap: &HeapReport) {
     let all = heap.resident_by_live_share_bytes;
-    let whole = all.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    let whole = all.into_iter().sum();
     let most = all.iter().copied().max().unwrap_or_default();
     html.within(Tag::of("table", "live-shares"), |html| {
         html.raw("<caption>Resident pages by how much of each is live or cached</caption><tbody>");
@@ -54,7 +54,7 @@ fn live_shares(html: &mut Html, heap: &HeapReport) {
                     let fill = heap_picture::class(CellFill::Live(class));
                     super::bar(html, &[(fill, 0, super::thousandths(bytes, most))]);
                 });
-                html.tagged(Tag::of("td", "size"), &Bytes::new(bytes).to_string());
+                html.tagged(Tag::of("td", "size"), &bytes.to_string());
                 html.tagged(Tag::of("td", "size"), &share(bytes, whole));
             });
         }
