@@ -22,6 +22,9 @@ use values::{fact_of, set, structured};
 /// The file in a recording.
 pub(crate) const FILE: &str = "facts.jsonl";
 
+/// The consequence of a file that cannot be read.
+const UNKNOWN: &str = "kernel version, tunables and topology are unknown";
+
 /// The most bytes read of a longer file: its end, as the newest values count.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
@@ -367,11 +370,14 @@ fn latest<T: Ord + Copy>(of: impl Iterator<Item = T>) -> Vec<T> {
 
 fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
     match json_lines::tail(&directory.join(FILE), FILE_BYTES_MAX, problems) {
+        // It is created with its first line.
+        Ok(bytes) if bytes.is_empty() => {
+            problems.push(format!("{FILE}: it is empty; {UNKNOWN}"));
+            Vec::new()
+        }
         Ok(bytes) => json_lines::sound(FILE, &bytes, problems),
         Err(error) => {
-            problems.push(format!(
-                "{FILE}: {error}; kernel version, tunables and topology are unknown"
-            ));
+            problems.push(format!("{FILE}: {error}; {UNKNOWN}"));
             Vec::new()
         }
     }
@@ -519,6 +525,14 @@ mod tests {
         let (found, problems) = read(directory.path(), &timeline(&[5, 6, 7]));
         assert_eq!(found.cpus, Some(8));
         assert!(problems[0].contains("line"), "{problems:?}");
+    }
+
+    #[test]
+    fn an_empty_file_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join(FILE), "").unwrap();
+        let (_, problems) = read(directory.path(), &Timeline::default());
+        assert!(problems.len() == 1 && problems[0].contains("it is empty"), "{problems:?}");
     }
 
     #[test]

@@ -396,6 +396,30 @@ fn a_recorder_that_was_killed_leaves_an_event_and_one_that_ended_leaves_none() {
     }
 }
 
+#[test]
+fn a_recorder_that_was_killed_before_its_first_sample_leaves_an_event() {
+    let place = tempfile::tempdir().unwrap();
+    let (directory, copy) = (place.path().join("recording"), place.path().join("killed"));
+    let mut sample = Sample::default();
+    let mut writer = open(&directory, options()).unwrap();
+    (0..20).for_each(|number| write(&mut writer, &mut sample, number));
+    writer.close().unwrap();
+    // It has begun a file, and no more.
+    let writer = open(&directory, options()).unwrap();
+    copy_all(&directory, &copy);
+    let head = std::fs::read_dir(copy.join("head")).unwrap().next().unwrap().unwrap().path();
+    assert!(head.metadata().unwrap().len() > 0);
+    drop(writer);
+    let mut writer = open(&copy, options()).unwrap();
+    assert!(writer.before().is_some());
+    (40..50).for_each(|number| write(&mut writer, &mut sample, number));
+    writer.close().unwrap();
+    let (timeline, _) = read(&copy);
+    let noted = timeline.recorder_events().iter();
+    let kills = noted.filter(|event| event.text.contains("killed or the machine went down"));
+    assert_eq!(kills.count(), 1, "{:?}", timeline.recorder_events());
+}
+
 fn copy_all(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -105,10 +105,8 @@ impl DiskWriter {
             given_up: None,
         };
         let heads = head::directory_of(disk.place.pinned.name());
-        let begun = disk.place.clear_empty_head().and_then(|()| {
-            disk.before = last_end::cut(disk.place.path());
-            disk.begin_log()
-        });
+        disk.before = last_end::cut(disk.place.path());
+        let begun = disk.place.clear_empty_head().and_then(|()| disk.begin_log());
         match begun {
             Err(error) if is_full(&error) && !options.patient => {
                 disk.report_state(&error);
