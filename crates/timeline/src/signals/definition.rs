@@ -197,6 +197,22 @@ pub struct SignalDef {
 }
 
 impl SignalDef {
+    /// What a signal has where the catalogue leaves it out.
+    pub(super) const BLANK: Self = Self {
+        name: "",
+        is_counter: false,
+        unit: "",
+        entity: Entity::Host,
+        file: "",
+        field: "",
+        scale: 1,
+        since: "",
+        meaning: "",
+        sar: "",
+        pcp: "",
+        node_exporter: "",
+    };
+
     /// Its id in the catalogue.
     pub fn id(&self) -> Option<SignalId> {
         by_name(self.name).map(|(id, _)| id)
