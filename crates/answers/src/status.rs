@@ -1,5 +1,7 @@
 //! `memtide record --status`: the state of a directory's recorder, from its last status file and the recording.
 
+mod health;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -42,6 +44,7 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
         state: RecorderState::None,
         pid: None,
         user_id: status_owner(directory),
+        health: None,
         recorder: written.clone(),
         recording: None,
     };
@@ -78,6 +81,7 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
         ));
     }
     report.recording = Some(recording);
+    report.health = now.wall.and_then(timestamp).and_then(|now| health::health(&report, now));
     Ok(report)
 }
 

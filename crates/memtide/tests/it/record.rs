@@ -188,7 +188,8 @@ fn a_recorder_that_was_killed_is_told_as_gone_and_the_next_goes_on() {
     let output = memtide(&["record", "--status", "--to", place]);
     assert_eq!(output.status.code(), Some(3));
     assert!(folded(&output).contains("was killed or the machine went down"), "{}", stdout(&output));
-    assert_eq!(status(directory.path())["state"], "gone");
+    let gone = status(directory.path());
+    assert_eq!((&gone["state"], &gone["health"]), (&"gone".into(), &serde_json::Value::Null));
     let second = Running::started(directory.path(), &[]);
     assert_eq!(second.end().status.code(), Some(0));
     assert_eq!(status(directory.path())["state"], "stopped");
@@ -301,6 +302,7 @@ fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_i
     let problem = || status(&place)["recorder"]["disk"]["problem"].clone();
     let written = || status(&place)["recorder"]["disk"]["samples_written"].as_u64();
     until("samples on the disk", || written() > Some(0));
+    assert_eq!(status(&place)["health"]["is_healthy"], true);
     running.signal("HUP");
     until("a segment", || segments(&place) == 1);
 

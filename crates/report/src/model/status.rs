@@ -25,6 +25,8 @@ pub struct StatusReport {
     pub pid: Option<u32>,
     /// UID of the user who records or recorded last; 0 is root. Null if the recorder has written no status yet.
     pub user_id: Option<u32>,
+    /// Health of a recorder that runs and has written a status; else null.
+    pub health: Option<RecorderHealth>,
     /// The status that the recorder wrote last; null if there is none.
     pub recorder: Option<RecorderStatus>,
     /// The stored recording; null if there is none.
@@ -45,6 +47,44 @@ pub enum RecorderState {
     Vanished,
     /// Nothing was ever recorded there.
     None,
+}
+
+/// Whether a recorder writes its status, stores all samples in time, and has an undamaged recording.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RecorderHealth {
+    /// Whether there are no problems.
+    pub is_healthy: bool,
+    /// What is wrong.
+    pub problems: Vec<RecorderProblem>,
+    /// How long ago the status was written; null if unknown.
+    pub status_age_s: Option<f64>,
+    /// Age of the newest sample on disk; null if there is none.
+    pub sample_age_s: Option<f64>,
+}
+
+impl RecorderHealth {
+    /// Whether this is among its problems.
+    pub fn has(&self, problem: RecorderProblem) -> bool {
+        self.problems.contains(&problem)
+    }
+}
+
+/// What makes a running recorder unhealthy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecorderProblem {
+    /// The recorder has missed a writing of its status: it cannot write it, or is blocked.
+    Stale,
+    /// The newest sample on disk is older than the intervals explain: the recorder is stopped, or the disk is blocked.
+    Behind,
+    /// The disk does not accept samples: `recorder.disk.problem`.
+    Disk,
+    /// Samples are lost since `recorder.disk.lost_since`.
+    SamplesLost,
+    /// The disk was full, and the oldest parts of the recording were dropped: `recorder.disk.parts_dropped`.
+    PartsDropped,
+    /// The recording is damaged: `recording.problems`.
+    Damaged,
 }
 
 /// The stored recording, and how fast it grows.

@@ -6,35 +6,22 @@ use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use super::page::{Style, TextPage, piece};
 use super::{Screen, wrap};
-use crate::model::status::{RecorderState, RecordingStatus, StatusReport};
+use crate::model::status::{
+    RecorderHealth, RecorderProblem, RecorderState, RecordingStatus, StatusReport,
+};
 
 /// Column of a row's text.
 const INDENT: usize = 13;
-/// A status that is older than this is stale: the recorder has missed one.
-const STALE_S: f64 = 75.0;
 /// The kernel log as listed among the files that cannot be read.
 const KERNEL_LOG: &str = "/dev/kmsg";
 
 pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
     let mut rows = Rows { page: TextPage::new(screen), screen };
     rows.page.hanging(&[], 0, Style::Strong, &headline(report, screen, now));
+    let is_behind = report.health.as_ref().is_some_and(|h| h.has(RecorderProblem::Behind));
     if let Some(status) = &report.recorder {
-        let age = age_s(status, now).filter(|age| *age > STALE_S);
-        if report.state == RecorderState::Running {
-            match age {
-                Some(age) => rows.add("stale", &stale(age)),
-                None => rows.add("as of", &as_of(status, now)),
-            }
-        }
-        if let Some(behind) = behind_s(report, now) {
-            let behind = span(behind);
-            rows.add(
-                "behind",
-                &format!(
-                    "the newest sample on disk is {behind} old: the recorder is stopped, or the \
-                     disk is blocked"
-                ),
-            );
+        if let Some(health) = &report.health {
+            ages(health, &mut rows);
         }
         samples(status, &mut rows);
         rows.add("cost", &cost(status));
@@ -51,7 +38,6 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
         rows.add_all("damage", &recording.problems);
     }
     if let Some(status) = &report.recorder {
-        let is_behind = behind_s(report, now).is_some();
         disk(status, report.state, is_behind, &mut rows);
         losses(status, &mut rows);
         rows.add_all("not read", &not_read(status, report.user_id == Some(0)));
@@ -74,7 +60,11 @@ fn headline(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
                 let duration = span(now.duration_since(started).as_secs_f64());
                 format!(" since {} ({duration})", time(started, screen))
             });
-            let health = health(report, now);
+            let health = match &report.health {
+                Some(health) if health.is_healthy => "healthy: ",
+                Some(_) => "not healthy: ",
+                None => "",
+            };
             format!("{health}recording into {directory}{since}{pid}")
         }
         RecorderState::Stopped => {
@@ -99,56 +89,33 @@ fn headline(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
     }
 }
 
-/// Returns whether a running recorder writes its status, loses nothing, and has an undamaged recording.
-fn health(report: &StatusReport, now: Timestamp) -> &'static str {
-    let Some(status) = &report.recorder else {
-        return "";
-    };
-    let is_fresh = age_s(status, now).is_some_and(|age| age <= STALE_S);
-    let disk = &status.disk;
-    let stores_all = disk.problem.is_none() && disk.lost_since.is_none() && disk.parts_dropped == 0;
-    let is_undamaged =
-        report.recording.as_ref().is_none_or(|recording| recording.problems.is_empty());
-    if is_fresh && stores_all && is_undamaged && behind_s(report, now).is_none() {
-        "healthy: "
-    } else {
-        "not healthy: "
+/// When the status was written, as its counts are of then, and the newest sample if it is late.
+fn ages(health: &RecorderHealth, rows: &mut Rows<'_>) {
+    if let Some(age) = health.status_age_s {
+        if health.has(RecorderProblem::Stale) {
+            let age = span(age);
+            rows.add(
+                "stale",
+                &format!(
+                    "the status below is {age} old: the recorder cannot write it, or is blocked"
+                ),
+            );
+        } else {
+            let age = span(age.max(0.0).round());
+            let every = Span::from_secs(recorder_status::WRITTEN_EVERY_S);
+            rows.add("as of", &format!("{age} ago: the recorder writes its status every {every}"));
+        }
     }
-}
-
-/// Samples may reach the disk this much later than they are due: an engineering choice, above what a busy host takes.
-const BEHIND_S: f64 = 10.0;
-
-/// Returns the age of the newest sample on disk of a running recorder, if it is greater than its intervals explain.
-fn behind_s(report: &StatusReport, now: Timestamp) -> Option<f64> {
-    if report.state != RecorderState::Running {
-        return None;
+    if let Some(age) = health.sample_age_s.filter(|_| health.has(RecorderProblem::Behind)) {
+        let behind = span(age);
+        rows.add(
+            "behind",
+            &format!(
+                "the newest sample on disk is {behind} old: the recorder is stopped, or the disk \
+                 is blocked"
+            ),
+        );
     }
-    let status = report.recorder.as_ref()?;
-    let newest = report.recording.as_ref()?.to?;
-    let age = now.duration_since(newest).as_secs_f64();
-    let most = status.settings.every_s + status.settings.sync_s + BEHIND_S;
-    Some(age).filter(|age| *age > most)
-}
-
-fn age_s(status: &RecorderStatus, now: Timestamp) -> Option<f64> {
-    let written = status.written?;
-    Some(now.duration_since(written).as_secs_f64())
-}
-
-fn stale(age_s: f64) -> String {
-    let age = span(age_s);
-    format!("the status below is {age} old: the recorder cannot write it, or is blocked")
-}
-
-/// When a recent status was written: its counts are of then. Empty if that is not known.
-fn as_of(status: &RecorderStatus, now: Timestamp) -> String {
-    let Some(age) = age_s(status, now) else {
-        return String::new();
-    };
-    let age = span(age.max(0.0).round());
-    let every = Span::from_secs(recorder_status::WRITTEN_EVERY_S);
-    format!("{age} ago: the recorder writes its status every {every}")
 }
 
 fn samples(status: &RecorderStatus, rows: &mut Rows<'_>) {
@@ -441,6 +408,15 @@ mod tests {
         Timestamp::from_second(1_795_240_800 + seconds).unwrap()
     }
 
+    fn health(problems: Vec<RecorderProblem>) -> RecorderHealth {
+        RecorderHealth {
+            is_healthy: problems.is_empty(),
+            problems,
+            status_age_s: Some(5.0),
+            sample_age_s: Some(10.0),
+        }
+    }
+
     fn report() -> StatusReport {
         StatusReport {
             schema: STATUS_SCHEMA,
@@ -448,6 +424,7 @@ mod tests {
             state: RecorderState::Running,
             pid: Some(812),
             user_id: Some(1000),
+            health: Some(health(Vec::new())),
             recorder: Some(RecorderStatus {
                 started: Some(at(0)),
                 written: Some(at(7_195)),
@@ -613,7 +590,7 @@ mod tests {
             (RecorderState::Vanished, "was deleted, but its recorder"),
             (RecorderState::None, "holds no recording"),
         ] {
-            let text = words(&StatusReport { state, pid: None, ..report() });
+            let text = words(&StatusReport { state, pid: None, health: None, ..report() });
             assert!(text.contains(expected), "{text}");
         }
     }
@@ -623,11 +600,13 @@ mod tests {
         let mut report = report();
         assert!(drawn(&report).contains("keeps up"));
         report.recorder.as_mut().unwrap().disk.parts_dropped = 1;
+        report.health = Some(health(vec![RecorderProblem::PartsDropped]));
         let text = drawn(&report);
         assert!(text.starts_with("not healthy: "), "{text}");
         assert!(text.contains("the oldest part of the recording was dropped"), "{text}");
         for state in [RecorderState::Gone, RecorderState::Stopped] {
             report.state = state;
+            report.health = None;
             let text = drawn(&report);
             assert!(!text.contains("keeps up") && !text.contains("privileges"), "{text}");
         }
@@ -667,22 +646,21 @@ mod tests {
 
     #[test]
     fn a_recorder_with_an_old_newest_sample_is_behind() {
-        let of_age = |age: i64| {
-            let mut report = report();
-            report.recording.as_mut().unwrap().to = Some(at(7_200 - age));
-            words(&report)
-        };
-        let text = of_age(20);
+        let mut behind = health(vec![RecorderProblem::Behind]);
+        behind.sample_age_s = Some(20.0);
+        let text = words(&StatusReport { health: Some(behind), ..report() });
         assert!(text.starts_with("not healthy: "), "{text}");
         assert!(text.contains("behind the newest sample on disk is 20 s old"), "{text}");
         assert!(!text.contains("keeps up"), "{text}");
-        let text = of_age(9);
+        let text = words(&report());
         assert!(text.starts_with("healthy: ") && text.contains("keeps up"), "{text}");
     }
 
     #[test]
     fn a_stale_status_is_marked() {
-        let text = draw(&report(), &Screen::of_width(80), at(9_000));
+        let mut stale = health(vec![RecorderProblem::Stale]);
+        stale.status_age_s = Some(1_805.0);
+        let text = words(&StatusReport { health: Some(stale), ..report() });
         assert!(text.contains("the status below is 30 min old"), "{text}");
     }
 
