@@ -21,7 +21,7 @@ use units::{Span, WallClock};
 
 use crate::directory::Sink;
 use crate::error::{ParseError, ReadError};
-use crate::host::file::{Cadence, HostFile, HostParsers};
+use crate::host::file::{Cadence, FILES, HostFile, HostParsers};
 use crate::kernel_file::{KernelFile, Root};
 
 /// The boot of this machine, read once: a process does not outlive it.
@@ -101,7 +101,7 @@ impl ReadTurn {
 /// One file of the host.
 #[derive(Debug)]
 struct HostSource {
-    kind: HostFile,
+    kind: &'static HostFile,
     /// The path as captures have it.
     path: String,
     instance: String,
@@ -152,10 +152,12 @@ impl HostProbe {
     /// lists directories: call it every few minutes, not for every sample.
     pub fn refresh(&mut self) {
         let mut before = std::mem::take(&mut self.sources);
-        for kind in HostFile::ALL {
+        for kind in &FILES {
             for (path, instance) in kind.below(&self.root) {
                 let open = before.iter().position(|source| {
-                    source.kind == kind && source.instance == instance && source.file.is_some()
+                    std::ptr::eq(source.kind, kind)
+                        && source.instance == instance
+                        && source.file.is_some()
                 });
                 self.sources.push(match open {
                     Some(open) => before.swap_remove(open),
@@ -181,7 +183,7 @@ impl HostProbe {
         // ours do not evict each other from the CPU's caches.
         self.buffer.clear();
         for source in &mut self.sources {
-            let is_due = match source.kind.cadence() {
+            let is_due = match source.kind.cadence {
                 Cadence::Each => true,
                 Cadence::Slow => with_slow,
                 Cadence::Rare => with_rare,
@@ -211,13 +213,13 @@ impl HostProbe {
     /// Returns the files that could not be read last, by their path in the catalogue. A file with several instances is
     /// absent if none of them can be read.
     pub fn absent(&self) -> impl Iterator<Item = (&'static str, Absence)> + '_ {
-        HostFile::ALL.into_iter().filter_map(|kind| {
-            let of_kind = || self.sources.iter().filter(|source| source.kind == kind);
+        FILES.iter().filter_map(|kind| {
+            let of_kind = || self.sources.iter().filter(|source| std::ptr::eq(source.kind, kind));
             if of_kind().any(|source| source.absence.is_none()) {
                 return None;
             }
             let first = of_kind().find_map(|source| source.absence.clone());
-            Some((kind.path(), first.unwrap_or(Absence::NotFound)))
+            Some((kind.path, first.unwrap_or(Absence::NotFound)))
         })
     }
 
@@ -234,8 +236,8 @@ impl HostProbe {
 }
 
 impl HostSource {
-    fn open(root: &Root, kind: HostFile, path: &str, instance: String) -> Self {
-        let opened = KernelFile::open(root, path).map(|file| file.shaped(kind.shape()));
+    fn open(root: &Root, kind: &'static HostFile, path: &str, instance: String) -> Self {
+        let opened = KernelFile::open(root, path).map(|file| file.shaped(kind.shape));
         let absence = opened.as_ref().err().map(ReadError::absence);
         Self { kind, path: path.to_owned(), instance, file: opened.ok(), absence, text: None }
     }
@@ -252,7 +254,7 @@ impl HostSource {
             Err(errno) => {
                 // A failure that lasts must not allocate every time.
                 if self.absence.is_none() {
-                    let path = self.kind.path().to_owned();
+                    let path = self.kind.path.to_owned();
                     let source = errno.into();
                     self.absence = Some(ReadError { path, source }.absence());
                 }
@@ -334,7 +336,7 @@ mod tests {
         for file in ["/proc/vmstat", "/proc/pressure/io", "/sys/block/zram*/mm_stat"] {
             assert_eq!(absent(&probe, file), Some(Absence::NotFound), "{file}");
         }
-        assert_eq!(probe.absent().count(), HostFile::ALL.len() - 1);
+        assert_eq!(probe.absent().count(), FILES.len() - 1);
     }
 
     #[test]
