@@ -7,6 +7,7 @@
 use units::Span;
 
 use super::Timeline;
+use super::sample_clock::SampleClock;
 
 /// Consecutive samples that each stand for a longer time; the other samples of that time were not loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,20 +24,26 @@ impl Timeline {
     /// Sets the resolution of all samples that are appended from now on: each is the last of this length of time, or,
     /// with `None`, no sample was left out.
     pub fn set_resolution(&mut self, to: Option<Span>) {
-        self.resolution = to;
+        self.clock.resolution = to;
     }
 
     /// The length of time for which a sample stands alone: shorter events may be missing. `None` where all samples
     /// that were taken are present.
     pub fn resolution_at(&self, index: usize) -> Option<Span> {
-        let end = self.downsampled.partition_point(|range| range.first <= index);
-        let range = self.downsampled[..end].last()?;
-        (index <= range.last).then_some(range.to)
+        self.clock.resolution_at(index)
     }
 
     /// The downsampled ranges, in order.
     pub fn downsampled(&self) -> &[Downsampled] {
-        &self.downsampled
+        &self.clock.downsampled
+    }
+}
+
+impl SampleClock {
+    pub(super) fn resolution_at(&self, index: usize) -> Option<Span> {
+        let end = self.downsampled.partition_point(|range| range.first <= index);
+        let range = self.downsampled[..end].last()?;
+        (index <= range.last).then_some(range.to)
     }
 
     /// Records the resolution of the last sample.
@@ -44,7 +51,7 @@ impl Timeline {
         let Some(to) = self.resolution else {
             return;
         };
-        let index = self.len() - 1;
+        let index = self.stamps.len() - 1;
         match self.downsampled.last_mut() {
             Some(range) if range.last + 1 == index && range.to == to => range.last = index,
             _ => self.downsampled.push(Downsampled { first: index, last: index, to }),

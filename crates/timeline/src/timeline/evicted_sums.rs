@@ -26,7 +26,7 @@ pub(super) struct EvictedSums(BTreeMap<SumName, EntitySeries>);
 impl Timeline {
     /// Sums of the [evicted](Self::evicted) entities by label and group; their keys are empty.
     pub fn evicted_sums(&self, entity: Entity) -> impl Iterator<Item = &EntitySeries> {
-        let series = self.evicted_sums.0.values();
+        let series = self.evicted.sums.0.values();
         series.filter(move |series| series.entity == entity)
     }
 }

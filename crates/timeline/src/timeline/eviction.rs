@@ -2,6 +2,7 @@
 
 use units::Bytes;
 
+use super::evicted_sums::EvictedSums;
 use super::{EntitySeries, Timeline};
 use crate::memory_budget::MemoryBudget;
 use crate::signals::{
@@ -22,6 +23,27 @@ pub struct Evicted {
     pub at_most: Option<Bytes>,
 }
 
+/// The evicted entities, and when eviction is next.
+#[derive(Debug, Clone, Default)]
+pub(super) struct EvictedEntities {
+    /// In the order of [`Entity::ALL`].
+    counts: [Evicted; Entity::ALL.len()],
+    /// Sums of their readings.
+    pub(super) sums: EvictedSums,
+    /// Eviction begins when there are more entities than this.
+    evict_above: usize,
+    /// For each kind of entity, the last samples in which the whole table and in which any of it was read, up to which
+    /// all readings are present.
+    complete: [Option<(usize, usize)>; Entity::ALL.len()],
+}
+
+impl EvictedEntities {
+    /// Those of a part of the timeline; `part` cuts their sums.
+    pub(super) fn part(&self, part: impl Fn(&EntitySeries) -> Option<EntitySeries>) -> Self {
+        Self { counts: self.counts, sums: self.sums.part(part), ..Self::default() }
+    }
+}
+
 /// The order of eviction, the first to be evicted first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
@@ -39,7 +61,7 @@ impl Timeline {
     /// The evicted entities: the smallest of those that ended; among equal ones, those seen least. Their memory is in
     /// [`evicted_sums`](Self::evicted_sums).
     pub fn evicted(&self, entity: Entity) -> Evicted {
-        self.evicted[entity as usize]
+        self.evicted.counts[entity as usize]
     }
 
     /// Evicts ended entities where there are too many. Call it when all readings of the samples so far are present,
@@ -49,13 +71,13 @@ impl Timeline {
         for entity in Entity::ALL {
             let reads = self.table_reads(entity);
             let whole = reads.whole.last().unwrap_or(0);
-            self.complete[entity as usize] = reads.all.last().map(|last| (whole, last));
+            self.evicted.complete[entity as usize] = reads.all.last().map(|last| (whole, last));
         }
     }
 
     /// Evicts while readings are being appended, entity by entity: an entity of the last complete part may continue.
     pub(super) fn evict_ended_while_loading(&mut self) {
-        let complete = self.complete;
+        let complete = self.evicted.complete;
         self.evict_where(|entity, last| {
             let reads = complete[entity as usize];
             reads.is_none_or(|(whole, end)| last < whole || end < last)
@@ -65,14 +87,14 @@ impl Timeline {
     /// Evicts where there are too many. `has_ended` is whether an entity of a kind, last seen in this sample, cannot
     /// continue.
     fn evict_where(&mut self, has_ended: impl Fn(Entity, usize) -> bool) {
-        if self.entities.len() <= self.evict_above.max(2 * ENTITIES_MAX) {
+        if self.entities.len() <= self.evicted.evict_above.max(2 * ENTITIES_MAX) {
             return;
         }
         for entity in Entity::ALL {
             self.drop_ended(entity, &has_ended);
         }
         // Where most entities are alive, checking all of them at every sample would take too long.
-        self.evict_above = 2 * self.entities.len();
+        self.evicted.evict_above = 2 * self.entities.len();
     }
 
     fn drop_ended(&mut self, entity: Entity, has_ended: &impl Fn(Entity, usize) -> bool) {
@@ -111,11 +133,11 @@ impl Timeline {
             !is_evicted
         });
         let given_back: usize = gone.iter().map(size).sum();
-        let evicted = &mut self.evicted[entity as usize];
+        let evicted = &mut self.evicted.counts[entity as usize];
         evicted.count += gone.len();
         evicted.at_most = evicted.at_most.max(gone.iter().filter_map(peak_memory).max());
         self.budget.give_back(given_back);
-        let grown = self.evicted_sums.add(gone);
+        let grown = self.evicted.sums.add(gone);
         self.budget.take(MemoryBudget::of_readings(0, grown));
     }
 }

@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 
 use units::Span;
 
-use super::{BreakKind, Timeline};
+use super::BreakKind;
+use super::sample_clock::SampleClock;
 
 /// Medians of the steps to downsampled samples and of the other steps. Steps are added only when a median is needed.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +19,7 @@ pub(super) struct MedianStep {
     breaks: usize,
 }
 
-impl Timeline {
+impl SampleClock {
     /// The median interval that applies to the sample appended next; `None` where unknown.
     pub(super) fn median_step(&mut self) -> Option<Span> {
         let mut steps = std::mem::take(&mut self.median_step);
@@ -34,8 +35,8 @@ impl Timeline {
 }
 
 impl MedianStep {
-    fn add_new(&mut self, timeline: &Timeline) {
-        let (times, breaks) = (&timeline.times, &timeline.breaks);
+    fn add_new(&mut self, clock: &SampleClock) {
+        let (times, breaks) = (&clock.times, &clock.breaks);
         for at in self.samples.max(1)..times.len() {
             while breaks.get(self.breaks).is_some_and(|gap| gap.before < at) {
                 self.breaks += 1;
@@ -45,7 +46,7 @@ impl MedianStep {
                 continue;
             }
             let step = times[at] - times[at - 1];
-            match timeline.resolution_at(at) {
+            match clock.resolution_at(at) {
                 Some(_) => self.downsampled.take(step),
                 None => self.every.take(step),
             }
@@ -92,7 +93,7 @@ mod tests {
                 7 => timeline.push_new_segment(&sample),
                 _ => timeline.push(&sample).unwrap(),
             }
-            assert_eq!(timeline.median_step(), timeline.interval(), "at {at} s");
+            assert_eq!(timeline.clock.median_step(), timeline.interval(), "at {at} s");
         }
     }
 }

@@ -1,26 +1,26 @@
 //! Parts of a timeline: its segments (two pastes, two kernel reports), or a range of samples.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use units::Span;
 
 use super::read_set::SamplesRead;
 use super::readings::Readings;
-use super::{Break, EntitySeries, OutOfOrder, Timeline};
+use super::{EntitySeries, OutOfOrder, Timeline};
 use crate::sample::{BootId, Stamp};
 use crate::signals::Entity;
 
 impl Timeline {
     /// Whether it has at most one segment.
     pub fn is_one_segment(&self) -> bool {
-        self.segment_starts().next().is_none()
+        self.clock.segment_starts().next().is_none()
     }
 
     /// Its segments, each as a timeline on the same clock. The order of segments in time is unknown.
     pub fn segments(&self) -> Vec<Self> {
         let mut starts = vec![0];
-        starts.extend(self.segment_starts());
+        starts.extend(self.clock.segment_starts());
         let ends = starts.iter().skip(1).copied().chain([self.len()]);
         starts.iter().copied().zip(ends).map(|(first, end)| self.part(first, end)).collect()
     }
@@ -28,8 +28,6 @@ impl Timeline {
     /// The samples from `first` to before `end`, as a timeline of its own on the same clock. It is cheap: columns are
     /// cut when they are first read.
     pub fn part(&self, first: usize, end: usize) -> Self {
-        let from = self.breaks.partition_point(|gap| gap.before <= first);
-        let breaks = self.breaks[from..].iter();
         let reads = self.reads.each_ref().map(|reads| reads.cut(first, end));
         let all = reads.each_ref().map(|reads| Arc::new(reads.all.clone()));
         let within =
@@ -41,31 +39,19 @@ impl Timeline {
         let entities =
             self.entities.iter().filter_map(|(key, series)| Some((key.clone(), part(series)?)));
         Self {
-            stamps: self.stamps[first..end].to_vec(),
-            times: self.times[first..end].to_vec(),
+            clock: self.clock.part(first, end),
             host: within(&self.host, Entity::Host).unwrap_or_default(),
             entities: entities.collect(),
-            evicted_sums: self.evicted_sums.part(part),
+            evicted: self.evicted.part(part),
             reads: reads.each_ref().map(SamplesRead::clone),
             budget: self.budget,
             left_out: self.left_out,
-            evicted: self.evicted,
-            breaks: breaks
-                .take_while(|gap| gap.before < end)
-                .map(|gap| Break { before: gap.before - first, kind: gap.kind })
-                .collect(),
             absent: self.absent.clone(),
             unknown: self.unknown.clone(),
-            reports: self.reports.clone(),
-            earlier: self.earlier.clone(),
-            report_bytes: self.report_bytes,
-            notices: self.notices.clone(),
-            recorder_events: self.recorder_events.clone(),
-            downsampled: self.downsampled_within(first, end),
+            log: self.log.of_part(),
             origin: self.origin + first,
             is_sharing: true,
             rounded: self.rounded.clone(),
-            ..Self::default()
         }
     }
 
@@ -77,7 +63,7 @@ impl Timeline {
         }
         self.host.own();
         let entities = self.entities.values_mut();
-        for series in entities.chain(self.evicted_sums.all_mut()) {
+        for series in entities.chain(self.evicted.sums.all_mut()) {
             series.columns.own();
         }
     }
@@ -88,14 +74,14 @@ impl Timeline {
     /// # Errors
     /// [`OutOfOrder`] where it does not follow the last sample; the samples before the offending one are appended.
     pub fn append(&mut self, later: &Self) -> Result<(), OutOfOrder> {
-        let thinning = self.resolution;
+        let thinning = self.clock.resolution;
         for known in later.earlier_reports() {
             self.report_by_time(known.stamp, known.report.clone(), known.text.clone());
         }
         for (index, sample) in later.samples().enumerate() {
-            self.resolution = later.resolution_at(index);
+            self.clock.resolution = later.resolution_at(index);
             let pushed = self.push(&sample);
-            self.resolution = thinning;
+            self.clock.resolution = thinning;
             pushed?;
             let reports = later.reports().filter(|r| later.sample_of(r) == Some(index));
             for reported in reports {
@@ -114,8 +100,7 @@ impl Timeline {
     #[must_use]
     pub fn alone(mut self) -> Self {
         self.take_over();
-        let first = self.times.first().copied().unwrap_or_default();
-        self.times.iter_mut().for_each(|time| *time = *time - first);
+        let first = self.clock.restart();
         let origin = self.origin;
         let own = self.reports().cloned().map(|mut reported| {
             reported.sample -= origin;
@@ -124,28 +109,27 @@ impl Timeline {
         });
         let own: Vec<_> = own.collect();
         let is_own = self.is_within();
-        let noted = self.recorder_events.iter();
+        let noted = self.log.recorder_events.iter();
         let its = noted.filter(|event| is_own(event.stamp));
         self.set_recorder_events(its.cloned().collect());
-        self.reports = Arc::new(own);
-        self.earlier = Arc::default();
+        self.log.reports = Arc::new(own);
+        self.log.earlier = Arc::default();
         self.origin = 0;
-        self.clock = OnceLock::new();
         self
     }
 
     /// Whether a stamp is between the first and the last sample: of the same boot by the boot clock, else by the wall
     /// clock. A stamp without either has an unknown time, and is.
     fn is_within(&self) -> impl Fn(Stamp) -> bool + use<> {
-        let walls = || self.stamps.iter().filter_map(|stamp| stamp.wall);
+        let walls = || self.clock.stamps.iter().filter_map(|stamp| stamp.wall);
         let (from, to) = (walls().min(), walls().max());
         let mut boots: BTreeMap<BootId, (Span, Span)> = BTreeMap::new();
-        for stamp in &self.stamps {
+        for stamp in &self.clock.stamps {
             let Some(id) = stamp.boot_id else { continue };
             let (_, last) = boots.entry(id).or_insert((stamp.boot, stamp.boot));
             *last = stamp.boot.max(*last);
         }
-        let has_others = self.stamps.iter().any(|stamp| stamp.boot_id.is_none());
+        let has_others = self.clock.stamps.iter().any(|stamp| stamp.boot_id.is_none());
         move |stamp| match stamp.boot_id {
             Some(id) if boots.contains_key(&id) => {
                 let (first, last) = boots[&id];
@@ -190,7 +174,7 @@ mod tests {
 
     fn push(timeline: &mut Timeline, readings: &[Reading]) {
         for (free, groups) in readings {
-            let last = timeline.stamps.last().map_or(Span::ZERO, |last| last.boot);
+            let last = timeline.clock.stamps.last().map_or(Span::ZERO, |last| last.boot);
             let mut sample = Sample::at(last.plus(Span::from_secs(1)));
             sample.host.set(MEM_FREE, Bytes::new(*free));
             for (key, current) in ["/db", "/web"].into_iter().zip(groups) {

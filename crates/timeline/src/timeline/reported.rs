@@ -90,8 +90,8 @@ impl Timeline {
             report,
             text: self.within_bound(text),
         };
-        let place = self.reports.partition_point(|known| known.sample <= reported.sample);
-        Arc::make_mut(&mut self.reports).insert(place, reported);
+        let place = self.log.reports.partition_point(|known| known.sample <= reported.sample);
+        Arc::make_mut(&mut self.log.reports).insert(place, reported);
     }
 
     /// Adds a kernel report from before the first sample.
@@ -101,9 +101,9 @@ impl Timeline {
         }
         let text = self.within_bound(text);
         let order = |stamp: Stamp| (stamp.wall, stamp.boot);
-        let place = self.earlier.partition_point(|known| order(known.stamp) <= order(stamp));
+        let place = self.log.earlier.partition_point(|known| order(known.stamp) <= order(stamp));
         let report = EarlierReport { stamp, report, text };
-        Arc::make_mut(&mut self.earlier).insert(place, report);
+        Arc::make_mut(&mut self.log.earlier).insert(place, report);
     }
 
     /// Adds a report by its own time: to the first sample at or after it, or else to the last sample; a report from
@@ -134,16 +134,16 @@ impl Timeline {
     pub fn sample_after(&self, stamp: Stamp) -> Option<usize> {
         let at = self.nanos_at(stamp)?;
         let nanos = |time: &Span| i128::from(time.as_nanos());
-        if self.times.first().is_none_or(|first| at < nanos(first)) {
+        if self.clock.times.first().is_none_or(|first| at < nanos(first)) {
             return None;
         }
-        let index = self.times.partition_point(|time| nanos(time) < at);
+        let index = self.clock.times.partition_point(|time| nanos(time) < at);
         Some(index.min(self.len() - 1))
     }
 
     fn knows(&self, report: &KernelReport, stamp: Stamp) -> bool {
-        let reports = self.reports.iter().map(|known| (&known.report, known.stamp));
-        let earlier = self.earlier.iter().map(|known| (&known.report, known.stamp));
+        let reports = self.log.reports.iter().map(|known| (&known.report, known.stamp));
+        let earlier = self.log.earlier.iter().map(|known| (&known.report, known.stamp));
         reports.chain(earlier).any(|known| identity::is_same_report(known, (report, stamp)))
     }
 
@@ -156,13 +156,13 @@ impl Timeline {
     }
 
     fn within_bound(&mut self, text: Option<Arc<str>>) -> Option<Arc<str>> {
-        self.report_bytes += text.as_ref().map_or(0, |text| text.len());
-        text.filter(|_| self.report_bytes <= Self::REPORT_BYTES_MAX)
+        self.log.report_bytes += text.as_ref().map_or(0, |text| text.len());
+        text.filter(|_| self.log.report_bytes <= Self::REPORT_BYTES_MAX)
     }
 
     /// A report's time on the timeline's clock: its distance from the sample is that of the wall clocks.
     fn time_of(&self, stamp: Stamp, sample: Stamp, index: usize) -> Span {
-        let time = self.times[index];
+        let time = self.clock.times[index];
         let Some((from, to)) = sample.wall.zip(stamp.wall) else {
             return time;
         };
@@ -176,16 +176,16 @@ impl Timeline {
     /// Adds a program's message about a kill to the last sample.
     pub fn notice(&mut self, notice: KillNotice) {
         let last = self.len().checked_sub(1);
-        if let Some(last) = last.filter(|_| self.notices.len() < Self::NOTICES_MAX) {
+        if let Some(last) = last.filter(|_| self.log.notices.len() < Self::NOTICES_MAX) {
             let sample = self.origin + last;
-            Arc::make_mut(&mut self.notices).push(Noticed { sample, notice });
+            Arc::make_mut(&mut self.log.notices).push(Noticed { sample, notice });
         }
     }
 
     /// Messages about kills of this timeline's range.
     pub fn notices(&self) -> impl Iterator<Item = &Noticed> {
         let range = self.origin..self.origin + self.len();
-        self.notices.iter().filter(move |noticed| range.contains(&noticed.sample))
+        self.log.notices.iter().filter(move |noticed| range.contains(&noticed.sample))
     }
 
     /// Index in this timeline of the sample that a message stands with.
@@ -197,19 +197,19 @@ impl Timeline {
     /// Kernel reports of this timeline's range.
     pub fn reports(&self) -> impl Iterator<Item = &Reported> {
         let end = self.origin + self.len();
-        let first = self.reports.partition_point(|r| r.sample < self.origin);
-        self.reports[first..].iter().take_while(move |r| r.sample < end)
+        let first = self.log.reports.partition_point(|r| r.sample < self.origin);
+        self.log.reports[first..].iter().take_while(move |r| r.sample < end)
     }
 
     /// All kernel reports of the source, including those outside of this timeline, without those from before its first
     /// sample.
     pub fn all_reports(&self) -> &[Reported] {
-        &self.reports
+        &self.log.reports
     }
 
     /// Kernel reports from before the source's first sample, in order of time.
     pub fn earlier_reports(&self) -> &[EarlierReport] {
-        &self.earlier
+        &self.log.earlier
     }
 
     /// Index in this timeline of the sample that a report belongs to.
@@ -220,7 +220,8 @@ impl Timeline {
 
     /// Whether a recorder's event describes this report: then the event has its time and the kernel's lines.
     pub fn is_noted(&self, reported: &Reported) -> bool {
-        self.recorder_events
+        self.log
+            .recorder_events
             .iter()
             .filter(|event| !event.report.is_empty())
             .any(|event| event.is_of(&reported.report, reported.stamp))

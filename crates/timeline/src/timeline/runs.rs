@@ -18,7 +18,7 @@ impl Timeline {
 
     /// Whether a sample is the first of a segment: its order relative to the sample before is unknown.
     pub fn starts_segment(&self, index: usize) -> bool {
-        self.breaks.iter().any(|gap| gap.kind == BreakKind::NewSegment && gap.before == index)
+        self.clock.breaks.iter().any(|gap| gap.kind == BreakKind::NewSegment && gap.before == index)
     }
 
     /// Whether only some entities of a kind were read in a sample: one without a reading was not gone.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::signals::{CGROUP_CURRENT, MEM_FREE, PSWPIN};
-use units::{Bytes, Pages};
+use units::{Bytes, Pages, WallClock};
 
 /// Samples of `vm.pswpin` at the given seconds of the boot clock.
 fn counted(samples: &[(u64, u64)]) -> Timeline {

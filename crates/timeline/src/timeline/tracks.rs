@@ -69,7 +69,7 @@ impl Timeline {
         let column = columns.get(signal)?;
         let entity = signal.def().entity;
         let mut values = vec![None; self.len()];
-        let breaks = self.rate_breaks();
+        let breaks = self.clock.rate_breaks();
         let (last, due) = self.last_until(entity, &breaks);
         let level = |raw| Some(value(raw));
         for part in column.unbroken(self.table_reads(entity), &breaks) {
@@ -80,7 +80,7 @@ impl Timeline {
             let end = if part.last >= last { due.max(part.last + 1) } else { part.last + 1 };
             values[part.first..end].fill(level(part.value));
         }
-        Some(Track::new(self.clock().clone(), values))
+        Some(Track::new(self.clock.computed().clone(), values))
     }
 
     /// The last sample in which all entities of a kind were read, and the sample until which that reading holds: the
@@ -103,12 +103,12 @@ impl Timeline {
             let seconds = elapsed.as_secs_f64();
             (seconds > 0.0).then(|| increase as f64 / seconds)
         };
-        for part in column.unbroken(self.table_reads(entity), &self.rate_breaks()) {
+        for part in column.unbroken(self.table_reads(entity), &self.clock.rate_breaks()) {
             if let Some((at, earlier)) = part.before
                 // A counter that fell was reset, so its increase is unknown.
                 && let Some(increase) = part.value.checked_sub(earlier)
             {
-                let elapsed = self.times[part.first] - self.times[at];
+                let elapsed = self.clock.times[part.first] - self.clock.times[at];
                 values[at + 1..=part.first].fill(rate(increase, elapsed));
             }
             let still = part.first + 1..=part.last;
@@ -116,7 +116,7 @@ impl Timeline {
                 values[still].fill(Some(0.0));
             }
         }
-        Some(Track::new(self.clock().clone(), values))
+        Some(Track::new(self.clock.computed().clone(), values))
     }
 
     /// A track of values that were computed elsewhere, one for each sample.
@@ -125,7 +125,7 @@ impl Timeline {
     /// If there is not one value for each sample: a defect of the caller.
     pub fn track<Q: Quantity>(&self, values: Vec<Option<f64>>) -> Track<Q> {
         assert_eq!(values.len(), self.len(), "one value for each sample");
-        Track::new(self.clock().clone(), values)
+        Track::new(self.clock.computed().clone(), values)
     }
 
     /// A track with the same value at every sample.
@@ -135,6 +135,6 @@ impl Timeline {
 
     /// A condition that holds at every sample.
     pub fn always(&self) -> Condition {
-        Condition { clock: self.clock().clone(), holds: vec![Some(true); self.len()] }
+        Condition { clock: self.clock.computed().clone(), holds: vec![Some(true); self.len()] }
     }
 }

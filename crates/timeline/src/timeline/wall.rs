@@ -18,8 +18,8 @@ pub struct ClockStep {
 impl Timeline {
     /// The wall clock at a time of the timeline, where the source has one.
     pub fn wall_at(&self, time: Span) -> Option<WallClock> {
-        let index = self.times.partition_point(|t| *t <= time).checked_sub(1)?;
-        Some(self.stamps[index].wall?.plus(time - self.times[index]))
+        let index = self.clock.times.partition_point(|t| *t <= time).checked_sub(1)?;
+        Some(self.clock.stamps[index].wall?.plus(time - self.clock.times[index]))
     }
 
     /// The steps by which the wall clock was set. From each step's sample on, the wall clock is ahead of the first
@@ -27,7 +27,7 @@ impl Timeline {
     pub fn clock_steps(&self) -> Vec<ClockStep> {
         let mut known: Option<i128> = None;
         let mut steps = Vec::new();
-        for (stamp, time) in self.stamps.iter().zip(&self.times) {
+        for (stamp, time) in self.clock.stamps.iter().zip(&self.clock.times) {
             let Some(wall) = stamp.wall else { continue };
             let ahead = i128::from(wall.unix_nanos()) - nanos(*time);
             let by = ahead - *known.get_or_insert(ahead);
@@ -47,10 +47,10 @@ impl Timeline {
     /// wall clock shows which one it is.
     pub fn nanos_at(&self, stamp: Stamp) -> Option<i128> {
         let placed = self.boots().filter_map(|(first, end)| {
-            if self.stamps[first].is_of_boot_of(&stamp) == Some(false) {
+            if self.clock.stamps[first].is_of_boot_of(&stamp) == Some(false) {
                 return None;
             }
-            let within = &self.stamps[first..end];
+            let within = &self.clock.stamps[first..end];
             let after = within.partition_point(|sample| sample.boot <= stamp.boot);
             [after.saturating_sub(1), after.min(within.len() - 1)]
                 .map(|index| self.placed_by(first + index, stamp))
@@ -71,11 +71,11 @@ impl Timeline {
     /// The first sample of a stamp's boot that is not earlier than the stamp; where there is none, the sample after the
     /// boot's last. `None` where the timeline has no sample of that boot.
     pub fn first_of_boot_from(&self, stamp: Stamp) -> Option<usize> {
-        let is_its = |first: usize| self.stamps[first].is_of_boot_of(&stamp) == Some(true);
+        let is_its = |first: usize| self.clock.stamps[first].is_of_boot_of(&stamp) == Some(true);
         let mut its = self.boots().filter(|(first, _)| is_its(*first)).peekable();
         its.peek()?;
         let from = |(first, end): (usize, usize)| {
-            let within = &self.stamps[first..end];
+            let within = &self.clock.stamps[first..end];
             let at = first + within.partition_point(|sample| sample.boot < stamp.boot);
             (at, at < end)
         };
@@ -86,7 +86,7 @@ impl Timeline {
     pub(crate) fn boots(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let is_boot = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
         let mut starts = vec![0];
-        let breaks = self.breaks.iter().filter(|gap| is_boot(gap.kind));
+        let breaks = self.clock.breaks.iter().filter(|gap| is_boot(gap.kind));
         starts.extend(breaks.map(|gap| gap.before));
         starts.push(self.len());
         let ends = starts
@@ -97,7 +97,7 @@ impl Timeline {
 
     /// The time of a stamp by the boot clock of a sample, and how many nanoseconds the wall clock differs.
     fn placed_by(&self, index: usize, stamp: Stamp) -> (u128, i128) {
-        let sample = self.stamps[index];
+        let sample = self.clock.stamps[index];
         let later = nanos(stamp.boot) - nanos(sample.boot);
         // Of one boot, a wall clock that differs was set.
         let is_known = sample.is_of_boot_of(&stamp) == Some(true);
@@ -106,12 +106,12 @@ impl Timeline {
             let expected = i128::from(of_sample.unix_nanos()) + later;
             expected.abs_diff(i128::from(of_stamp.unix_nanos()))
         });
-        (off, nanos(self.times[index]) + later)
+        (off, nanos(self.clock.times[index]) + later)
     }
 
     fn by_wall(&self, stamp: Stamp) -> Option<i128> {
-        let first = self.stamps.first()?.wall?.unix_nanos();
-        let start = nanos(*self.times.first()?);
+        let first = self.clock.stamps.first()?.wall?.unix_nanos();
+        let start = nanos(*self.clock.times.first()?);
         Some(start + i128::from(stamp.wall?.unix_nanos()) - i128::from(first))
     }
 }
