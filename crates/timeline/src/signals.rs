@@ -34,6 +34,7 @@ macro_rules! signals {
 
         /// Every signal, in the order of the catalogue. A constant would be in the program a dozen times, each of 60 KiB,
         /// and texts in it are addresses, which no process shares with another.
+        #[allow(clippy::needless_update)] // Some signals have every name.
         pub static ALL: &[SignalDef] = &[$($(SignalDef {
             name: $name,
             is_counter: <$kind as Kind>::IS_COUNTER,

@@ -121,12 +121,11 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
             return self.lines(path, shape, from, to);
         }
         let first = shape.identity(all[from]);
+        let again = (from + 1..to).filter(|at| shape.identity(all[*at]) == first);
         let mut start = from;
-        for at in from + 1..=to {
-            if at == to || shape.identity(all[at]) == first {
-                self.lines(path, shape, start, at);
-                start = at;
-            }
+        for end in again.chain([to]) {
+            self.lines(path, shape, start, end);
+            start = end;
         }
     }
 
