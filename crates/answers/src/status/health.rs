@@ -61,11 +61,11 @@ mod tests {
             health: None,
             recorder: Some(recorder),
             recording: Some(RecordingStatus {
-                size_bytes: 4 << 20,
+                size_bytes: units::Bytes::from_mib(4),
                 segments: 2,
                 from: Some(at(0)),
                 to: Some(at(90)),
-                recorded_s: 90.0,
+                recorded_s: units::Span::from_secs(90),
                 free_bytes: None,
                 bytes_per_day: None,
                 problems: Vec::new(),
