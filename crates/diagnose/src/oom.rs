@@ -40,7 +40,6 @@ type Find = fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>;
 /// A kernel report with its explanation.
 #[derive(Debug)]
 pub(crate) struct Explained<'a> {
-    /// The report.
     pub(crate) report: &'a KernelReport,
     /// Index of the sample that shows memory as the report does.
     pub(crate) index: usize,

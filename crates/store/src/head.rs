@@ -56,7 +56,6 @@ const FILE_BYTES_MAX: u64 = 2 * FULL_BYTES;
 pub(crate) struct HeadFile {
     /// Its sequence number in the recording.
     pub(crate) sequence: u64,
-    /// Its path.
     pub(crate) path: PathBuf,
 }
 

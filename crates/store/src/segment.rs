@@ -422,9 +422,7 @@ impl Segment {
 
 /// The opened host table of a segment.
 pub(crate) struct HostTable {
-    /// The table.
     pub(crate) file: OpenedTable,
-    /// Its samples.
     pub(crate) taken: Vec<StoredSample>,
 }
 

@@ -32,7 +32,6 @@ pub(crate) enum Hurdle {
 /// A zone at the time of the request.
 #[derive(Debug, Clone)]
 pub(crate) struct Checked<'a> {
-    /// The zone.
     pub(crate) zone: &'a ZoneReport,
     /// What prevented it from serving the request.
     pub(crate) hurdle: Hurdle,

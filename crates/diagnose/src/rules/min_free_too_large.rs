@@ -175,7 +175,6 @@ struct Watermarks {
     min: Bytes,
     floor: Bytes,
     gap: Bytes,
-    /// Σ managed.
     managed: Bytes,
     /// The kernel's default for the sum of the min watermarks.
     default: Bytes,

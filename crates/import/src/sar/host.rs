@@ -10,7 +10,6 @@ pub(crate) struct SarHost {
     pub(crate) release: Option<String>,
     /// The machine: `x86_64`.
     pub(crate) machine: Option<String>,
-    /// CPUs.
     pub(crate) cpus: Option<u32>,
 }
 

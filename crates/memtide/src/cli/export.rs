@@ -35,7 +35,6 @@ pub(crate) struct ExportArgs {
     #[arg(value_name = "SOURCE")]
     pub(crate) source: Option<PathBuf>,
 
-    /// The format
     #[arg(long, value_enum)]
     pub(crate) format: ExportFormat,
 

@@ -266,7 +266,6 @@ pub(crate) enum WriteContent {
 
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
-    /// The directory
     pub(crate) directory: PathBuf,
     /// Size of each file
     #[arg(value_name = "SIZE", allow_negative_numbers = true, value_parser = some_size)]
@@ -380,7 +379,6 @@ pub(crate) struct FragmentArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LookupArgs {
-    /// The directory
     pub(crate) directory: PathBuf,
     /// How many names
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]

@@ -31,7 +31,6 @@ pub(crate) enum Keep {
 pub(crate) struct Spark<'a> {
     /// When each value was measured.
     pub(crate) times: &'a [Span],
-    /// The values.
     pub(crate) values: &'a [Option<f64>],
     /// What is a part of the values, at the same times and on the same scale; drawn into it.
     pub(crate) part: &'a [Option<f64>],

@@ -43,7 +43,6 @@ pub(crate) struct PartColumns {
     pub(crate) place: (usize, usize),
     /// Its columns, in order of address.
     pub(crate) columns: Vec<HeapCell>,
-    /// Its sums.
     pub(crate) sum: HeapCell,
 }
 

@@ -27,7 +27,6 @@ const AFFECTED_MAX: usize = 5;
 pub(super) struct Numbered<'a> {
     pub(super) number: usize,
     pub(super) finding: &'a Finding,
-    /// Its consequences.
     pub(super) consequences: &'a [&'a Finding],
     /// Whether the verdict's headline has named it.
     pub(super) is_named: bool,

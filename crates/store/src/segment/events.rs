@@ -10,7 +10,6 @@ use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable};
 /// An event, and the sample of its kernel report, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptEvents {
-    /// The event.
     pub(crate) event: Event,
     /// Number of the sample in its segment.
     pub(crate) sample: Option<usize>,

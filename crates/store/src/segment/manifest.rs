@@ -61,7 +61,6 @@ pub(crate) struct Manifest {
     /// The boot clock at its last sample, in nanoseconds; `None` from an earlier memtide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     boot_ns: Option<u64>,
-    /// Its files.
     files: BTreeMap<String, StoredTable>,
     /// Number of runs of each kind of entity, which gives their size in memory.
     runs: BTreeMap<String, usize>,

@@ -96,11 +96,9 @@ pub(crate) enum ValueSource<'a> {
 
 /// A column to be written.
 pub(crate) struct ColumnChunk<'a> {
-    /// Its name.
     pub(crate) name: &'a str,
     /// Its type.
     pub(crate) shape: ColumnShape,
-    /// Its values.
     pub(crate) fill: ValueSource<'a>,
     /// Rows per page, if some pages are skipped when the column is read; `None`: a single page.
     page: Option<usize>,

@@ -31,7 +31,6 @@ pub use last_end::Cut;
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) bytes: Vec<u8>,
-    /// Number of samples.
     pub(crate) samples: u64,
     /// Offset of the first complete sample, and the number of samples before it.
     pub(crate) key: Option<(usize, u64)>,
