@@ -1,14 +1,14 @@
 /**
  * Pictures of reports, the same in every run: `vite-node screenshots.ts DIR [all]`, with MEMTIDE naming the binary. Makes
- * README's, `report-light.png`, and a picture of each chart that docs/report.md explains; with `all` also each kind of page
- * as a whole, wide and narrow, light and dark.
+ * README's, `report-starved.png`, that of docs/report.md, `report-light.png`, and a picture of each chart that it explains;
+ * with `all` also each kind of page as a whole, wide and narrow, light and dark.
  */
 
 import { join } from "node:path";
 import type { Browser } from "puppeteer-core";
 
 import { launch, obstacle, open, settled, type Look } from "./test/page/browser";
-import { compare, DIRTY, HEALTHY, NODES, OOM, removePages, report, THRASH } from "./test/page/pages";
+import { compare, DIRTY, HEALTHY, NODES, OOM, removePages, report, STARVED, THRASH } from "./test/page/pages";
 
 const SOURCES = { "swap-thrash": THRASH, dirty: DIRTY, healthy: HEALTHY, nodes: NODES, oom: OOM } as const;
 const WIDTHS = { wide: 1440, narrow: 390 } as const;
@@ -56,6 +56,8 @@ async function main(folder: string, isAll: boolean): Promise<void> {
     const thrash = report(THRASH, "--title", "swap-thrash.jsonl.gz");
     await picture(browser, thrash, join(folder, "report-light.png"), { width: 1440, height: 1180, theme: "light" }, false);
     await pictureFigures(browser, thrash, folder);
+    const starved = report(STARVED, "--title", "a host on which search is slow");
+    await picture(browser, starved, join(folder, "report-starved.png"), { width: 1440, height: 1180, theme: "light" }, false);
     if (!isAll) return;
     for (const [name, source] of Object.entries(SOURCES)) await wholePages(browser, report(source), name, folder);
     await wholePages(browser, compare(HEALTHY, THRASH), "compare", folder);

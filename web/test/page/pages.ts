@@ -16,6 +16,7 @@ export const THRASH = `${corpus}captures/swap-thrash--512m-swapdisk/capture.json
 export const DIRTY = `${corpus}captures/dirty-throttling--1g-20mbps/capture.jsonl.gz`;
 export const HEALTHY = `${corpus}captures/healthy--idle/capture.jsonl.gz`;
 export const OOM = `${corpus}captures/cgroup-oom--96m/capture.jsonl.gz`;
+export const STARVED = `${corpus}captures/cgroup-cache-starved--7.2-1g-256m/capture.jsonl.gz`;
 export const NODES = `${corpus}captures/node-reclaim--dist21/capture.jsonl.gz`;
 
 export const HOSTILE = `</script><script>alert(1)</script><img src=x onerror=alert(2)>"'\u202e`;
