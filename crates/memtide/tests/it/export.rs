@@ -103,11 +103,8 @@ fn scrape() -> Option<String> {
     said
 }
 
-#[test]
-fn under_node_exporters_names_are_node_exporters_values() {
-    if !has("prometheus-node-exporter") {
-        return;
-    }
+/// Our values under node_exporter's names, its own, and the names of those that are far from each other.
+fn compared_with_node_exporter() -> (BTreeMap<String, f64>, BTreeMap<String, f64>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let theirs = values(&scrape().expect("node_exporter answers"));
     let names = ["--format", "openmetrics", "--names", "node-exporter"];
@@ -117,14 +114,29 @@ fn under_node_exporters_names_are_node_exporters_values() {
     let shared: Vec<_> =
         ours.iter().filter(|(name, _)| *name != passing && theirs.contains_key(*name)).collect();
     assert!(shared.len() > 60, "{}", shared.len());
-    // Levels of this busy host move between the two looks; a wrong unit is off by three orders.
-    let is_off = |(name, ours): &(&String, &f64)| {
+    let is_off = |(name, ours): &&(&String, &f64)| {
         let (ours, theirs) = (**ours, theirs[*name]);
-        let far = (ours - theirs).abs();
         let large = ours.abs().max(theirs.abs());
-        large > 1e5 && far > 0.9 * large
+        large > 1e5 && (ours - theirs).abs() > 0.9 * large
     };
-    let off: Vec<_> = shared.iter().filter(|pair| is_off(pair)).collect();
+    let off = shared.iter().filter(is_off).map(|(name, _)| (*name).clone()).collect();
+    (ours, theirs, off)
+}
+
+#[test]
+fn under_node_exporters_names_are_node_exporters_values() {
+    if !has("prometheus-node-exporter") {
+        return;
+    }
+    let (ours, theirs, mut off) = compared_with_node_exporter();
+    // Levels of a busy host move between the two looks; a wrong unit is off by three orders each time.
+    for _ in 0..4 {
+        if off.is_empty() {
+            break;
+        }
+        let (_, _, again) = compared_with_node_exporter();
+        off.retain(|name| again.contains(name));
+    }
     assert!(off.is_empty(), "{off:?}");
     for name in ["node_memory_MemTotal_bytes", "node_memory_SwapTotal_bytes"] {
         assert_eq!(ours[name], theirs[name], "{name}");
