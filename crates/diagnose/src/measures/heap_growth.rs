@@ -57,6 +57,8 @@ impl HeapChange {
 /// A course of heaps that a rule looks for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WantedCourse {
+    /// What of a heap must have been read, besides its live bytes.
+    pub(crate) figure: Signal<Gauge<Bytes>>,
     /// Whether a change is large enough, as any larger one is: that of most processes is not, and no curve is fitted to
     /// it.
     pub(crate) change: fn(&HeapChange) -> bool,
@@ -226,7 +228,13 @@ pub(crate) fn runs(
 /// [`Missing`] if no heap was read.
 pub(crate) fn find(cx: &Evidence<'_>, wanted: WantedCourse) -> Result<Vec<Occurrence>, Missing> {
     let mut found = Vec::new();
-    for process in processes(cx, PROC_HEAP_LIVE)? {
+    let live = processes(cx, PROC_HEAP_LIVE)?;
+    let has_figure =
+        |process: &&EntitySeries| cx.timeline.last_of(process, wanted.figure).is_some();
+    if !live.is_empty() && !live.iter().any(has_figure) {
+        return Err(Missing::because(vec![wanted.figure.def().name], Need::Heaps));
+    }
+    for process in live.into_iter().filter(has_figure) {
         let read = readings(cx, process, PROC_HEAP_LIVE);
         let (Some(first), Some(last)) = (read.first().copied(), read.last().copied()) else {
             continue;

@@ -57,8 +57,11 @@ fn trigger() -> Trigger {
     })
 }
 
-const FRAGMENTS: WantedCourse =
-    WantedCourse { change: |change| change.free.1 >= FREE_MIN, class: GrowthClass::fragments };
+const FRAGMENTS: WantedCourse = WantedCourse {
+    figure: PROC_HEAP_FREE,
+    change: |change| change.free.1 >= FREE_MIN,
+    class: GrowthClass::fragments,
+};
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
@@ -198,5 +201,10 @@ mod tests {
     #[test]
     fn not_evaluated_without_figures_of_a_heap() {
         assert_eq!(not_evaluated(RULE, &Case::once()).need, Need::Heaps);
+        // A table of live bytes alone shows no free ones.
+        let live = Case::every(Span::from_mins(1), 600)
+            .gauge(MEM_TOTAL, Bytes::from_gib(16))
+            .gauge_of(Entity::Process, "7@1", PROC_HEAP_LIVE, Bytes::from_mib(300));
+        assert_eq!(not_evaluated(RULE, &live).names, [PROC_HEAP_FREE.def().name]);
     }
 }

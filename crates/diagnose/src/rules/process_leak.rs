@@ -164,8 +164,11 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
         .into()
 }
 
-const LEAKS: WantedCourse =
-    WantedCourse { change: |change| change.grew() >= Rise::NOISE, class: GrowthClass::leaks };
+const LEAKS: WantedCourse = WantedCourse {
+    figure: PROC_HEAP_LIVE,
+    change: |change| change.grew() >= Rise::NOISE,
+    class: GrowthClass::leaks,
+};
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);

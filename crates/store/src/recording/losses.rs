@@ -79,28 +79,28 @@ impl Losses {
     pub(super) fn finish(&mut self, timeline: &Timeline) {
         if self.unexplained > 0 {
             self.problems.push(format!(
-                "at {} places the recording continues with an earlier time, as after a reboot with \
-                 a wrong clock; nothing is computed across them",
+                "places where the recording continues with an earlier time, as after a reboot with \
+                 a wrong clock: {}; nothing is computed across them",
                 self.unexplained
             ));
         }
         if self.undated > 0 {
             self.problems.push(format!(
-                "{} samples have no wall clock and are in no range of time; they are left out",
+                "samples without a wall clock, which are in no range of time and are left out: {}",
                 self.undated
             ));
         }
         if self.lacking_entities > 0 {
             self.problems.push(format!(
-                "{} segments lack some processes, cgroups and other series: they exceeded the \
-                 memory limit when they were written",
+                "segments without some processes, cgroups and other series, which exceeded the \
+                 memory limit when they were written: {}",
                 self.lacking_entities
             ));
         }
         if self.parts_left_out > 0 {
             self.problems.push(format!(
-                "only its first {} samples were read{}: {} later parts are left out; a shorter \
-                 range shows them",
+                "only its first {} samples were read{}; later parts that are left out: {}; a \
+                 shorter range shows them",
                 count(timeline.len()),
                 timeline.why_full(),
                 self.parts_left_out
