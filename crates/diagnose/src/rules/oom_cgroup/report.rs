@@ -3,8 +3,8 @@
 use timeline::Entity::Cgroup;
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
-use timeline::signals::CGROUP_CURRENT;
-use units::{Bytes, Count, Ratio};
+use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX};
+use units::{Bytes, Count, Limit, Ratio};
 
 use super::{RULE, THROTTLE_FIRST, high_below};
 use crate::evidence::Evidence;
@@ -294,12 +294,23 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
     let elsewhere =
         remedy::set_elsewhere(path).or_else(|| cx.facts.container.as_ref().map(|_| on_host()));
     let is_elsewhere = elsewhere.is_some();
+    if let Some(now) = at_limit.limit.and_then(|limit| raised_since(cx, path, limit.limit)) {
+        let limit = match now {
+            Limit::Bytes(bytes) => format!("Its limit is {bytes} now"),
+            Limit::Unlimited => "It has no limit now".to_owned(),
+        };
+        let fix =
+            Fix::say(format!("{limit}: see whether that is enough before changing it again."));
+        return finding
+            .cause(cause)
+            .fix(fix.inspect(format!("memtide check --cgroup {path} --for 10s")));
+    }
     // The commands set memory.max, so figures of other limits do not help.
     let printed = at_limit.limit.filter(|_| at_limit.which == LimitHit::Memory && !is_elsewhere);
     let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
     let commands = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { LimitFile::MaxV1 } else { LimitFile::Max };
-        let from = units::Limit::Bytes(limit.limit);
+        let from = Limit::Bytes(limit.limit);
         remedy::set_limit_of(path, knob, raised, Some(from))
     });
     let finding = finding.cause(cause).fix(elsewhere.or(commands).unwrap_or_default().described(
@@ -313,6 +324,13 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
     let high =
         raised.map(|raised| remedy::set_limit_of(path, LimitFile::High, high_below(raised), None));
     finding.fix(high.unwrap_or_default().described(THROTTLE_FIRST))
+}
+
+/// Returns the limit that a cgroup has at the end of the source, where it was raised since the report.
+fn raised_since(cx: &Evidence<'_>, path: &str, at_kill: Bytes) -> Option<Limit> {
+    let group = cx.timeline.entity(Cgroup, path)?;
+    let now = cx.timeline.last_of(group, CGROUP_MAX)?;
+    now.limited().is_none_or(|now| now > at_kill).then_some(now)
 }
 
 #[cfg(test)]
@@ -349,6 +367,19 @@ mod tests {
         let raised = changed(&finding.fixes[0]);
         assert!(raised[0].ends_with("=131072000"), "{raised:?}");
         clear(swap_full::RULE, &case);
+    }
+
+    #[test]
+    fn a_limit_that_was_raised_since_is_not_lowered_again() {
+        let with_limit = |mib: u64| {
+            let limit = Limit::Bytes(Bytes::from_mib(mib));
+            let case = Case::of_report(Report::of_a_group(102_400, 102_400));
+            found(RULE, &case.gauge_of(Cgroup, "/pods/web", CGROUP_MAX, limit))
+        };
+        let raised = with_limit(260);
+        assert!(raised.fixes[0].what.starts_with("Its limit is 260 MiB now"), "{raised:?}");
+        assert!(raised.fixes.iter().all(|fix| changed(fix).is_empty()), "{raised:?}");
+        assert!(!changed(&with_limit(100).fixes[0]).is_empty());
     }
 
     #[test]
