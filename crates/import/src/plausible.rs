@@ -95,6 +95,10 @@ const OF_AVAILABLE: [SignalId; 5] = [
     MEM_KRECLAIMABLE.id(),
     MEM_SHMEM.id(),
 ];
+/// The same with the page cache in place of the lists of files: LXCFS counts pages of files that are locked in memory, and
+/// kernels of Samsung's phones a part of the cache that is on no list (RbinCached).
+const OF_AVAILABLE_BY_CACHE: [SignalId; 5] =
+    [MEM_FREE.id(), MEM_CACHED.id(), MEM_BUFFERS.id(), MEM_KRECLAIMABLE.id(), MEM_SHMEM.id()];
 /// Dirty pages are pages of files (`NR_FILE_DIRTY` is counted with the page cache alone), which are in one of these. Mapped may
 /// be more than they are: drivers map pages of their own (`vm_insert_page`).
 const CACHES: [SignalId; 2] = [MEM_CACHED.id(), MEM_BUFFERS.id()];
@@ -169,8 +173,8 @@ impl Impossible {
                            together: it is not used"
                 .to_owned(),
             Self::Available => {
-                "MemAvailable is larger than MemFree, pages of files, KReclaimable and \
-                                Shmem together: it is not used"
+                "MemAvailable is larger than MemFree, pages of files, KReclaimable and Shmem \
+                 together: one of MemAvailable and MemFree is wrong, and neither is used"
                     .to_owned()
             }
             Self::Dirty => {
@@ -317,11 +321,15 @@ fn drop_parts(snapshot: &mut Snapshot) -> Vec<Impossible> {
     found
 }
 
-/// Drops MemAvailable above the sum of what it is made of.
+/// Drops MemAvailable above the sum of what it is made of, and MemFree, the largest part of that.
 fn drop_available(snapshot: &mut Snapshot) -> Vec<Impossible> {
     let known = OF_AVAILABLE[..4].iter().all(|part| snapshot.host(*part).is_some());
-    if known && is_above_sum(snapshot, MEM_AVAILABLE.id(), &OF_AVAILABLE) {
-        return forget(snapshot, &[MEM_AVAILABLE.id()], Impossible::Available);
+    let is_above = |parts| is_above_sum(snapshot, MEM_AVAILABLE.id(), parts);
+    let has_cache = CACHES.iter().all(|cache| snapshot.host(*cache).is_some());
+    if known && has_cache && is_above(&OF_AVAILABLE) && is_above(&OF_AVAILABLE_BY_CACHE) {
+        // Either may be the wrong one.
+        let both = [MEM_AVAILABLE.id(), MEM_FREE.id()];
+        return forget(snapshot, &both, Impossible::Available);
     }
     Vec::new()
 }
@@ -717,7 +725,12 @@ mod tests {
         assert_eq!(left(1_500, &[slab]), (vec![], true));
         // The reserve may be anything.
         assert_eq!(left(60, &[slab]), (vec![], true));
-        assert_eq!(left(9_000, &[slab]), (vec![Impossible::Available], false));
+        assert_eq!(left(9_000, &[slab]), (vec![], true), "no cache is known");
+        let cache = [slab, (MEM_CACHED.id(), 600), (MEM_BUFFERS.id(), 100)];
+        assert_eq!(left(9_000, &cache), (vec![Impossible::Available], false));
+        // Of which pages are on no list.
+        let cache = [slab, (MEM_CACHED.id(), 8_600), (MEM_BUFFERS.id(), 100)];
+        assert_eq!(left(9_000, &cache), (vec![], true));
         // A container by LXCFS, and a kernel that has parts which it does not print.
         assert_eq!(left(9_000, &[slab, (MEM_SHMEM.id(), 8_000)]), (vec![], true));
         assert_eq!(left(9_000, &[]), (vec![], true));

@@ -371,7 +371,7 @@ fn latest<T: Ord + Copy>(of: impl Iterator<Item = T>) -> Vec<T> {
 fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
     match json_lines::tail(&directory.join(FILE), FILE_BYTES_MAX, problems) {
         // It is created with its first line.
-        Ok(bytes) if bytes.is_empty() => {
+        Ok(bytes) if bytes.trim_ascii().is_empty() => {
             problems.push(format!("{FILE}: it is empty; {UNKNOWN}"));
             Vec::new()
         }

@@ -42,15 +42,17 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let Some((name, figure)) = cells.next().and_then(named_size) else {
             continue;
         };
+        // Swap stands in one place: a later disk of that name is a file system.
+        let is_swap = name == "swap" && !swap_is_below && snapshot.host(SWAP_TOTAL.id()).is_none();
         let signal = match name.as_str() {
-            "swap" => Some(SWAP_TOTAL.id()),
+            "swap" if is_swap => Some(SWAP_TOTAL.id()),
             "Used:" | "U" if swap_is_beside => Some(SWAP_USED.id()),
             "Free:" | "F" if swap_is_beside => Some(SWAP_FREE.id()),
             _ => None,
         };
         // Another disk begins with its name.
         let is_part = ["Used:", "Free:", "U", "F", "IO%", "IO"].contains(&name.as_str());
-        swap_is_beside = name == "swap" || (swap_is_beside && is_part);
+        swap_is_beside = is_swap || (swap_is_beside && is_part);
         if let Some(signal) = signal {
             snapshot.set_size(signal, figure, 1.0);
         }
@@ -73,9 +75,12 @@ fn named_size(cell: &str) -> Option<(String, PrintedFigure)> {
         [name, .., size] => (name, (*size).to_owned()),
         _ => return None,
     };
+    // A share of three digits stands right behind the colon: `Used:100%`.
+    let name =
+        name.split_once(':').map_or_else(|| (*name).to_owned(), |(name, _)| format!("{name}:"));
     let figure = PrintedFigure::with_unit(&size)?;
     // Decimals are truncated, not rounded (seen: 22.48 GiB as 22.4): a whole step.
-    Some(((*name).to_owned(), PrintedFigure { error: 2.0 * figure.error, ..figure }))
+    Some((name, PrintedFigure { error: 2.0 * figure.error, ..figure }))
 }
 
 /// What a name in the box means, before and behind the total of swap.
@@ -152,6 +157,21 @@ mod tests {
         let mib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 20);
         assert_eq!([MEM_TOTAL, MEM_FREE, SWAP_TOTAL].map(mib), [588, 51, 599].map(Some));
         assert_eq!([SWAP_USED, SWAP_FREE].map(mib), [85, 514].map(Some));
+        // A share of three digits, as btop writes it (`rjust(percent + "%", 4)`).
+        let full = screen.replace("Used: 14% ■■■■■ 85.8 MiB", "Used:100% ■■■■■  599 MiB");
+        let full = full.replace("Free: 86% ■■■■■  514 MiB", "Free:  0% ■■■■■   0 Byte");
+        let timeline = paste(&full).timeline;
+        let mib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 20);
+        assert_eq!([SWAP_USED, SWAP_FREE].map(mib), [599, 0].map(Some));
+        // A file system that is mounted at /swap stands behind the swap areas.
+        let mounted = screen.replace(
+            "│                         ├──────────────────────────┤│\n├─Free",
+            "│                         ├─swap────────────9.00─GiB─┤│\n├─Free",
+        );
+        assert_ne!(mounted, screen);
+        let timeline = paste(&mounted).timeline;
+        let mib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 20);
+        assert_eq!([SWAP_TOTAL, SWAP_USED].map(mib), [599, 85].map(Some));
         survives(screen);
     }
 

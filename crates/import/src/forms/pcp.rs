@@ -155,7 +155,7 @@ fn heading(lines: &[&str]) -> Option<(Vec<PmrepColumn>, usize)> {
 
 /// The heading of `pmrep -o csv`, which has whole names and no units: they are those of the catalogue, or that of `-b`.
 fn csv_heading(lines: &[&str], command: &str) -> Option<(Vec<PmrepColumn>, usize)> {
-    let names = lines.first()?.strip_prefix("Time,")?;
+    let names = lines.first()?.trim_start().strip_prefix("Time,")?;
     let arguments = prompt::arguments(command, "pmrep").unwrap_or_default();
     let scale = prompt::option_value(&arguments, "-b");
     let columns = names.split(',').enumerate().filter_map(|(n, name)| {
@@ -430,6 +430,11 @@ Time,\"mem.physmem\",\"mem.util.free\",\"mem.util.available\",\"swap.free\",\"me
         let swaps = text.replace(",0.000,", ",512.000,");
         assert_eq!(paste(&swaps).timeline.last(PSWPIN), Some(Pages::new(1_024)));
         survives(text);
+        // Quoted by blanks.
+        let indented: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        let timeline = paste(&indented).timeline;
+        assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::new(629_141_504)));
+        assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(662_188)));
         // Written with -r: no rates.
         let raw = text.replace(",,\n", ",60266,80714\n");
         assert_eq!(paste(&raw).timeline.last(PSWPIN), None);
