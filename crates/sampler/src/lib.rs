@@ -34,7 +34,7 @@ pub use heaps::{
 pub use pace::{Beat, LastDone};
 pub use record::{
     Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead, Housekeeper, INBOX, Message,
-    Recorder, RecordingState, Settings, TasksRead, privilege, status,
+    Recorder, RecordingState, Settings, TasksRead, memory_lock, privilege, status,
 };
 pub use run_in_cgroup::{
     CgroupRun, CgroupRunError, CgroupRunOptions, GroupLimits, GroupReading, LimitsInForce, RunEnd,

@@ -12,6 +12,7 @@ mod health;
 mod heap_watch;
 mod housekeeper;
 mod kernel_log;
+pub mod memory_lock;
 mod names_watch;
 mod own_cost;
 mod own_pages;

@@ -17,7 +17,7 @@ fn status(field: &str) -> u64 {
 #[test]
 fn what_was_claimed_holds_and_what_was_refused_is_told_with_its_consequence() {
     let mut told = sampler::privilege::claim();
-    told.insert(0, sampler::privilege::lock_memory());
+    told.insert(0, sampler::memory_lock::lock_memory());
     let [memory, killer, nice] = &told[..] else {
         panic!("{told:?}");
     };
@@ -38,7 +38,7 @@ fn what_was_claimed_holds_and_what_was_refused_is_told_with_its_consequence() {
     let last = blocks.pop();
     drop(blocks);
     let before_kib = status("VmRSS:");
-    let again = sampler::privilege::lock_memory();
+    let again = sampler::memory_lock::lock_memory();
     assert_eq!(&again, memory);
     assert_eq!(status("VmLck:") > 0, is_locked);
     assert!(status("VmRSS:") + (7 << 10) < before_kib, "{before_kib} KiB before");

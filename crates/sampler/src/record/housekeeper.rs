@@ -28,7 +28,7 @@ use crate::record::facts_watch::FactsWatch;
 use crate::record::health::HeapsRead;
 use crate::record::kernel_log::Watch;
 use crate::record::names_watch::NamesWatch;
-use crate::record::{privilege, status};
+use crate::record::{memory_lock, status};
 use crate::{Figures, Health, Message};
 
 /// The longest age of the status: writing it costs as much as a sample.
@@ -215,7 +215,7 @@ impl Work {
         self.send();
         if self.lock_due.is_some_and(|due| now.boot >= due) {
             self.lock_due = None;
-            privilege::lock_memory();
+            memory_lock::lock_memory();
         }
         if now.boot >= self.status_due() {
             self.status_at = Some(now.boot);

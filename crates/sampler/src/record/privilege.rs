@@ -1,4 +1,5 @@
-//! Privileges that keep a recorder running under memory pressure: locked memory, a lower OOM score, a higher priority.
+//! Privileges that keep a recorder running under memory pressure: a lower OOM score and a higher priority; locked memory
+//! is in [`memory_lock`](super::memory_lock).
 //!
 //! Each is requested if the kernel allows it; a refusal is reported and has no other effect. A better value that is
 //! already set stays: whoever starts the recorder (a unit file) may have given more.
@@ -7,13 +8,10 @@ use std::io::ErrorKind;
 use std::num::NonZeroU64;
 
 use rustix::io::Errno;
-use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use rustix::process::{
     Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit,
 };
 use rustix::thread::{CapabilitySet, capabilities};
-
-use crate::record::own_pages::OwnPages;
 
 /// Enough to be scheduled before the processes that load the host without starving them: some 3 times the weight.
 const NICE: i32 = -5;
@@ -32,18 +30,6 @@ pub fn claim() -> Vec<String> {
     // accepts this.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     vec![be_spared(), come_first()]
-}
-
-/// Locks present and future memory; returns a line in words. Call it when everything is open: memory needed only to
-/// start (40 MiB to load a BPF program, the pages of our own program that parse options) is given back first, which the
-/// kernel refuses for locked memory. Called again, it also gives back memory that only the first samples needed.
-pub fn lock_memory() -> String {
-    // Nothing is locked the first time. A refusal leaves all as it was.
-    let _ = munlockall();
-    give_back_free();
-    let own_pages = OwnPages::find();
-    own_pages.give_back();
-    lock(&own_pages)
 }
 
 /// Makes this thread wake exactly on time. By default the kernel delays it by up to 50 µs (or what a unit file says) to
@@ -66,39 +52,6 @@ fn hold_no_more_than_needed() {
             libc::mallopt(libc::M_ARENA_MAX, 1);
             libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM);
         }
-    }
-}
-
-/// Returns free heap to the kernel, which the allocator would keep.
-#[allow(unsafe_code)]
-fn give_back_free() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: it takes a number, and only gives free memory back to the kernel.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
-fn lock(own_pages: &OwnPages) -> String {
-    // Without the capability, locked memory has a limit. As later mappings are locked too, an allocation beyond that
-    // limit would fail and end the recorder.
-    let may_lock_all =
-        getrlimit(Resource::Memlock).current.is_none() || may(CapabilitySet::IPC_LOCK);
-    if !may_lock_all {
-        return format!(
-            "memory is not locked, so under memory pressure samples may come late: {}",
-            needs(is_root(), "CAP_IPC_LOCK", "an unlimited `ulimit -l`")
-        );
-    }
-    own_pages.cut();
-    // Locks only pages that are touched: most of the stacks and mapped files never are.
-    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
-    match mlockall(flags) {
-        Ok(()) => "memory is locked: reclaim does not touch the recorder".to_owned(),
-        Err(errno) => format!(
-            "memory is not locked, so under memory pressure samples may come late: {}",
-            words(errno)
-        ),
     }
 }
 
@@ -137,7 +90,7 @@ fn come_first() -> String {
     }
 }
 
-fn may(capability: CapabilitySet) -> bool {
+pub(crate) fn may(capability: CapabilitySet) -> bool {
     capabilities(None).is_ok_and(|ours| ours.effective.contains(capability))
 }
 
@@ -167,7 +120,7 @@ pub(crate) fn is_root() -> bool {
     probe::host_facts::user_is_root()
 }
 
-fn words(errno: Errno) -> std::io::Error {
+pub(crate) fn words(errno: Errno) -> std::io::Error {
     errno.into()
 }
 

@@ -13,7 +13,7 @@ use probe::{Root, TaskSource, host_facts};
 use recorder_status::RecorderSettings;
 use sampler::{
     Control, Health, HeapPlan, HeapWatch, Housekeeper, INBOX, Recorder, RecordingState, Settings,
-    privilege,
+    memory_lock, privilege,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -67,7 +67,7 @@ pub(super) fn run(
         recorder = recorder.with_heaps(heaps.context("cannot start a thread")?);
     }
     // Memory is locked when all is open: locked pages stay, and what opening used for a moment must not.
-    privileges.insert(0, privilege::lock_memory());
+    privileges.insert(0, memory_lock::lock_memory());
     health.set_privileges(privileges);
     let status_line = StatusLine::start(args, directory, &recording, &health, &control, output);
     let housekeeper = Housekeeper::start(&root, facts, recording, Arc::clone(&health), outbox)
