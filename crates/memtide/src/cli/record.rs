@@ -17,7 +17,7 @@ pub(crate) const EXPLAIN_EVERY: Span = Span::from_mins(10);
 /// Record this host's memory all the time: a flight recorder
 ///
 /// Every second it samples the host and the 64 busiest cgroups; every 10 s processes, all cgroups and files that change slowly.
-/// The directory survives a crash at any byte, and every other command reads it. The recorder uses some 5 MiB of RAM and a
+/// The directory survives a crash at any byte, and every other command reads it. The recorder uses 5 to 10 MiB of RAM and a
 /// fraction of a percent of a CPU, and goes on while the host runs out of memory. It keeps the names of containers and pods,
 /// so that they are found by name after their end. As an ordinary user it records the files that this user may read. Ctrl-C
 /// and SIGTERM end it in good order; SIGHUP seals the samples so far into Parquet files.
