@@ -77,7 +77,7 @@ pub(crate) struct HeadRead {
     /// The clocks of its last sample, in the window or not.
     pub(crate) end: Option<Stamp>,
     /// Bytes at its end that are not a complete frame: offset and length.
-    tail: Option<(u64, u64)>,
+    pub(crate) tail: Option<(u64, u64)>,
 }
 
 /// The first and the last wall-clock time; both are included.

@@ -14,7 +14,7 @@ mod woven;
 
 use std::path::{Path, PathBuf};
 
-use timeline::{Facts, Stamp, Timeline};
+use timeline::{EventKind, Facts, Stamp, Timeline};
 use units::{Bytes, Span, WallClock};
 
 use crate::StoreError;
@@ -314,6 +314,7 @@ impl Recording {
             problems.push(self.why_empty(selection));
         }
         problems.extend(self.later_than_its_files(&timeline));
+        problems.extend(self.cut_heads(&timeline));
         Loaded {
             thinned_to: (!timeline.downsampled().is_empty()).then_some(MINUTE),
             screened: None,
@@ -322,6 +323,27 @@ impl Recording {
             problems,
             reported,
         }
+    }
+
+    /// Names head files that were cut between two frames: after a kill, which leaves the same, the next recorder notes it
+    /// with its first sample.
+    fn cut_heads(&self, timeline: &Timeline) -> Vec<String> {
+        let before_last = self.heads.split_last().map_or(&[][..], |(_, before)| before);
+        let cut = before_last.iter().filter(|file| {
+            let Ok(read) = head::ends(&file.path) else {
+                return false;
+            };
+            let Some(end) = read.end.filter(|_| !read.ended && read.tail.is_none()) else {
+                return false;
+            };
+            let stamps = (0..timeline.len()).filter_map(|at| timeline.stamp(at));
+            let Some(next) = stamps.skip_while(|stamp| *stamp != end).nth(1) else {
+                return false;
+            };
+            let mut events = timeline.recorder_events().iter();
+            !events.any(|event| event.stamp == next && event.kind == EventKind::Gap)
+        });
+        cut.map(|file| format!("{}: its end is missing", file.path.display())).collect()
     }
 
     fn why_empty(&self, selection: Selection) -> String {

@@ -243,8 +243,8 @@ fn wrong(timeline: &Timeline, truth: &[Truth], score: &mut Score) {
             (around.iter().map(of).min().unwrap(), around.iter().map(of).max().unwrap())
         };
         let (least, most) = range(|known| known.free_kib);
-        // Others use the machine: within a second free memory may move as far again as it did around that second.
-        let may_move = (most - least).max(64 << 10);
+        // Others use the machine: what builds take in a second. A figure of another time is farther off.
+        let may_move = (2 * (most - least)).max(256 << 10);
         let free = timeline.at(MEM_FREE, at).map(|free| free.get() >> 10);
         let is_free = free.is_some_and(|free| free + may_move >= least && free <= most + may_move);
         let faults = timeline.at(PGFAULT, at).map(|faults| faults.get());
