@@ -13,17 +13,20 @@
 //! Cost, measured on 6.18 with v1: see `crates/sampler/benches/groups.rs`.
 
 use std::cmp::Reverse;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use timeline::{Entity, Sample};
+use timeline::signals::{CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL};
+use timeline::{Entity, Row, Sample, facts::CgroupMode};
+use units::{Count, Span};
 
 use crate::cgroup::busiest::BusiestCgroups;
-use crate::cgroup::followed::FollowedCgroup;
+use crate::cgroup::dying::DyingCgroups;
+use crate::cgroup::event_watch::EventWatch;
+use crate::cgroup::files::CgroupFiles;
 use crate::cgroup::hierarchy::Hierarchy;
 use crate::cgroup::kept_files::{FileTiers, KeptFiles};
-use crate::cgroup::limit_hits::{LimitReports, kills, limit_hits};
-use crate::cgroup::mounted::MountedHierarchy;
-use crate::cgroup::reader::{CgroupPass, CgroupReader};
 use crate::cgroup::tree::CgroupTree;
 use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
@@ -32,16 +35,38 @@ use crate::text;
 /// The hierarchy that manages memory, ready for repeated passes.
 #[derive(Debug)]
 pub struct Cgroups {
-    mounted: MountedHierarchy,
+    root: Root,
+    /// Where it is mounted; searched again now and then until found, as cgroups may be mounted late.
+    mounted: Option<(CgroupMode, PathBuf)>,
+    /// Passes until the next search, as a search allocates.
+    search_in: u32,
     tree: CgroupTree,
     busiest: BusiestCgroups,
-    limits: LimitReports,
-    followed: FollowedCgroup,
+    events: EventWatch,
+    /// On v1, where they can be counted.
+    dying: Option<DyingCgroups>,
+    /// The path below the mount of the cgroup that is read with every sample.
+    followed: Option<Vec<u8>>,
+    /// Questions which cgroups met a limit, so far.
+    rounds: u64,
     /// Passes so far.
     passes: u64,
     /// The cgroups that become rows, in order.
     order: Vec<usize>,
     reader: CgroupReader,
+}
+
+/// Reads the files of one cgroup after another.
+#[derive(Debug)]
+struct CgroupReader {
+    kept: KeptFiles,
+    files: CgroupFiles,
+    /// The text of the current file.
+    text: Vec<u8>,
+    /// The path under which the text is passed to the sink.
+    shown: String,
+    /// Readings that are not, or not yet, part of a sample.
+    row: Row,
 }
 
 /// Returns the keys of this host's cgroups, from listings alone.
@@ -57,9 +82,23 @@ pub fn cgroup_keys(root: &Root) -> Vec<String> {
     keys.collect()
 }
 
+/// What a pass is about.
+struct CgroupPass<'a> {
+    mount: Directory,
+    mode: CgroupMode,
+    /// When it is, on the boot clock.
+    at: Span,
+    sink: Option<Sink<'a>>,
+    walk: Walk,
+}
+
 impl Cgroups {
     /// Cgroups that become rows: a large Kubernetes node has 110 pods of a few containers each.
     const REQUESTED_MAX: usize = 2_048;
+    /// Cgroups in the followed one that become rows with it.
+    const FOLLOWED_MAX: usize = 32;
+    /// Passes between two searches for a mount.
+    const SEARCH_EVERY: u32 = 60;
     /// Capacity for a cgroup's path. Cgroups change places from pass to pass as their sizes do, and a longer path in a
     /// row that had a shorter one must not be allocated; a pod's container takes 190 bytes.
     const KEY_ROOM: usize = 256;
@@ -69,14 +108,24 @@ impl Cgroups {
     /// Creates a walk over the cgroups below `root`.
     pub fn new(root: &Root) -> Self {
         Self {
-            mounted: MountedHierarchy::new(root),
+            root: root.clone(),
+            mounted: None,
+            search_in: 0,
             tree: CgroupTree::default(),
             busiest: BusiestCgroups::default(),
-            limits: LimitReports::default(),
-            followed: FollowedCgroup::default(),
+            events: EventWatch::default(),
+            dying: None,
+            followed: None,
+            rounds: 0,
             passes: 0,
             order: Vec::new(),
-            reader: CgroupReader::new(root),
+            reader: CgroupReader {
+                kept: KeptFiles::new(root),
+                files: CgroupFiles::default(),
+                text: Vec::new(),
+                shown: String::new(),
+                row: Row::default(),
+            },
         }
     }
 
@@ -99,12 +148,12 @@ impl Cgroups {
     /// Has [`sample_busiest`](Self::sample_busiest) always read the cgroup with this key, those around it, and 32 of those
     /// in it. It need not exist yet.
     pub fn follow(&mut self, key: &str) {
-        self.followed.set(key);
+        self.followed = Some(key.trim_matches('/').as_bytes().to_owned());
     }
 
     /// Whether a cgroup is followed.
     pub fn follows(&self) -> bool {
-        self.followed.is_set()
+        self.followed.is_some()
     }
 
     /// Reads the followed and the busiest cgroups into rows of `sample`, `busiest_max` of these, which becomes partial.
@@ -121,7 +170,7 @@ impl Cgroups {
         };
         self.note_hits(probes, &pass);
         self.order.clear();
-        let outwards = self.followed.order(&self.tree, &mut self.order);
+        let outwards = self.order_followed();
         let followed = self.order.len();
         for index in self.busiest.all().filter(|index| self.tree.has(*index)) {
             if self.order.len() < followed + busiest_max && !self.order[..followed].contains(&index)
@@ -140,10 +189,26 @@ impl Cgroups {
     }
 
     /// Ranks cgroups that met a limit before all others: those that the kernel reports, then those of `probes` that are
-    /// asked.
+    /// asked. A limit hit is one of those around the cgroup, too, which are read after it; and with few readings each has
+    /// its turn.
     fn note_hits(&mut self, probes: usize, pass: &CgroupPass<'_>) {
-        let Self { tree, busiest, reader, limits, order, .. } = self;
-        limits.order(tree, order);
+        let Self { tree, busiest, reader, events, order, .. } = self;
+        self.rounds += 1;
+        let round = self.rounds;
+        order.clear();
+        events.each(|index| {
+            if tree.has(index) {
+                order.push(index);
+            }
+        });
+        for index in order.iter() {
+            tree.note_hit(*index, round);
+        }
+        // The last one comes first.
+        order.sort_unstable_by_key(|index| {
+            let node = tree.node(*index);
+            (node.hit_below != round, Reverse(node.read_at))
+        });
         for index in order.iter() {
             busiest.add_hit(*index);
         }
@@ -154,6 +219,18 @@ impl Cgroups {
                 busiest.add_hit(index);
             }
         }
+    }
+
+    /// Adds the followed cgroup and those around it to the order, then those in it. Returns how many are the former.
+    fn order_followed(&mut self) -> usize {
+        let Some(path) = &self.followed else {
+            return 0;
+        };
+        self.order.extend(self.tree.outwards(path));
+        let outwards = self.order.len();
+        let inwards = self.tree.inwards(path).take(Self::FOLLOWED_MAX);
+        self.order.extend(inwards);
+        outwards
     }
 
     fn pass(&mut self, sample: &mut Sample, sink: Option<Sink<'_>>) -> Walk {
@@ -169,7 +246,7 @@ impl Cgroups {
                 break;
             }
         }
-        if let Some(dying) = &mut self.mounted.dying
+        if let Some(dying) = &mut self.dying
             && self.tree.left_out() == 0
         {
             dying.count(self.tree.len(), sample);
@@ -183,18 +260,39 @@ impl Cgroups {
         pass.walk
     }
 
+    /// Opens the mount.
     fn begin<'a>(
         &mut self,
         sample: &Sample,
         sink: Option<Sink<'a>>,
     ) -> Result<CgroupPass<'a>, Errno> {
-        let (mode, mount) = self.mounted.open()?;
-        Ok(CgroupPass { mount, mode, at: sample.stamp.boot, sink, walk: Walk::default() })
+        let at = sample.stamp.boot;
+        let (mode, point) = self.mounted().ok_or(Errno::NOENT)?;
+        let mount = Directory::open(point)?;
+        Ok(CgroupPass { mount, mode, at, sink, walk: Walk::default() })
+    }
+
+    fn mounted(&mut self) -> Option<(CgroupMode, &Path)> {
+        if self.mounted.is_none() {
+            if self.search_in > 0 {
+                self.search_in -= 1;
+                return None;
+            }
+            self.search_in = Self::SEARCH_EVERY;
+            let found = Hierarchy::find(&self.root)?;
+            let point = self.root.path(&found.point);
+            if found.mode == CgroupMode::V1 {
+                self.dying = DyingCgroups::open(&self.root, &point);
+            }
+            self.mounted = Some((found.mode, point));
+        }
+        let (mode, point) = self.mounted.as_ref()?;
+        Some((*mode, point))
     }
 
     /// Reads the usage of each cgroup that this pass has not read. Returns whether one was found to be removed.
     fn read_usages(&mut self, pass: &mut CgroupPass<'_>) -> bool {
-        let Self { tree, reader, limits, .. } = self;
+        let Self { tree, reader, events, .. } = self;
         let mut has_removed = false;
         for index in 0..tree.end() {
             if !tree.has(index) || tree.node(index).pass == self.passes {
@@ -209,7 +307,7 @@ impl Cgroups {
                     let usage = text::number(text::trim(&reader.text)).unwrap_or(0);
                     tree.node_mut(index).usage = Some(usage);
                     tree.node_mut(index).now.usage = usage;
-                    limits.watch(tree, index, reader, pass);
+                    reader.watch(tree, index, events, pass);
                 }
                 Err(Errno::NODEV) => {
                     tree.forget(index, &mut reader.kept);
@@ -232,6 +330,11 @@ impl Cgroups {
     /// Chooses the cgroups that become rows: the busiest and the largest, by falling usage.
     fn choose_rows(&mut self, walk: &mut Walk) {
         let Self { tree, busiest, order, followed, .. } = self;
+        let is_followed = |index: &usize| {
+            let path = &tree.node(*index).path[..];
+            let followed = followed.as_deref();
+            followed.is_some_and(|followed| is_within(path, followed) || is_within(followed, path))
+        };
         order.clear();
         order.extend(tree.indexes().filter(|index| {
             let node = tree.node(*index);
@@ -244,7 +347,7 @@ impl Cgroups {
         };
         if let Some(beyond) = order.len().checked_sub(Self::REQUESTED_MAX).filter(|n| *n > 0) {
             order.select_nth_unstable_by_key(Self::REQUESTED_MAX, |index| {
-                let comes_first = busiest.has(*index) || followed.is_near(&tree.node(*index).path);
+                let comes_first = busiest.has(*index) || is_followed(index);
                 (Reverse(comes_first), size(index))
             });
             order.truncate(Self::REQUESTED_MAX);
@@ -301,11 +404,148 @@ impl Cgroups {
     }
 }
 
+/// Whether a cgroup is another one or lies in it.
+fn is_within(path: &[u8], outer: &[u8]) -> bool {
+    let below = path.strip_prefix(outer);
+    below.is_some_and(|below| below.is_empty() || below.starts_with(b"/"))
+}
+
+/// Returns how often a cgroup met a limit, on v2 with its descendants.
+fn limit_hits(row: &Row) -> u64 {
+    let hits = [CGROUP_EVENTS_MAX, CGROUP_EVENTS_HIGH].map(|signal| row.get(signal));
+    let counts = hits.into_iter().flatten().map(Count::get);
+    counts.fold(0, u64::saturating_add)
+}
+
+fn kills(row: &Row) -> u64 {
+    row.get(CGROUP_EVENTS_OOM_KILL).map_or(0, Count::get)
+}
+
+impl CgroupReader {
+    /// From one reading of a cgroup's limits to the next, where there are many cgroups.
+    const LEVELS_SECONDS: Range<u64> = 90..121;
+
+    /// Reads one of the files that are read often.
+    fn read_often(
+        &mut self,
+        tree: &mut CgroupTree,
+        index: usize,
+        file: usize,
+        pass: &CgroupPass<'_>,
+    ) -> Result<(), Errno> {
+        let node = tree.node_mut(index);
+        let at = (&pass.mount, &node.path[..], FileTiers::of(pass.mode).often[file]);
+        self.kept.read(&mut node.files[file], true, at, &mut self.text)
+    }
+
+    /// Reads the files that are read rarely.
+    fn read_levels(
+        &mut self,
+        tree: &mut CgroupTree,
+        index: usize,
+        tiers: &FileTiers,
+        key: &str,
+        pass: &mut CgroupPass<'_>,
+    ) {
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        for name in tiers.rarely {
+            let at = (&pass.mount, &tree.node(index).path[..], *name);
+            let result = self.kept.read(&mut None, false, at, &mut self.text);
+            self.parse(name, key, result, &mut row, pass);
+        }
+        let node = tree.node_mut(index);
+        node.levels.clear();
+        node.levels.extend(row.iter());
+        // Not all are due in one pass.
+        let seconds = Self::LEVELS_SECONDS.start
+            + index as u64 % (Self::LEVELS_SECONDS.end - Self::LEVELS_SECONDS.start);
+        node.levels_due = pass.at.plus(Span::from_secs(seconds));
+        self.row = row;
+    }
+
+    /// Parses the text of a file, passes it to the sink, and notes what is wrong with it.
+    fn parse(
+        &mut self,
+        name: &str,
+        key: &str,
+        result: Result<(), Errno>,
+        row: &mut Row,
+        pass: &mut CgroupPass<'_>,
+    ) {
+        if let Err(errno) = result {
+            pass.walk.note_errno_of(Entity::Cgroup, name, errno);
+            return;
+        }
+        if let Some(sink) = &mut pass.sink {
+            self.shown.clear();
+            self.shown.push_str(mode_path(pass.mode));
+            self.shown.push_str(key.trim_end_matches('/'));
+            self.shown.push('/');
+            self.shown.push_str(name);
+            sink(&self.shown, &self.text);
+        }
+        pass.walk.note_parse(self.files.parse(pass.mode, name, &self.text, row));
+    }
+
+    /// Has the kernel report limit hits and kills of a cgroup, where it can: the file is opened before those that are only
+    /// read, as not all may stay open.
+    fn watch(
+        &mut self,
+        tree: &mut CgroupTree,
+        index: usize,
+        events: &mut EventWatch,
+        pass: &CgroupPass<'_>,
+    ) {
+        let node = tree.node(index);
+        if pass.mode == CgroupMode::V1
+            || node.is_watched
+            || node.depth == 0
+            || !self.kept.has_room()
+        {
+            return;
+        }
+        let hits = FileTiers::of(pass.mode).hits;
+        let is_read = self.read_often(tree, index, hits, pass).is_ok();
+        let node = tree.node_mut(index);
+        if let Some(file) = node.files[hits].as_ref().filter(|_| is_read) {
+            node.is_watched = events.add(file, index);
+        }
+    }
+
+    /// Whether a cgroup met a limit since its last row.
+    fn met_limit(
+        &mut self,
+        tree: &mut CgroupTree,
+        index: usize,
+        file: usize,
+        pass: &CgroupPass<'_>,
+    ) -> bool {
+        if tree.node(index).usage.is_none() || self.read_often(tree, index, file, pass).is_err() {
+            return false;
+        }
+        self.row.clear();
+        let name = FileTiers::of(pass.mode).often[file];
+        let parsed = self.files.parse(pass.mode, name, &self.text, &mut self.row);
+        let node = tree.node_mut(index);
+        let hits = limit_hits(&self.row);
+        let before = node.probed.replace(hits);
+        parsed.is_ok() && before.is_some_and(|before| before < hits)
+    }
+}
+
+/// Returns the path that the catalogue uses for a version's files.
+const fn mode_path(mode: CgroupMode) -> &'static str {
+    match mode {
+        CgroupMode::V1 => "/sys/fs/cgroup/memory",
+        CgroupMode::V2 => "/sys/fs/cgroup",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
-    use std::path::Path;
     use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX};
     use units::{Bytes, Limit};
 
