@@ -14,14 +14,14 @@ mod woven;
 
 use std::path::{Path, PathBuf};
 
-use timeline::{EventKind, Facts, Stamp, Timeline};
+use timeline::{Facts, Stamp, Timeline};
 use units::{Bytes, Span, WallClock};
 
 use crate::StoreError;
 use crate::directory::identity::{self, HostIdentity};
 use crate::head::{self, HeadFile};
 use crate::segment::{self, Segment, names};
-use load::Loading;
+use load::{HeadPart, Loading};
 pub use screen::{RollUpScreen, Screened};
 
 /// A range of a recording, and the resolution to read it at.
@@ -278,7 +278,7 @@ impl Recording {
     fn head(&self, file: &HeadFile, loading: &mut Loading) {
         let window = loading.window();
         match self.head_or_segment(file, window, &mut loading.losses.problems) {
-            Some(Ok(timeline)) => loading.part(&timeline, &[]),
+            Some(Ok(part)) => loading.part(&part, &[]),
             Some(Err(segment)) => loading.segment(&segment, None, &[]),
             None => {}
         }
@@ -291,7 +291,7 @@ impl Recording {
         file: &HeadFile,
         window: head::Window,
         problems: &mut Vec<String>,
-    ) -> Option<Result<Timeline, Segment>> {
+    ) -> Option<Result<HeadPart, Segment>> {
         // Its content is copied, and then both are in memory.
         let mut timeline = Timeline::of_a_part();
         let read = head::load(&file.path, &mut timeline, Some(window));
@@ -301,7 +301,8 @@ impl Recording {
             return sealed.map(Err);
         }
         problems.extend(read.problems);
-        Some(Ok(timeline))
+        let is_cut = !read.ended && read.tail.is_none();
+        Some(Ok(HeadPart { timeline, cut: is_cut.then(|| file.path.clone()) }))
     }
 
     fn loaded(&self, loading: Loading, selection: Selection) -> Loaded {
@@ -314,7 +315,6 @@ impl Recording {
             problems.push(self.why_empty(selection));
         }
         problems.extend(self.later_than_its_files(&timeline));
-        problems.extend(self.cut_heads(&timeline));
         Loaded {
             thinned_to: (!timeline.downsampled().is_empty()).then_some(MINUTE),
             screened: None,
@@ -323,27 +323,6 @@ impl Recording {
             problems,
             reported,
         }
-    }
-
-    /// Names head files that were cut between two frames: after a kill, which leaves the same, the next recorder notes it
-    /// with its first sample.
-    fn cut_heads(&self, timeline: &Timeline) -> Vec<String> {
-        let before_last = self.heads.split_last().map_or(&[][..], |(_, before)| before);
-        let cut = before_last.iter().filter(|file| {
-            let Ok(read) = head::ends(&file.path) else {
-                return false;
-            };
-            let Some(end) = read.end.filter(|_| !read.ended && read.tail.is_none()) else {
-                return false;
-            };
-            let stamps = (0..timeline.len()).filter_map(|at| timeline.stamp(at));
-            let Some(next) = stamps.skip_while(|stamp| *stamp != end).nth(1) else {
-                return false;
-            };
-            let mut events = timeline.recorder_events().iter();
-            !events.any(|event| event.stamp == next && event.kind == EventKind::Gap)
-        });
-        cut.map(|file| format!("{}: its end is missing", file.path.display())).collect()
     }
 
     fn why_empty(&self, selection: Selection) -> String {

@@ -1,6 +1,8 @@
 //! Loads segments and head files into one timeline.
 
-use timeline::{Entity, Timeline};
+use std::path::PathBuf;
+
+use timeline::{Entity, EventKind, Timeline};
 use units::WallClock;
 
 use super::losses::Losses;
@@ -17,6 +19,13 @@ use crate::segment::minutes::{BY_IMPORTANCE, Buffers, MinuteRange, MinutesFile, 
 use crate::segment::picks::SamplePicks;
 use crate::segment::{HostTable, KeptEvents, Segment, names};
 
+/// The content of a head file.
+pub(super) struct HeadPart {
+    pub(super) timeline: Timeline,
+    /// Its path, if its last frame is whole and no end: after a kill, or cut.
+    pub(super) cut: Option<PathBuf>,
+}
+
 /// The state of loading a recording.
 pub(super) struct Loading {
     pub(super) timeline: Timeline,
@@ -27,6 +36,8 @@ pub(super) struct Loading {
     window: head::Window,
     by_minute: bool,
     buffers: Buffers,
+    /// The head file before, if it has no end.
+    cut: Option<PathBuf>,
 }
 
 const ONE_A_MINUTE: &str = "one sample a minute is read instead of every sample";
@@ -62,6 +73,7 @@ impl Loading {
             window,
             by_minute,
             buffers: Buffers::default(),
+            cut: None,
         }
     }
 
@@ -77,6 +89,7 @@ impl Loading {
             self.losses.parts_left_out += 1;
             return;
         }
+        self.cut = None;
         if segment.manifest.is_none() {
             self.losses.problems.extend(segment.damage());
         }
@@ -265,10 +278,20 @@ impl Loading {
     }
 
     /// Appends the content of a head file; `plan` as for a segment.
-    pub(super) fn part(&mut self, from: &Timeline, plan: &[Take]) {
+    pub(super) fn part(&mut self, HeadPart { timeline: from, cut }: &HeadPart, plan: &[Take]) {
         if self.timeline.is_full() {
             self.losses.parts_left_out += 1;
             return;
+        }
+        if let Some(first) = from.stamp(0) {
+            // A kill is noted by the next recorder with its first sample.
+            let mut events = from.recorder_events().iter();
+            let is_kill = events.any(|event| event.stamp == first && event.kind == EventKind::Gap);
+            if let Some(path) = std::mem::replace(&mut self.cut, cut.clone())
+                && !is_kill
+            {
+                self.losses.problems.push(format!("{}: its end is missing", path.display()));
+            }
         }
         self.timeline.note_left_out(from.left_out());
         let taken = StoredSample::all(from);

@@ -2,7 +2,7 @@
 
 use timeline::Timeline;
 
-use super::load::Loading;
+use super::load::{HeadPart, Loading};
 use super::screen::{HARMS, Plan, RollUpScreen, SAMPLES_MAX, Survey};
 use super::{Loaded, Recording, Selection, is_there, steps};
 use crate::head::{self, HeadFile};
@@ -25,7 +25,7 @@ enum SurveyedPart<'a> {
     Segment(&'a Segment, Option<RollUpIndex>),
     /// The segment that was made from a head file since the recording was opened.
     Sealed(Box<Segment>),
-    Head(&'a HeadFile, Option<Box<Timeline>>),
+    Head(&'a HeadFile, Option<Box<HeadPart>>),
     /// It has no content any more.
     Gone,
 }
@@ -91,12 +91,12 @@ impl Recording {
         loading: &mut Loading,
     ) {
         match part {
-            SurveyedPart::Head(_, Some(timeline)) => loading.part(&timeline, plan),
+            SurveyedPart::Head(_, Some(part)) => loading.part(&part, plan),
             SurveyedPart::Head(file, None) => {
                 let window = loading.window();
                 // Its problems were already reported by screening.
                 match self.head_or_segment(file, window, &mut Vec::new()) {
-                    Some(Ok(timeline)) => loading.part(&timeline, plan),
+                    Some(Ok(part)) => loading.part(&part, plan),
                     Some(Err(segment)) => loading.segment(&segment, None, plan),
                     None => {}
                 }
@@ -144,11 +144,11 @@ impl Recording {
                     SurveyedPart::Segment(segment, index)
                 }
                 Err(file) => match self.head_or_segment(file, looking.window, looking.problems) {
-                    Some(Ok(timeline)) => {
-                        looking.head(&timeline);
+                    Some(Ok(part)) => {
+                        looking.head(&part.timeline);
                         heads_read += 1;
-                        let timeline = (heads_read <= HEADS_KEPT).then(|| Box::new(timeline));
-                        SurveyedPart::Head(file, timeline)
+                        let part = (heads_read <= HEADS_KEPT).then(|| Box::new(part));
+                        SurveyedPart::Head(file, part)
                     }
                     Some(Err(segment)) => {
                         looking.segment(&segment, is_before_head);
