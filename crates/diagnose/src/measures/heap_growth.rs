@@ -34,16 +34,9 @@ pub(crate) struct HeapChange {
 }
 
 impl HeapChange {
-    /// Returns the change of a process's heap in a range of samples; `None` if it was not read in it.
-    fn of(
-        cx: &Evidence<'_>,
-        process: &EntitySeries,
-        samples: &RangeInclusive<usize>,
-    ) -> Option<Self> {
-        let within = |(index, _): &(usize, Bytes)| samples.contains(index);
-        let mut read = cx.timeline.readings_of(process, PROC_HEAP_LIVE).filter(within);
-        let (first, begins) = read.next()?;
-        let (last, ends) = read.last().unwrap_or((first, begins));
+    /// Returns the change over readings of live bytes; `None` if there is none.
+    fn of(cx: &Evidence<'_>, process: &EntitySeries, read: &[(usize, Bytes)]) -> Option<Self> {
+        let ((first, begins), (last, ends)) = (*read.first()?, *read.last()?);
         let free = |at| cx.timeline.at_of(process, PROC_HEAP_FREE, at).unwrap_or_default();
         Some(Self { first, last, live: (begins, ends), free: (free(first), free(last)) })
     }
@@ -61,27 +54,12 @@ pub(crate) struct WantedCourse {
     pub(crate) figure: Signal<Gauge<Bytes>>,
     /// Whether a change is large enough, as any larger one is: that of most processes is not, and no curve is fitted to
     /// it.
-    pub(crate) change: fn(&HeapChange) -> bool,
+    pub(crate) is_large: fn(&HeapChange) -> bool,
     /// Whether a class of growth, once it is confirmed, is this course.
-    pub(crate) class: fn(GrowthClass) -> bool,
+    pub(crate) is_class: fn(GrowthClass) -> bool,
 }
 
 impl WantedCourse {
-    /// Whether the largest change until the last reading is large enough: that from the least live bytes.
-    fn could_be_of(
-        self,
-        cx: &Evidence<'_>,
-        process: &EntitySeries,
-        samples: &RangeInclusive<usize>,
-    ) -> bool {
-        let Some(change) = HeapChange::of(cx, process, samples) else {
-            return false;
-        };
-        let bounds = cx.timeline.bounds_of(process, PROC_HEAP_LIVE);
-        let least = bounds.map_or(Bytes::ZERO, |(least, _)| least);
-        (self.change)(&HeapChange { live: (least, change.live.1), ..change })
-    }
-
     /// Judges the heap of a process in a range of samples; `None` if it does not take this course.
     pub(crate) fn of<'a>(
         self,
@@ -89,10 +67,30 @@ impl WantedCourse {
         process: &'a EntitySeries,
         samples: &RangeInclusive<usize>,
     ) -> Option<HeapCourse<'a>> {
-        let change = HeapChange::of(cx, process, samples).filter(self.change)?;
+        let read = cx.timeline.readings_of(process, PROC_HEAP_LIVE);
+        let read: Vec<(usize, Bytes)> = read.filter(|(at, _)| samples.contains(at)).collect();
+        self.judged(cx, process, &read)
+    }
+
+    /// Judges readings of live bytes.
+    fn judged<'a>(
+        self,
+        cx: &Evidence<'_>,
+        process: &'a EntitySeries,
+        read: &[(usize, Bytes)],
+    ) -> Option<HeapCourse<'a>> {
+        let change = HeapChange::of(cx, process, read).filter(self.is_large)?;
         let growth = Growth::of(&process_series(cx, process, change.first, change.last));
         let course = HeapCourse { process, change, growth };
-        ((self.class)(course.growth.class) && course.is_sure()).then_some(course)
+        ((self.is_class)(course.growth.class) && course.is_sure()).then_some(course)
+    }
+
+    /// Whether the largest change until the last reading is large enough: that from the least live bytes.
+    fn could_be(self, cx: &Evidence<'_>, process: &EntitySeries, read: &[(usize, Bytes)]) -> bool {
+        let least = read.iter().map(|(_, live)| *live).min().unwrap_or_default();
+        HeapChange::of(cx, process, read).is_some_and(|change| {
+            (self.is_large)(&HeapChange { live: (least, change.live.1), ..change })
+        })
     }
 }
 
@@ -235,19 +233,21 @@ pub(crate) fn find(cx: &Evidence<'_>, wanted: WantedCourse) -> Result<Vec<Occurr
         return Err(Missing::because(vec![wanted.figure.def().name], Need::Heaps));
     }
     for process in live.into_iter().filter(has_figure) {
-        let read = readings(cx, process, PROC_HEAP_LIVE);
-        let (Some(first), Some(last)) = (read.first().copied(), read.last().copied()) else {
+        let read: Vec<(usize, Bytes)> = cx.timeline.readings_of(process, PROC_HEAP_LIVE).collect();
+        let (Some((first, _)), Some((last, _))) = (read.first(), read.last()) else {
             continue;
         };
-        if !wanted.could_be_of(cx, process, &(first..=last)) {
+        if !wanted.could_be(cx, process, &read) {
             continue;
         }
-        let starts = [Some(first), last_rise(cx, process, last)];
-        let mut starts = starts.into_iter().flatten();
-        let start = starts.find(|first| wanted.of(cx, process, &(*first..=last)).is_some());
+        let mut starts = [Some(*first), last_rise(cx, process, *last)].into_iter().flatten();
+        let start = starts.find(|start| {
+            let from = read.partition_point(|(at, _)| at < start);
+            wanted.judged(cx, process, &read[from..]).is_some()
+        });
         found.extend(start.map(|first| Occurrence {
             first,
-            last: speaks_until(cx, process, &read),
+            last: speaks_until(cx, process, &readings(cx, process, PROC_HEAP_LIVE)),
             key: Some(process.key.clone()),
         }));
     }

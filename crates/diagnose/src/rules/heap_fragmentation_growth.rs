@@ -59,8 +59,8 @@ fn trigger() -> Trigger {
 
 const FRAGMENTS: WantedCourse = WantedCourse {
     figure: PROC_HEAP_FREE,
-    change: |change| change.free.1 >= FREE_MIN,
-    class: GrowthClass::fragments,
+    is_large: |change| change.free.1 >= FREE_MIN,
+    is_class: GrowthClass::fragments,
 };
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

@@ -166,8 +166,8 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
 
 const LEAKS: WantedCourse = WantedCourse {
     figure: PROC_HEAP_LIVE,
-    change: |change| change.grew() >= Rise::NOISE,
-    class: GrowthClass::leaks,
+    is_large: |change| change.grew() >= Rise::NOISE,
+    is_class: GrowthClass::leaks,
 };
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
