@@ -323,10 +323,10 @@ fn drop_parts(snapshot: &mut Snapshot) -> Vec<Impossible> {
 
 /// Drops MemAvailable above the sum of what it is made of, and MemFree, the largest part of that.
 fn drop_available(snapshot: &mut Snapshot) -> Vec<Impossible> {
-    let known = OF_AVAILABLE[..4].iter().all(|part| snapshot.host(*part).is_some());
+    // Without Shmem, a part of the cache.
+    let is_known = has_all(snapshot, &OF_AVAILABLE[..4]) && has_all(snapshot, &CACHES);
     let is_above = |parts| is_above_sum(snapshot, MEM_AVAILABLE.id(), parts);
-    let has_cache = CACHES.iter().all(|cache| snapshot.host(*cache).is_some());
-    if known && has_cache && is_above(&OF_AVAILABLE) && is_above(&OF_AVAILABLE_BY_CACHE) {
+    if is_known && is_above(&OF_AVAILABLE) && is_above(&OF_AVAILABLE_BY_CACHE) {
         // Either may be the wrong one.
         let both = [MEM_AVAILABLE.id(), MEM_FREE.id()];
         return forget(snapshot, &both, Impossible::Available);
@@ -336,11 +336,15 @@ fn drop_available(snapshot: &mut Snapshot) -> Vec<Impossible> {
 
 /// Drops dirty pages above the page cache.
 fn drop_dirty(snapshot: &mut Snapshot) -> Vec<Impossible> {
-    let known = CACHES.iter().all(|cache| snapshot.host(*cache).is_some());
-    if known && is_above_sum(snapshot, MEM_DIRTY.id(), &CACHES) {
+    if has_all(snapshot, &CACHES) && is_above_sum(snapshot, MEM_DIRTY.id(), &CACHES) {
         return forget(snapshot, &[MEM_DIRTY.id()], Impossible::Dirty);
     }
     Vec::new()
+}
+
+/// Whether each of some figures is known.
+fn has_all(snapshot: &Snapshot, figures: &[SignalId]) -> bool {
+    figures.iter().all(|figure| snapshot.host(*figure).is_some())
 }
 
 /// Whether a size is larger than parts of RAM together, beyond rounding and drift, which is a share of RAM.
@@ -415,13 +419,13 @@ pub(crate) fn note_new(all: &mut Vec<Impossible>, found: Vec<Impossible>) {
 
 /// Whether the page cache has room for the pages on the lists of files, so that it is not the wrong one.
 fn has_pages_of_files(snapshot: &Snapshot) -> bool {
-    let known = FILE_LISTS.iter().all(|list| snapshot.host(*list).is_some());
+    let known = has_all(snapshot, &FILE_LISTS);
     let cache = sum(snapshot, &[MEM_CACHED.id(), MEM_BUFFERS.id()]);
     known && drifted(cache) >= sum(snapshot, &FILE_LISTS)
 }
 
 fn has_more_anon_than_lists(snapshot: &Snapshot) -> bool {
-    let known = ANON_LISTS.iter().all(|list| snapshot.host(*list).is_some());
+    let known = has_all(snapshot, &ANON_LISTS);
     let drift = snapshot.host(MEM_TOTAL.id()).unwrap_or(0) / MOVED_SHARE;
     let listed = sum(snapshot, &ANON_LISTS).saturating_add(drift);
     known && sum(snapshot, &[MEM_ANON.id()]) > listed
