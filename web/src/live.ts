@@ -1,4 +1,4 @@
-/** What a page needs whose data come again and again: a sentence where they fail to, and patience. */
+/** For a page that gets new data again and again: a sentence where they fail to come, and pauses. */
 
 import { element } from "./dom";
 import { seconds } from "./format";

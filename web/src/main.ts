@@ -87,7 +87,7 @@ function start(contexts: readonly Context[]): Drawn | null {
   return { first, parts: [...charts, ...navigators, ...findings.values()] };
 }
 
-/** Shows newer data of a page about one source. What its reader looks at stays. */
+/** Shows newer data of a page about one source. Zoom, cursor and selection stay. */
 function update({ first, parts }: Drawn, source: Source | undefined): void {
   if (source === undefined) throw new Error("the server has nothing over time");
   const { looking, meta } = first;

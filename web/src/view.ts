@@ -103,7 +103,7 @@ export class Looking {
   }
 
   /**
-   * Goes on with newer data, whose clock begins so many seconds later. Moments stay; but the whole range stays whole, the
+   * Goes on with newer data: their clock begins so many seconds later. Moments stay; but the whole range stays whole, the
    * worst moment the worst, and a view of what the data no longer have keeps its length.
    */
   reopen(opening: Opening, later: number, finding: number): void {

@@ -16,10 +16,10 @@ fn status(field: &str) -> u64 {
 
 #[test]
 fn what_was_claimed_holds_and_what_was_refused_is_told_with_its_consequence() {
-    let mut told = sampler::privilege::claim();
-    told.insert(0, sampler::memory_lock::lock_memory());
-    let [memory, killer, nice] = &told[..] else {
-        panic!("{told:?}");
+    let mut lines = sampler::privilege::claim();
+    lines.insert(0, sampler::memory_lock::lock_memory());
+    let [memory, killer, nice] = &lines[..] else {
+        panic!("{lines:?}");
     };
     let is_locked = memory.starts_with("memory is locked");
     assert_eq!(status("VmLck:") > 0, is_locked, "{memory}");

@@ -75,7 +75,7 @@ describe("looking", () => {
       expect([it.view, it.cursor, it.isAtWorst, it.finding]).toEqual([{ from: 0, to: 110 }, 105, true, 1]);
     });
 
-    test("keeps moments, whose seconds are fewer where the beginning is later", () => {
+    test("keeps moments, at fewer seconds where the beginning is later", () => {
       const it = looking();
       it.show(40, 60);
       it.pin(50);
