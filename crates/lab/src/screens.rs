@@ -1,6 +1,7 @@
 //! The screens of `lab run` and `lab score`: what the article has and what was measured, and what `check` found.
 
 use report::Screen;
+use report::model::Level;
 use report::text::{Style, TextPage, piece, width};
 
 use crate::model::{ClaimState, LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport};
@@ -50,7 +51,7 @@ pub fn run_screen(report: &LabReport, screen: &Screen) -> String {
             "What can be judged holds; the other claims need arms that were not played.",
         ),
         (false, _) => {
-            (Style::Critical, "A claim failed, or check was wrong: see NO, missed and wrong above.")
+            (Style::Critical, "It does not hold: see NO, missed, wrong and cannot tell above.")
         }
     };
     page.hanging(&[], 0, style, text);
@@ -99,6 +100,10 @@ fn arm(page: &mut TextPage, arm: &LabArm) {
             let text = format!("{what}{}", ids.join(", "));
             page.hanging(&[], ARM_CELLS, Style::Critical, &text);
         }
+    }
+    if arm.verdict == Level::Unknown {
+        let text = format!("cannot tell: {}", arm.headline);
+        page.hanging(&[], ARM_CELLS, Style::Critical, &text);
     }
 }
 

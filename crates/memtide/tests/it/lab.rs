@@ -7,7 +7,6 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 
 use crate::record::{is_root, lacks, skip};
 use crate::support::{has, root};
@@ -112,13 +111,11 @@ fn every_fix_is_applied_read_back_and_undone() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let began = Instant::now();
     let (code, out, progress) =
         memtide_in(directory.path(), &["lab", "run", "fixes", "--arm", "v2"]);
     assert_eq!(code, Some(0), "{out}{progress}");
     let held = out.lines().filter(|line| line.starts_with("cgroup v2") && line.ends_with("yes"));
     assert_eq!(held.count(), 3, "{out}{progress}");
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
 /// Directories of machines below a directory for temporary files.
