@@ -5,13 +5,13 @@
 //! read one by one, unknown ones are skipped, and lists have a limit each.
 
 pub mod jemalloc;
-pub mod jvm;
+pub mod jvm_nmt;
 pub mod ruby;
 
 use units::Bytes;
 
 pub use jemalloc::{JemallocBin, JemallocStats};
-pub use jvm::{JvmCategory, JvmStats, NativeSize};
+pub use jvm_nmt::{JvmCategory, JvmStats, NativeSize};
 pub use ruby::{RubyPool, RubyStats};
 
 /// A longer file is refused. A detailed JVM report of a large server has some 10 MB.
@@ -140,7 +140,7 @@ impl StatsKind {
         let has = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
         if has(jemalloc::TEXT_START) || has(jemalloc::JSON_START) {
             Some(Self::Jemalloc)
-        } else if has(jvm::TEXT_START) || jvm::not_tracked(text).is_some() {
+        } else if has(jvm_nmt::TEXT_START) || jvm_nmt::not_tracked(text).is_some() {
             Some(Self::Jvm)
         } else if has(ruby::FIELD) {
             Some(Self::Ruby)
@@ -153,7 +153,7 @@ impl StatsKind {
     pub const fn command(self) -> &'static str {
         match self {
             Self::Ruby => ruby::SNIPPET,
-            Self::Jvm => jvm::COMMAND,
+            Self::Jvm => jvm_nmt::COMMAND,
             Self::Jemalloc => jemalloc::COMMAND,
         }
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use probe::{Mapping, Mappings};
 
-use crate::find::ArenaWords;
 use crate::layout::{ArenaLayout, FAST_BEFORE_BINS, FAST_BINS, HEAP_ALIGNMENTS, TOP_BEFORE_BINS};
+use crate::main_arena::ArenaWords;
 use crate::memory::TargetMemory;
 use crate::parameters::Parameters;
 

@@ -24,10 +24,10 @@
 mod arena;
 mod chunk;
 mod fast;
-mod find;
 mod forecast;
 mod heap;
 mod layout;
+mod main_arena;
 mod memory;
 mod mmapped;
 mod pages;

@@ -6,6 +6,7 @@
 mod archive;
 mod directory;
 mod role;
+mod sosreport;
 
 use std::collections::HashSet;
 use std::io::{BufRead, Read};
@@ -65,7 +66,7 @@ struct Counts {
 impl Bundle {
     /// What the file is read as; `None` if it need not be opened.
     fn role(&mut self, path: &str) -> Option<BundleRole> {
-        self.is_sosreport |= role::is_of_sosreport(path);
+        self.is_sosreport |= sosreport::is_of_sosreport(path);
         let role = BundleRole::from_path(path, self.is_sosreport)?;
         if let BundleRole::Kernel { below, path: kernel } = &role {
             let root = self.root.get_or_insert_with(|| below.clone());

@@ -3,6 +3,7 @@
 //! Every line is written by one sink that makes text from the host harmless ([`timeline::plain`]): no name can move the
 //! cursor, change colours or reorder a line. Widths are in terminal cells. Cost: proportional to the report.
 
+mod ansi;
 mod bar;
 mod check;
 mod compare;
@@ -28,7 +29,8 @@ mod wrap;
 
 pub use crate::plain::width;
 pub use crate::screen::{ColourMode, Detail, Screen};
-pub use page::{Style, StyledText, TextPage, piece};
+pub use ansi::Style;
+pub use page::{StyledText, TextPage, piece};
 
 use jiff::Timestamp;
 

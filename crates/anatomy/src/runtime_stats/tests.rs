@@ -75,7 +75,7 @@ fn what_is_no_report_names_all_three_kinds_and_their_commands() {
         "expected Ruby's GC.stat as JSON, the JVM's Native Memory Tracking or jemalloc's \
          statistics, found ` [2Jhello`"
     );
-    for command in [ruby::SNIPPET, jvm::COMMAND, jemalloc::COMMAND] {
+    for command in [ruby::SNIPPET, jvm_nmt::COMMAND, jemalloc::COMMAND] {
         assert!(error.help().contains(command));
     }
     assert!(RuntimeStats::parse(b"").is_err());

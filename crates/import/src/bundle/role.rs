@@ -2,6 +2,8 @@
 
 use probe::{inventory, saved};
 
+use super::sosreport;
+
 /// What a file is read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BundleRole {
@@ -29,8 +31,8 @@ impl BundleRole {
         let directories: Vec<&str> = path.split('/').collect();
         let (name, directories) = directories.split_last()?;
         let has = |wanted: &str| directories.contains(&wanted);
-        if has("sos_commands") {
-            return Self::from_command(directories, name);
+        if has(sosreport::COMMANDS) {
+            return sosreport::command_role(directories, name);
         }
         if has("proc") || has("sys") {
             return None;
@@ -44,24 +46,6 @@ impl BundleRole {
         let is_about_host = ["uname", "hostname", "free"].contains(name) && directories.len() < 2;
         let is_system = directories.iter().take(2).any(|d| SYSTEM.contains(d));
         (is_about_host || !(is_sosreport || is_system)).then_some(Self::Output)
-    }
-
-    /// A file below `sos_commands/PLUGIN`.
-    fn from_command(directories: &[&str], name: &str) -> Option<Self> {
-        let plugin = directories.last()?;
-        match *plugin {
-            "memory" | "numa" | "cgroups" => Some(Self::Output),
-            "process" if ["ps_", "top", "smem"].iter().any(|t| name.starts_with(t)) => {
-                Some(Self::Output)
-            }
-            "kernel" if ["sysctl", "uname"].iter().any(|t| name.starts_with(t)) => {
-                Some(Self::Output)
-            }
-            "host" if name == "hostname" => Some(Self::Output),
-            "kernel" | "logs" if is_log(name) => Some(Self::Log),
-            "sar" => Some(Self::Series),
-            _ => None,
-        }
     }
 }
 
@@ -86,7 +70,7 @@ const SYSTEM: [&str; 17] = [
     "sos_strings",
 ];
 
-fn is_log(name: &str) -> bool {
+pub(super) fn is_log(name: &str) -> bool {
     ["messages", "syslog", "kern", "dmesg", "journal", "console"]
         .iter()
         .any(|log| name.starts_with(log) || name.contains(&format!(".{log}")))
@@ -96,11 +80,6 @@ fn is_series(name: &str) -> bool {
     ["sar", "vmstat_", "vmstat.", "vmstat-", "mpstat", "iostat", "pidstat"]
         .iter()
         .any(|tool| name.starts_with(tool))
-}
-
-/// Whether the path shows that the bundle is a `sosreport`, with known places for everything.
-pub(super) fn is_of_sosreport(path: &str) -> bool {
-    path.starts_with("sosreport-") || path.split('/').any(|d| d == "sos_commands")
 }
 
 /// Whether the path on the host is that of a file of a process.
@@ -131,6 +110,7 @@ fn kernel(path: &str) -> Option<BundleRole> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::sosreport::is_of_sosreport;
 
     #[test]
     fn a_path_shows_what_a_file_is() {

@@ -8,6 +8,8 @@
 //! [`NAMES_TIME_MAX`] in all. Cost: two files of a few KiB for each container, and lists of directories.
 
 mod container_runtimes;
+mod containerd;
+mod docker;
 mod home;
 mod kubelet;
 mod users;

@@ -6,7 +6,8 @@
 use diagnose::accounting::TermKind;
 use units::Bytes;
 
-use super::page::{Style, StyledText, piece};
+use super::ansi::Style;
+use super::page::{StyledText, piece};
 use crate::model::Accounting;
 
 /// The appearance of a term in a bar: fill character, colour (256-colour palette), name.

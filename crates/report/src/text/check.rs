@@ -1,6 +1,7 @@
 //! The screen of `check`: host, verdict, one bar of memory, findings, notes, and how many rules found nothing.
 
-use super::page::{NARROW, Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{NARROW, TextPage, piece};
 use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, group, input, memory, not_evaluated};
 use crate::clock::ReportClock;

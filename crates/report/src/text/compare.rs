@@ -1,7 +1,8 @@
 //! The screen of `compare`: both sources, the verdict, and changes as columns `before  after  change`; unchanged
 //! entries are counted.
 
-use super::page::{Style, StyledText, TextPage, piece};
+use super::ansi::Style;
+use super::page::{StyledText, TextPage, piece};
 use super::wrap::{cut, pad, width, wrap_items};
 use super::{Detail, Screen};
 use crate::clock::ReportClock;

@@ -1,7 +1,8 @@
 //! The screen of `events`: a line for each event in order of time, wrapped only on a terminal; on request with the
 //! lines of the kernel log.
 
-use super::page::{Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{TextPage, piece};
 use super::{Detail, Screen, wrap};
 use crate::clock::ReportClock;
 use crate::model::{EventEntry, EventsReport};

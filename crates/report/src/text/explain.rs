@@ -3,7 +3,8 @@
 mod heap;
 mod memory;
 
-use super::page::{NARROW, Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{NARROW, TextPage, piece};
 use super::wrap::pad;
 use super::{Detail, Screen, bar};
 use crate::model::explain::{ExplainReport, MappedFileEntry};

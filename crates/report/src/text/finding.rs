@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::ansi::Style;
 use super::bar::spark;
-use super::page::{NARROW, Style, StyledText, TextPage, piece};
+use super::page::{NARROW, StyledText, TextPage, piece};
 use super::wrap::{cut, width, wrap};
 use super::{Detail, Screen};
 use crate::clock::ReportClock;

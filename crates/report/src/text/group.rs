@@ -2,7 +2,8 @@
 
 use timeline::cgroup::ROOT;
 
-use super::page::{Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{TextPage, piece};
 use crate::clock::ReportClock;
 use crate::model::GroupSection;
 use crate::phrases::group as phrases;

@@ -4,7 +4,8 @@
 use diagnose::growth::GrowthClass;
 use units::{Bytes, Count, Quantity};
 
-use super::page::{NARROW, Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{NARROW, TextPage, piece};
 use super::wrap::{cut, pad};
 use super::{Detail, Screen, bar};
 use crate::model::growth::{GrowthEntry, GrowthReport};

@@ -2,8 +2,9 @@
 //! the terms, the cycle, the effect of the demand, and what is unknown.
 
 use super::Screen;
+use super::ansi::Style;
 use super::check::host_line;
-use super::page::{Style, TextPage, piece};
+use super::page::{TextPage, piece};
 use crate::clock::ReportClock;
 use crate::model::headroom::{FitAnswer, HeadroomReport};
 use crate::phrases::LabelledText;

@@ -6,7 +6,8 @@
 use units::Count;
 
 use super::Screen;
-use super::page::{NARROW, Style, StyledText, TextPage, piece};
+use super::ansi::Style;
+use super::page::{NARROW, StyledText, TextPage, piece};
 use super::wrap::{cut, pad, width};
 use crate::model::explain::{ExplainReport, HeapCell, HeapReport};
 use crate::phrases::arena_columns::arena_name;

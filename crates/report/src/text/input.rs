@@ -3,7 +3,8 @@
 use units::Count;
 
 use super::Screen;
-use super::page::{Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{TextPage, piece};
 use crate::model::{Input, Source};
 
 /// At most 5 blocks are named above a verdict; the rest is counted.

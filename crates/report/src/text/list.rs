@@ -1,6 +1,7 @@
 //! The screens of `rules` and `signals`: lists, and one entry explained.
 
-use super::page::{NARROW, Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{NARROW, TextPage, piece};
 use super::{Screen, check, markdown, wrap};
 use crate::model::{RuleEntry, SignalEntry};
 

@@ -3,7 +3,8 @@
 //! Headings, paragraphs, lists and fenced blocks are recognised; anything else is a paragraph. Code spans keep their
 //! backticks, so that commands are recognisable without colour.
 
-use super::page::{Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{TextPage, piece};
 use super::wrap::width;
 
 /// Draws `text`, indented.

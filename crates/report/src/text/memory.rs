@@ -3,8 +3,9 @@
 use units::Bytes;
 
 use super::Screen;
+use super::ansi::Style;
 use super::bar::{self, BarFill};
-use super::page::{NARROW, Style, StyledText, TextPage, piece};
+use super::page::{NARROW, StyledText, TextPage, piece};
 use super::wrap::{cut, pad, width};
 use crate::clock::ReportClock;
 use crate::model::{Accounting, Report, Severity};

@@ -1,8 +1,9 @@
 //! The end of `check`: how many rules could not be evaluated and how many found nothing, in one line; in full, each by its
 //! need or reason.
 
+use super::ansi::Style;
 use super::check::entry;
-use super::page::{Style, TextPage, piece};
+use super::page::{TextPage, piece};
 use super::{Detail, Screen};
 use crate::model::{NeedKind, NotEvaluated, Report, by_need};
 

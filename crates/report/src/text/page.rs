@@ -1,58 +1,12 @@
 //! The sink of all text: lines of styled pieces, escaped, with or without colour.
 
+use super::ansi::Style;
 use super::wrap;
 use super::{ColourMode, Screen};
-use crate::model::{Level, Severity};
 use timeline::plain::escape;
 
 /// On screens narrower than this, text has a line of its own below its label.
 pub(super) const NARROW: usize = 60;
-
-/// How a piece of text stands out when there is colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// As the terminal writes.
-    Plain,
-    /// What a reader should see first.
-    Strong,
-    /// Labels, thresholds, asides.
-    Faint,
-    /// Commands to type.
-    Command,
-    /// Something critical.
-    Critical,
-    /// A warning.
-    Warning,
-    /// A verdict that nothing is wrong.
-    Fine,
-    /// A note, or a verdict that could not be given.
-    Unknown,
-    /// Data, in a colour of the 256-colour palette that no severity has.
-    Data(u8),
-    /// Data in the halves of `▌`: the left one's colour and the right one's.
-    Halves(u8, u8),
-}
-
-impl From<Level> for Style {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Ok => Self::Fine,
-            Level::Warning => Self::Warning,
-            Level::Critical => Self::Critical,
-            Level::Unknown => Self::Unknown,
-        }
-    }
-}
-
-impl From<Severity> for Style {
-    fn from(severity: Severity) -> Self {
-        match severity {
-            Severity::Info => Self::Unknown,
-            Severity::Warning => Self::Warning,
-            Severity::Critical => Self::Critical,
-        }
-    }
-}
 
 /// A piece of a line with its style.
 pub type StyledText = (Style, String);
@@ -102,27 +56,11 @@ impl TextPage {
     }
 
     fn piece(&mut self, style: Style, text: &str) {
-        let code = match (self.colour, style) {
-            (ColourMode::Plain, _) | (_, Style::Plain) => None,
-            (_, Style::Strong) => Some("1".to_owned()),
-            (_, Style::Faint) => Some("2".to_owned()),
-            (_, Style::Command) => Some("36".to_owned()),
-            (_, Style::Critical) => Some("1;31".to_owned()),
-            (_, Style::Warning) => Some("1;33".to_owned()),
-            (_, Style::Fine) => Some("1;32".to_owned()),
-            (_, Style::Unknown) => Some("1;34".to_owned()),
-            (_, Style::Data(colour)) => Some(format!("38;5;{colour}")),
-            (_, Style::Halves(left, right)) => Some(format!("38;5;{left};48;5;{right}")),
-        };
-        match code {
-            Some(code) if !text.is_empty() => {
-                self.out.push_str("\u{1b}[");
-                self.out.push_str(&code);
-                self.out.push('m');
-                self.out.push_str(text);
-                self.out.push_str("\u{1b}[0m");
+        match style.ansi_code().filter(|_| self.colour != ColourMode::Plain && !text.is_empty()) {
+            Some(code) => {
+                self.out.push_str(&format!("\u{1b}[{code}m{text}\u{1b}[0m"));
             }
-            _ => self.out.push_str(text),
+            None => self.out.push_str(text),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use units::Count;
 
-use super::page::{NARROW, Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{NARROW, TextPage, piece};
 use super::wrap::{cut, pad, width, wrap_items};
 use super::{Detail, Screen};
 use crate::model::runtime_stats::RuntimeStatsReport;

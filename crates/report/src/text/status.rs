@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use recorder_status::{RecorderHeaps, RecorderScans, RecorderSettings, RecorderStatus};
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
-use super::page::{Style, TextPage, piece};
+use super::ansi::Style;
+use super::page::{TextPage, piece};
 use super::{Screen, wrap};
 use crate::model::status::{
     RecorderHealth, RecorderProblem, RecorderState, RecordingStatus, StatusReport,

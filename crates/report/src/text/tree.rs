@@ -1,7 +1,8 @@
 //! A tree with sizes: branches on the left, sizes right-aligned, notes wrapped in a column or below.
 
 use super::Screen;
-use super::page::{NARROW, Style, StyledText, TextPage, piece};
+use super::ansi::Style;
+use super::page::{NARROW, StyledText, TextPage, piece};
 use super::wrap::{cut_name, width, wrap};
 
 /// Cells of the right-aligned sizes and shares.

@@ -2,8 +2,9 @@
 
 use units::{Bytes, Count, Ratio};
 
+use super::ansi::Style;
 use super::check::host_line;
-use super::page::{NARROW, Style, TextPage, piece};
+use super::page::{NARROW, TextPage, piece};
 use super::wrap::{cut, cut_name, width};
 use super::{Detail, Screen, where_tree};
 use crate::clock::ReportClock;

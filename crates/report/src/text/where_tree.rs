@@ -2,8 +2,9 @@
 
 use units::{Bytes, Count, Ratio};
 
+use super::ansi::Style;
 use super::check::host_line;
-use super::page::{Style, TextPage, piece};
+use super::page::{TextPage, piece};
 use super::tree::{self, DEEPEST, SHARE_CELLS, SIZE_CELLS, TreeNode};
 use super::wrap::cut;
 use super::{Detail, Screen};

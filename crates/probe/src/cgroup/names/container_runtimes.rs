@@ -14,20 +14,20 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use timeline::cgroup::{ContainerNames, GroupNames, NAME_LEN_MAX, PodNames};
 use timeline::start_of;
 
+use super::containerd::{self, OciBundle};
+use super::docker::{self, DockerConfig};
 use super::home::HomeDirectory;
 use super::wanted::{Wanted, WantedNames};
 use crate::inventory::{MountPlaces, SearchTime};
 use crate::kernel_file::Root;
 
-/// The bundles of containerd's tasks, by namespace and id.
-const CONTAINERD: &str = "/run/containerd/io.containerd.runtime.v2.task";
 /// The lists of the storage that Podman and CRI-O share.
 const LISTS: [&str; 2] =
     ["overlay-containers/containers.json", "overlay-containers/volatile-containers.json"];
 /// containerd has a namespace for each of its users: Kubernetes, Docker, nerdctl.
 const NAMESPACES_MAX: usize = 16;
 /// The container of a pod that keeps its namespaces, as Kubernetes calls it.
-const PAUSE: &str = "pause";
+pub(super) const PAUSE: &str = "pause";
 
 /// Where somebody's container runtimes keep their state.
 struct StatePlaces<'a> {
@@ -59,12 +59,11 @@ impl StatePlaces<'_> {
             if groups.iter().all(|group| names.containers.contains_key(group)) {
                 continue;
             }
-            let config = format!("{}/{id}/config.v2.json", self.docker);
+            let config = docker::config_path(self.docker, id);
             let of_docker = || self.json(&config).and_then(DockerConfig::names);
             let of_containerd = || {
                 self.namespaces.iter().find_map(|namespace| {
-                    let bundle = format!("{CONTAINERD}/{namespace}/{id}/config.json");
-                    self.json(&bundle).and_then(OciBundle::names)
+                    self.json(&containerd::bundle_path(namespace, id)).and_then(OciBundle::names)
                 })
             };
             if let Some(found) = of_docker().or_else(of_containerd) {
@@ -103,7 +102,7 @@ pub(super) fn read(
     names: &mut GroupNames,
 ) {
     if !wanted.of_root.by_id.is_empty() {
-        let mut namespaces = root.names(CONTAINERD);
+        let mut namespaces = root.names(containerd::TASKS);
         namespaces.truncate(NAMESPACES_MAX);
         let places = StatePlaces {
             storage: "/var/lib/containers/storage",
@@ -167,89 +166,12 @@ struct StoredContainer {
     names: Vec<String>,
 }
 
-/// `config.v2.json` of Docker.
-#[derive(Deserialize)]
-struct DockerConfig {
-    /// It begins with `/`.
-    #[serde(rename = "Name")]
-    name: Option<String>,
-    #[serde(rename = "Config")]
-    config: Option<DockerLabelled>,
-}
-
-#[derive(Deserialize)]
-struct DockerLabelled {
-    #[serde(rename = "Labels")]
-    labels: Option<DockerLabels>,
-}
-
-/// Where Kubernetes uses Docker, labels have its names.
-#[derive(Deserialize)]
-struct DockerLabels {
-    #[serde(rename = "io.kubernetes.container.name")]
-    container: Option<String>,
-    #[serde(rename = "io.kubernetes.pod.namespace")]
-    namespace: Option<String>,
-    #[serde(rename = "io.kubernetes.pod.name")]
-    pod: Option<String>,
-}
-
-impl DockerConfig {
-    fn names(self) -> Option<ContainerNames> {
-        let labels = self.config.and_then(|config| config.labels);
-        let of_kubernetes = labels.and_then(|labels| {
-            Some(ContainerNames {
-                name: labels.container?.replace("POD", PAUSE),
-                pod: pod(labels.namespace, labels.pod),
-            })
-            .filter(|names| names.pod.is_some())
-        });
-        of_kubernetes.or_else(|| {
-            let name = given(self.name)?.trim_start_matches('/').to_owned();
-            Some(ContainerNames { name, pod: None })
-        })
-    }
-}
-
-/// `config.json` of an OCI bundle.
-#[derive(Deserialize)]
-struct OciBundle {
-    annotations: Option<OciAnnotations>,
-}
-
-/// Annotations of the CRI plug-in, or of nerdctl.
-#[derive(Deserialize)]
-struct OciAnnotations {
-    #[serde(rename = "io.kubernetes.cri.container-name")]
-    container: Option<String>,
-    #[serde(rename = "io.kubernetes.cri.container-type")]
-    kind: Option<String>,
-    #[serde(rename = "io.kubernetes.cri.sandbox-namespace")]
-    namespace: Option<String>,
-    #[serde(rename = "io.kubernetes.cri.sandbox-name")]
-    pod: Option<String>,
-    #[serde(rename = "nerdctl/name")]
-    of_nerdctl: Option<String>,
-}
-
-impl OciBundle {
-    fn names(self) -> Option<ContainerNames> {
-        let annotations = self.annotations?;
-        let is_sandbox = annotations.kind.as_deref() == Some("sandbox");
-        let name = given(annotations.container)
-            .or_else(|| is_sandbox.then(|| PAUSE.to_owned()))
-            .or_else(|| given(annotations.of_nerdctl))?;
-        let pod = pod(annotations.namespace, annotations.pod);
-        Some(ContainerNames { name, pod })
-    }
-}
-
-fn pod(namespace: Option<String>, name: Option<String>) -> Option<PodNames> {
+pub(super) fn pod(namespace: Option<String>, name: Option<String>) -> Option<PodNames> {
     let (namespace, name) = (given(namespace)?, given(name)?);
     Some(PodNames { namespace, name })
 }
 
-fn given(text: Option<String>) -> Option<String> {
+pub(super) fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 

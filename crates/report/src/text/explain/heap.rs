@@ -6,7 +6,8 @@ use crate::model::explain::{ChunkSizes, HeapReport};
 use crate::phrases::arena_columns::{ARENA_COLUMNS, arena_name};
 use crate::phrases::explain::{doubts, large_chunks};
 use crate::phrases::heap_cells::LIVE_CLASS_WORDS;
-use crate::text::page::{NARROW, Style, TextPage, piece};
+use crate::text::ansi::Style;
+use crate::text::page::{NARROW, TextPage, piece};
 use crate::text::wrap::pad;
 use crate::text::{Screen, bar};
 

@@ -4,7 +4,8 @@ use units::{Bytes, Count, Ratio};
 
 use crate::model::explain::{ExplainReport, HeapReport, MemoryPart};
 use crate::phrases::explain::{file_name, of_rss, recognised, rss};
-use crate::text::page::{Style, TextPage, piece};
+use crate::text::ansi::Style;
+use crate::text::page::{TextPage, piece};
 use crate::text::tree::{self, TreeNode};
 use crate::text::{Detail, Screen};
 
