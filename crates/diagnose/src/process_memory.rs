@@ -48,9 +48,9 @@ pub enum MemoryVerdict {
 
 /// Free memory below this share of a heap is usual: of programs that only allocate, and of idle Python, Redis and Node
 /// processes, at most 10 % was free; of Ruby with 25 threads and of MariaDB after a burst 55 to 92 %.
-const FREE_SHARE_MIN: Ratio = Ratio::new(0.25);
+pub(crate) const FREE_SHARE_MIN: Ratio = Ratio::from_percent(25.0);
 /// Free memory below this share of the process is not where its memory is: an engineering choice, as the sizes below.
-const FREE_OF_RSS_MIN: Ratio = Ratio::new(0.1);
+pub(crate) const FREE_OF_RSS_MIN: Ratio = Ratio::from_percent(10.0);
 /// Free memory below this size is not worth an action.
 pub(crate) const FREE_MIN: Bytes = Bytes::from_mib(16);
 /// So many arenas may keep free memory because of their number: a program with one or a few has no use for fewer.

@@ -37,7 +37,7 @@ pub(crate) const LIMIT_HITS: PerSecond<Count> = PerSecond::new(10.0);
 const OF_HOST_MIN: Ratio = Ratio::from_percent(50.0);
 /// The share of a cgroup's limit that is unwritten, in the mean: an engineering choice. Measured, November 2026: 45 % to 96 %
 /// where the writer waits, 0 % where files are read.
-const FILLED: Ratio = Ratio::from_percent(25.0);
+pub(crate) const FILLED: Ratio = Ratio::from_percent(25.0);
 
 /// Whether a cgroup is one of v1 with a limit: its writers have no dirty limit of their own, and may fill it.
 pub(crate) fn may_fill(cx: &Evidence<'_>, group: &EntitySeries) -> bool {

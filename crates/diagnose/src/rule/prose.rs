@@ -24,6 +24,9 @@ mod tests {
         "of", "or more", "or less", "at most",
     ];
 
+    /// Parts in words: `a quarter of RAM` is a number as well. Half of something is mostly no threshold.
+    const PARTS: [&str; 6] = ["third", "quarter", "fifth", "tenth", "twentieth", "hundredth"];
+
     /// Numbers that are no thresholds, each in the rule that has it.
     const FACTS: [(&str, &str); 7] = [
         // Measured with and without the advice.
@@ -63,7 +66,8 @@ mod tests {
             word.ends_with(|c: char| c.is_ascii_digit())
                 && word.chars().all(|c| c.is_ascii_digit() || "(,.-−".contains(c))
         };
-        let mut found = Vec::new();
+        let parts = words.windows(3).filter(|three| PARTS.contains(&three[1]) && three[2] == "of");
+        let mut found: Vec<String> = parts.map(|three| three.join(" ")).collect();
         for (at, number) in words.iter().enumerate().filter(|(_, word)| is_number(word)) {
             let next: Vec<&str> = words.iter().skip(at + 1).take(2).copied().collect();
             let next = next.join(" ");
@@ -83,8 +87,8 @@ mod tests {
     #[test]
     fn a_number_with_a_unit_is_found_outside_of_code() {
         let text = "for 4 s or longer, (5 % of RAM), `sleep 5 s`, kernels 5.9 or later, {STALL}, \
-                    vm.swappiness is 10 or less";
-        assert_eq!(bare_numbers(text), ["4 s", "(5 %", "10 or less"]);
+                    vm.swappiness is 10 or less, a quarter of RAM, another quarter";
+        assert_eq!(bare_numbers(text), ["a quarter of", "4 s", "(5 %", "10 or less"]);
     }
 
     #[test]

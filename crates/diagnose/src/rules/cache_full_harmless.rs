@@ -19,7 +19,7 @@ declare_rule! {
     /// make a healthy host look full. This is the most common false alarm.
     /// ## How it is recognised
     /// For {LEVEL} or longer, or in a single sample: page cache (without shared memory, dirty pages and pages under
-    /// writeback) plus reclaimable slab is a third of RAM or more, MemAvailable contains at least half of it, more than
+    /// writeback) plus reclaimable slab is {CACHE} of RAM or more, MemAvailable contains at least {GIVEN_BACK} of it, more than
     /// {available::AVAILABLE} of RAM is available, almost nothing refaults (is read again after eviction), and no task
     /// waits for memory. Where RAM is unknown (vmstat), the cache must be {CACHE_UNKNOWN_RAM} or more, and free memory
     /// plus what the cache gained by reading files must be more than {available::AVAILABLE} of cache plus free memory.
@@ -34,7 +34,7 @@ declare_rule! {
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - free(1): buff/cache and available
     pub(crate) RULE = { id: "cache-full-harmless", since: "0.1.0", class: Note,
-        numbers: [LEVEL, available::AVAILABLE, CACHE_UNKNOWN_RAM],
+        numbers: [LEVEL, available::AVAILABLE, CACHE_UNKNOWN_RAM, CACHE, GIVEN_BACK],
         trigger: trigger, story: story,
         cause: "The kernel caches files, names and inodes in memory that nothing else uses.",
         verify: "memtide check over a working day: MemAvailable stays above \

@@ -25,7 +25,7 @@ declare_rule! {
     /// `memory.failcnt` on v1), and its file pages refault at {READ_AGAIN} or more, for {STALL} or longer. In small
     /// cgroups the kernel forgets most evicted pages, so this rate is a lower bound. If the cgroup does not count
     /// refaults, the host's count is used while the host has free memory. It is informational if nothing in the cgroup
-    /// waits (for memory or for disks {NOTICED} of the time), and critical if nothing ran for a quarter of the time.
+    /// waits (for memory or for disks {NOTICED} of the time), and critical if nothing ran for {PressureWindow::STANDSTILL} of the time.
     /// ## Not this
     /// - `page-cache-thrash`: the host is short of memory, not one cgroup.
     /// - `oom-cgroup`: nothing was left to evict, so the kernel killed.
@@ -38,7 +38,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat and memory.events
     /// - kernel mm/workingset.c: what counts as a refault
     pub(crate) RULE = { id: "cgroup-cache-starved", since: "0.1.0", class: Limit,
-        numbers: [cgroups::AT_LIMIT, READ_AGAIN, STALL, NOTICED, REREAD_GOAL],
+        numbers: [cgroups::AT_LIMIT, READ_AGAIN, STALL, NOTICED, REREAD_GOAL, PressureWindow::STANDSTILL],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         verify: "under the same load, neither workingset_refault_file in the cgroup's memory.stat \
                  nor max in its memory.events rises",

@@ -8,8 +8,8 @@ use timeline::signals::{
 use crate::measures::cgroups;
 use crate::measures::readings::{SWAP_OUT_NOTABLE, swapped_in};
 use crate::measures::writeback::{
-    CgroupWrites, LIMIT_HITS, background_level, filled_cgroups, is_far_from_limit, may_fill,
-    refaulting_cgroup,
+    CgroupWrites, FILLED, LIMIT_HITS, background_level, filled_cgroups, is_far_from_limit,
+    may_fill, refaulting_cgroup,
 };
 use crate::prelude::*;
 use crate::remedy;
@@ -27,7 +27,7 @@ declare_rule! {
     /// ## How it is recognised
     /// For {STALL} or longer tasks of the host wait for memory while the cgroup hits its limit ten times a second or
     /// more, in the mean of {BETWEEN_BURSTS}: a writer that waits for a slow disk hits none meanwhile. Dirty pages plus
-    /// pages under writeback are, in the mean, a quarter of the cgroup's limit or more. The host's dirty pages are at
+    /// pages under writeback are, in the mean, {FILLED} of the cgroup's limit or more. The host's dirty pages are at
     /// most half of its own level. It is probable, not confirmed: v1 does not count the waits of a cgroup.
     /// ## Not this
     /// - A cgroup that reads files through its limit: its pages are clean, and reclaim drops them at once.
@@ -37,7 +37,7 @@ declare_rule! {
     ///   v1 does not count the waits of a cgroup.
     /// - The host itself swaps in, reclaims for allocations, or has little available.
     /// ## What to do
-    /// Let the kernel write earlier, unless it does: `vm.dirty_background_bytes` of a quarter of the limit, of the
+    /// Let the kernel write earlier, unless it does: `vm.dirty_background_bytes` of {WRITTEN_FROM} of the limit, of the
     /// smallest where several cgroups are full. Or raise the limit, let the program call sync_file_range or use
     /// O_DIRECT, or move to cgroup v2. Measured, November 2026: a writer in 64 MiB on a fast disk, memory stalls fell
     /// from 18 % to 6 %, and 11 % more was written; in 40 MiB on a disk of 10 MiB/s they fell from 73 % to 44 %, as no
@@ -48,7 +48,7 @@ declare_rule! {
     /// - kernel mm/vmscan.c, shrink_folio_list and reclaim_throttle
     pub(crate) RULE = {
         id: "cgroup-dirty-reclaim", since: "0.1.0", class: Limit,
-        numbers: [STALL, BETWEEN_BURSTS],
+        numbers: [STALL, BETWEEN_BURSTS, FILLED, WRITTEN_FROM],
         trigger: trigger, waits: Memory, story: story,
         cause: "The levels from which the kernel writes dirty pages are those of the host; a \
                 cgroup of v1 has none of its own.",
@@ -63,6 +63,8 @@ const BETWEEN_BURSTS: Span = Span::from_secs(6);
 
 /// With less available, the host may be short itself: an engineering choice.
 const PLENTY: Ratio = Ratio::from_percent(15.0);
+/// Where the kernel is to begin to write, of the cgroup's limit: an engineering choice.
+const WRITTEN_FROM: Ratio = Ratio::from_percent(25.0);
 /// Writers that wait for a disk keep it busy: an engineering choice.
 const WRITTEN: BytesPerSecond = BytesPerSecond::new(1_048_576.0);
 
@@ -177,14 +179,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn earlier_writes(cx: &Evidence<'_>, stretch: &Stretch, limit: Bytes) -> Option<Fix> {
     let limits = filled_cgroups(cx, stretch).map(|(_, writes)| writes.limit);
     let smallest = limits.fold(limit, Bytes::min);
-    let level = Bytes::new(smallest.get() / 4);
+    let level = smallest.share(WRITTEN_FROM);
     let background = background_level().track(cx).ok();
     let is_lower = background.and_then(|track| track.max_in(stretch));
     if is_lower.is_some_and(|(background, _)| background <= level) {
         return None;
     }
     let what = format!(
-        "Let the kernel begin to write before the cgroup is full: at a quarter of {smallest}, the \
+        "Let the kernel begin to write before the cgroup is full: at {WRITTEN_FROM} of {smallest}, the \
          limit. Remove vm.dirty_background_ratio from /etc/sysctl.conf and /etc/sysctl.d/."
     );
     Some(Fix::dirty_limits(cx, what, level, None))

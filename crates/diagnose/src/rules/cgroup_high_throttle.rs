@@ -24,8 +24,8 @@ declare_rule! {
     /// nothing else waits.
     /// ## How it is recognised
     /// The cgroup's `high` event rises, its memory is at {NEAR_LIMIT} of `memory.high` or more, and its tasks stall for
-    /// memory {NOTICED} of the time, for {STALL} or longer. It is critical if nothing in the cgroup ran for a quarter
-    /// of the time. In one sample the kernel's averages of a minute show the stalls. Without the cgroup's pressure
+    /// memory {NOTICED} of the time, for {STALL} or longer. It is critical if nothing in the cgroup ran for
+    /// {PressureWindow::STANDSTILL} of the time. In one sample the kernel's averages of a minute show the stalls. Without the cgroup's pressure
     /// file, its memory must stay at {ABOVE} of the limit or more, and the finding is only probable.
     /// ## Not this
     /// - A cgroup that streams files through its limit: `high` rises, but reclaim is easy and nothing stalls.
@@ -40,7 +40,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.high
     pub(crate) RULE = {
         id: "cgroup-high-throttle", since: "0.1.0", class: Limit,
-        numbers: [NEAR_LIMIT, NOTICED, STALL, ABOVE, PressureWindow::CALM],
+        numbers: [NEAR_LIMIT, NOTICED, STALL, ABOVE, PressureWindow::CALM, PressureWindow::STANDSTILL],
         trigger: trigger, waits: Memory, story: story,
         cause: "The cgroup uses more than its memory.high, and the kernel cannot reclaim from it \
                 fast enough.",

@@ -17,7 +17,7 @@ declare_rule! {
     /// ## How it is recognised
     /// For {STALL} free memory outside CMA (MemFree - CmaFree) is at the floor that the kernel keeps free, CmaFree is
     /// {CMA_SHARE} of RAM or more and {CMA_MIN} or more, and tasks wait for memory ({PressureWindow::MEMORY} of the
-    /// time, or allocations that reclaim). It is a warning, and critical if nothing ran for a quarter of the time.
+    /// time, or allocations that reclaim). It is a warning, and critical if nothing ran for {PressureWindow::STANDSTILL} of the time.
     /// ## Not this
     /// - CMA areas that movable pages fill: CmaFree is small, and nothing is lost.
     /// - `available-exhaustion`: memory inside and outside CMA is used up.
@@ -32,7 +32,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/kernel-parameters.txt, cma
     pub(crate) RULE = {
         id: "cma-reserved", since: "0.1.0", class: Setting,
-        numbers: [STALL, CMA_SHARE, CMA_MIN, PressureWindow::MEMORY, PressureWindow::CALM],
+        numbers: [STALL, CMA_SHARE, CMA_MIN, PressureWindow::MEMORY, PressureWindow::CALM, PressureWindow::STANDSTILL],
         trigger: trigger, waits: Memory, story: story,
         cause: "CMA areas are larger than what movable pages fill, and the kernel's own \
                 allocations may not use them.",

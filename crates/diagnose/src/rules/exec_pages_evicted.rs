@@ -24,7 +24,7 @@ declare_rule! {
     /// ## How it is recognised
     /// For {STALL} or longer, file pages refault (are read again after eviction) at {READ_AGAIN}, page cache is at most
     /// {LITTLE_CACHE} of RAM, and the pages are mapped ones: three or more processes take major faults, or the host
-    /// takes {MAJOR_FAULTS}. Swap-ins are fewer than a tenth of the refaults. And anonymous memory cannot leave: there
+    /// takes {MAJOR_FAULTS}. Swap-ins are fewer than {SWAPPED} of the refaults. And anonymous memory cannot leave: there
     /// is no swap, at most {SWAP_LEFT} of swap is free, or vm.swappiness is {LOW_SWAPPINESS} or less. Few major faults
     /// do not exclude it: with large readahead or the multi-generational LRU, 10 to 26 faults per second brought in
     /// 14,000 pages.
@@ -42,7 +42,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "exec-pages-evicted", since: "0.1.0", class: Shortage,
         numbers: [STALL, READ_AGAIN, LITTLE_CACHE, MAJOR_FAULTS, SWAP_LEFT, LOW_SWAPPINESS,
-            MAJOR_FAULTS_GOAL, PressureWindow::CALM],
+            MAJOR_FAULTS_GOAL, PressureWindow::CALM, SWAPPED],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         verify: "memtide check --for 1m under the same load: major faults below \
                  {MAJOR_FAULTS_GOAL}, stalls below {PressureWindow::CALM}",
@@ -66,7 +66,7 @@ const MAJOR_FAULTS_GOAL: PerSecond<Count> = PerSecond::new(MAJOR_FAULTS.get() / 
 const FAULTS_OF_ONE: PerSecond<Count> = PerSecond::new(0.5);
 const PROCESSES: usize = 3;
 /// Swap-ins per file refault above which swap thrashes instead; an engineering choice.
-const SWAPPED: f64 = 0.1;
+const SWAPPED: Ratio = Ratio::from_percent(10.0);
 /// With less than this free, swap is full; an engineering choice.
 const SWAP_LEFT: Ratio = Ratio::from_percent(5.0);
 
@@ -103,7 +103,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let refaulted = cx.mean_in(stretch, REFAULT_FILE, &refaults)?;
     let swapped_in = cx.mean_in(stretch, PSWPIN, &cx.swapped_in()?)?;
-    if swapped_in.get() > refaulted.get() * SWAPPED {
+    if swapped_in.get() > refaulted.get() * SWAPPED.get() {
         return clear!("{swapped_in} swapped in as well: anonymous memory does move");
     }
     let Some(reason) = NoSwapOut::during(cx, stretch)? else {
@@ -161,7 +161,7 @@ fn show_paging(
     let cache = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
     let little = cx.ram()?.share(LITTLE_CACHE);
     let left = format!("{cache} of page cache on average");
-    let most_swapped = PerSecond::<Pages>::new(refaulted.get() * SWAPPED);
+    let most_swapped = PerSecond::<Pages>::new(refaulted.get() * SWAPPED.get());
     let swapped = format!("{swapped_in} swapped in");
     Ok(finding
         .shows_mean(cx, PGMAJFAULT, stretch, |faults| format!("major faults: {faults}"))

@@ -36,9 +36,9 @@ declare_rule! {
     /// - Redis documentation: persistence, latency of fork
     pub(crate) RULE = {
         id: "fork-cow-spike", since: "0.1.0", class: Growth,
-        numbers: [COPIED, LITTLE_AVAILABLE],
+        numbers: [COPIED, LITTLE_AVAILABLE, COPIED],
         trigger: trigger, story: story,
-        verify: "over the next fork, available memory falls by less than a fifth of the parent's \
+        verify: "over the next fork, available memory falls by less than {COPIED} of the parent's \
                  size",
         brings_about: WANT_AND_THRASH,
         aliases: &["cow-fork-spike"],

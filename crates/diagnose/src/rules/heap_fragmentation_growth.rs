@@ -8,7 +8,7 @@ use crate::growth::{CONFIDENCE_MIN, GrowthClass};
 use crate::measures::available::little_left;
 use crate::measures::heap_growth::{self, WantedCourse};
 use crate::prelude::*;
-use crate::process_memory::FREE_MIN;
+use crate::process_memory::{FREE_MIN, FREE_OF_RSS_MIN};
 
 declare_rule! {
     /// The allocator of a process keeps ever more free memory in pieces that the program's peaks do not explain.
@@ -30,13 +30,13 @@ declare_rule! {
     /// ## What to do
     /// Try another allocator (jemalloc, tcmalloc) or `MALLOC_ARENA_MAX=2`, and measure memory and latency together;
     /// `malloc_trim(0)` at quiet times returns what lies on whole free pages. Without a change: size the limit for the
-    /// level at which it ends. Verify: free bytes of the heap stay below a tenth of the process over the same time.
+    /// level at which it ends. Verify: free bytes of the heap stay below {FREE_OF_RSS_MIN} of the process over the same time.
     /// ## References
     /// - mallinfo2(3): fordblks, the free bytes
     /// - malloc_trim(3), mallopt(3) M_ARENA_MAX
     pub(crate) RULE = {
         id: "heap-fragmentation-growth", since: "0.1.0", class: Growth,
-        numbers: [CONFIDENCE_MIN, FREE_MIN, LITTLE_AVAILABLE],
+        numbers: [CONFIDENCE_MIN, FREE_MIN, LITTLE_AVAILABLE, FREE_OF_RSS_MIN],
         trigger: trigger, story: story,
         cause: "What the program frees does not fit what it allocates next, and live pieces keep \
                 the pages between them.",

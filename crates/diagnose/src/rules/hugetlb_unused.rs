@@ -17,7 +17,7 @@ declare_rule! {
     /// as available, and cannot hold page cache or be swapped, so an unused reserve makes the host smaller.
     /// ## How it is recognised
     /// Free huge pages without a reservation (HugePages_Free − HugePages_Rsvd) make up {UNUSED_SHARE} of RAM or more,
-    /// and {UNUSED_MIN} or more, for {LEVEL}. Where RAM is unknown: {UNKNOWN_RAM_MIN} and a tenth of the pool.
+    /// and {UNUSED_MIN} or more, for {LEVEL}. Where RAM is unknown: {UNKNOWN_RAM_MIN} and {PART_OF_RESERVE} of the pool.
     /// ## Not this
     /// - Pages reserved by a program but not touched yet (`HugePages_Rsvd`): a database that has just started.
     /// - `thp-bloat`: transparent huge pages come from ordinary memory and are not reserved.
@@ -30,7 +30,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/mm/hugetlbpage.rst
     pub(crate) RULE = {
         id: "hugetlb-unused", since: "0.1.0", class: Setting,
-        numbers: [UNUSED_SHARE, UNUSED_MIN, LEVEL, UNKNOWN_RAM_MIN],
+        numbers: [UNUSED_SHARE, UNUSED_MIN, LEVEL, UNKNOWN_RAM_MIN, PART_OF_RESERVE],
         trigger: trigger, story: story,
         cause: "vm.nr_hugepages (or hugepages= at boot) reserves more than programs use.",
         brings_about: WANT_AND_THRASH,

@@ -20,7 +20,7 @@ declare_rule! {
     /// load.
     /// ## How it is recognised
     /// For {LEVEL} or longer, a kswapd thread uses {CPU_BUSY} of a CPU or more, scans fewer than {SCANNED_MAX} and
-    /// reclaims fewer than {RECLAIMED_MAX}, while a quarter of RAM or more is available.
+    /// reclaims fewer than {RECLAIMED_MAX}, while {ROOM} of RAM or more is available.
     /// ## Not this
     /// - `kswapd-saturated`: it scans many pages and reclaims few; memory is short.
     /// - `streaming-read`: it reclaims what it scans.
@@ -33,7 +33,7 @@ declare_rule! {
     /// - kernel mm/vmscan.c, balance_pgdat and prepare_kswapd_sleep
     pub(crate) RULE = {
         id: "kswapd-stuck", since: "0.1.0", class: Stall,
-        numbers: [LEVEL, CPU_BUSY, SCANNED_MAX, RECLAIMED_MAX, kernel_threads::CPU_GOAL],
+        numbers: [LEVEL, CPU_BUSY, SCANNED_MAX, RECLAIMED_MAX, kernel_threads::CPU_GOAL, ROOM],
         trigger: trigger, waits: Memory, story: story,
         cause: "A zone cannot reach its watermark by reclaim, or kernel caches have nothing to \
                 give, and kswapd does not give up.",

@@ -15,7 +15,7 @@ declare_rule! {
     /// show a shortage, and after a reboot or in a gap nothing was recorded. "Nothing found" then means less.
     /// ## How it is recognised
     /// One of these: gaps, suspends or reboots in the recording; samples more than {COARSE} apart; a recorder that was
-    /// late for a fifth of the time, or by a second or more, {LATE_IN_ALL} in all (with memory stalls at that time, the
+    /// late for {LATE_SHARE} of the time, or by a second or more, {LATE_IN_ALL} in all (with memory stalls at that time, the
     /// host stalled; without, only the recorder was stopped or starved); no memory pressure and no allocation stalls;
     /// no refaults; readings dropped because there were too many processes. A single sample is not a gap: its findings
     /// say what it cannot show.
@@ -28,7 +28,7 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = { id: "monitoring-gap", since: "0.1.0", class: Source,
-        numbers: [COARSE, LATE_IN_ALL],
+        numbers: [COARSE, LATE_IN_ALL, LATE_SHARE],
         trigger: || Trigger::Source, story: story,
         verify: "memtide check of the new recording does not show this note",
     }

@@ -17,7 +17,7 @@ declare_rule! {
     /// ## How it is recognised
     /// The mode is not 0, allocating tasks scan at least {PressureWindow::SCANNED} for reclaim, allocation stalls are
     /// rare (at most {PressureWindow::PER_SCANNED_PAGE} for each scanned page: node reclaim does not count as one), and
-    /// another node keeps {FREE_ELSEWHERE} of RAM free. It is critical when nothing runs for a quarter of the time, or
+    /// another node keeps {FREE_ELSEWHERE} of RAM free. It is critical when nothing runs for {PressureWindow::STANDSTILL} of the time, or
     /// {READ_AGAIN_MUCH} of files are read again after eviction.
     /// ## Not this
     /// - Mode 0: `numa-imbalance` (a policy binds tasks to a node), or a shortage of the whole host.
@@ -31,7 +31,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "node-reclaim-on", since: "0.1.0", class: Setting,
         numbers: [PressureWindow::SCANNED, PressureWindow::PER_SCANNED_PAGE, FREE_ELSEWHERE,
-            READ_AGAIN_MUCH],
+            READ_AGAIN_MUCH, PressureWindow::STANDSTILL],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Kernels before 3.16 switch the mode on at boot if a NUMA distance exceeds 20; on \
                 later kernels it was set by hand.",

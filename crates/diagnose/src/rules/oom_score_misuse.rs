@@ -15,7 +15,7 @@ declare_rule! {
     /// kills small ones one after the other and gains nothing.
     /// ## How it is recognised
     /// The report's task table: processes at {PROTECTED} or less have {PROTECTED_SHARE} of memory or more (a warning),
-    /// or the victim had a positive adjustment and less than a quarter of the memory of the largest killable process
+    /// or the victim had a positive adjustment and less than {VICTIM_SHARE_SMALL} of the memory of the largest killable process
     /// (informational, because it may be intended: Kubernetes marks its pods like that).
     /// ## Not this
     /// - sshd, udevd, a container's pause process: protected and small, as they should be.
@@ -27,7 +27,7 @@ declare_rule! {
     /// - kernel mm/oom_kill.c, oom_badness
     /// - proc_pid_oom_score_adj(5), choom(1), systemd.exec(5) OOMScoreAdjust
     pub(crate) RULE = { id: "oom-score-misuse", since: "0.1.0", class: Setting,
-        numbers: [PROTECTED, PROTECTED_SHARE],
+        numbers: [PROTECTED, PROTECTED_SHARE, VICTIM_SHARE_SMALL],
         trigger: trigger, story: story,
         verify: "choom -p PID shows the new value; a later kill hits what grew",
     }

@@ -19,12 +19,12 @@ declare_rule! {
     /// needed again a moment later, and a read that should come from memory waits for a disk. Swap can be quiet all the
     /// while, and some memory looks free.
     /// ## How it is recognised
-    /// File pages refault (are read again after eviction) at {READ_AGAIN} or more, and refaults are at least a third of
+    /// File pages refault (are read again after eviction) at {READ_AGAIN} or more, and refaults are at least {OF_READS} of
     /// all disk reads, for {STALL} or longer. Stalls confirm it: memory {PressureWindow::MEMORY} or I/O
     /// {PressureWindow::IO} of the time. Memory stalls may stay near zero when files are read in turn and each page is
     /// used once per turn; I/O stalls then show the wait. It is informational if nothing waits, or if the cache is so
     /// large that reading all of it again takes more than {TURN} at the refault rate of the worst {pressure::WORST} (a
-    /// backup that passes through a second time), unless nothing ran for lack of memory for a quarter of the time.
+    /// backup that passes through a second time), unless nothing ran for lack of memory for {PressureWindow::STANDSTILL} of the time.
     /// ## Not this
     /// - `streaming-read`: much is read, but hardly anything twice.
     /// - A file that is read once more after it was evicted: the host evicts nothing while it is read.
@@ -41,7 +41,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "page-cache-thrash", since: "0.1.0", class: Shortage,
         numbers: [READ_AGAIN, STALL, PressureWindow::MEMORY, PressureWindow::IO, TURN,
-            pressure::WORST, REREAD_GOAL],
+            pressure::WORST, REREAD_GOAL, PressureWindow::STANDSTILL, OF_READS],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         verify: "memtide check --for 1m under the same load: refaults are below {REREAD_GOAL} of \
                  disk reads",

@@ -23,7 +23,7 @@ declare_rule! {
     /// For {STALL} the cgroups at the top of the hierarchy use protected memory (their use up to memory.low or
     /// memory.min) of {PROTECTED_SHARE} of RAM or more, tasks wait for memory ({PressureWindow::MEMORY} of the time, or
     /// allocations that reclaim), and the host reclaims {PressureWindow::SCANNED} or more. It is a warning, and
-    /// critical if nothing ran for a quarter of the time. A breached memory.low (the `low` event) shows that the
+    /// critical if nothing ran for {PressureWindow::STANDSTILL} of the time. A breached memory.low (the `low` event) shows that the
     /// protections exceed what RAM holds.
     /// ## Not this
     /// - `available-exhaustion`, `swap-thrash`: the same waits without protections.
@@ -39,7 +39,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "protection-imbalance", since: "0.1.0", class: Setting,
         numbers: [STALL, PROTECTED_SHARE, PressureWindow::MEMORY, PressureWindow::SCANNED,
-            PressureWindow::CALM],
+            PressureWindow::CALM, PressureWindow::STANDSTILL],
         trigger: trigger, waits: Memory, story: story,
         cause: "Protected cgroups keep what they use, so reclaim takes from the others alone.",
         verify: "memtide check --for 1m at the same load: memory stalls below \

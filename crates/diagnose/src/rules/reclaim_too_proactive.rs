@@ -14,7 +14,7 @@ declare_rule! {
     /// free, and its tasks wait all the same.
     /// ## How it is recognised
     /// For {STALL} or longer, {SCANNED} or more are scanned by proactive reclaim, while {READ_AGAIN} of files or
-    /// {SWAPPED_AGAIN} of anonymous memory refault and a quarter of RAM or more is available. It is a warning if tasks
+    /// {SWAPPED_AGAIN} of anonymous memory refault and {ROOM} of RAM or more is available. It is a warning if tasks
     /// wait for memory or disks, otherwise informational.
     /// ## Not this
     /// - `page-cache-thrash`, `swap-thrash`: memory is short, and the kernel reclaims by itself.
@@ -27,7 +27,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.reclaim
     pub(crate) RULE = {
         id: "reclaim-too-proactive", since: "0.1.0", class: Setting,
-        numbers: [STALL, SCANNED, READ_AGAIN, SWAPPED_AGAIN],
+        numbers: [STALL, SCANNED, READ_AGAIN, SWAPPED_AGAIN, ROOM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "A program asks the kernel to reclaim more (memory.reclaim) than is cold.",
         verify: "memtide check --for 1m while the controller runs: refaults below {READ_AGAIN}",

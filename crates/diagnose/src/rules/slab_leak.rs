@@ -18,9 +18,9 @@ declare_rule! {
     /// one day memory is gone.
     /// ## How it is recognised
     /// Unreclaimable slab (SUnreclaim) climbs by {CLIMB} of RAM or more (at least {Rise::NOISE}), in {Rise::CLIMB} or
-    /// longer and in several steps, or is at {SLAB_SHARE_HIGH} of RAM (at least {HIGH_AT_LEAST}, on small boards a
-    /// third of RAM) for {LEVEL}; healthy hosts have 0.3 % to 6 %. A climb ends when half of it is freed, or when the
-    /// level is flat for longer than the climb took (a minute at least). A fifth of RAM, a climb over an hour, or one
+    /// longer and in several steps, or is at {SLAB_SHARE_HIGH} of RAM (at least {HIGH_AT_LEAST}, on small boards
+    /// {HIGH_OF_BOARD} of RAM) for {LEVEL}; healthy hosts have 0.3 % to 6 %. A climb ends when half of it is freed, or when the
+    /// level is flat for longer than the climb took (a minute at least). {TOO_HIGH} of RAM, a climb over an hour, or one
     /// with less than {LITTLE_AVAILABLE} available is a warning. Where RAM is unknown, {HIGH_UNKNOWN_RAM} and
     /// {TOO_HIGH_UNKNOWN_RAM} replace the shares; {oom::LISTED_MIN}, as a warning, in a kernel report that lists the
     /// caches, which says that they are larger than all pages of programs and files. Seconds show a climb, not a leak:
@@ -37,7 +37,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "slab-leak", since: "0.1.0", class: Growth,
         numbers: [CLIMB, Rise::NOISE, Rise::CLIMB, SLAB_SHARE_HIGH, HIGH_AT_LEAST, LEVEL,
-            LITTLE_AVAILABLE, HIGH_UNKNOWN_RAM, TOO_HIGH_UNKNOWN_RAM, oom::LISTED_MIN],
+            LITTLE_AVAILABLE, HIGH_UNKNOWN_RAM, TOO_HIGH_UNKNOWN_RAM, oom::LISTED_MIN, HIGH_OF_BOARD, TOO_HIGH],
         trigger: trigger, story: story,
         cause: "A driver or a file system allocates kernel objects and does not free them, or a \
                 program keeps them open.",

@@ -26,7 +26,7 @@ declare_rule! {
     /// hardly wait for memory, hardly a page is swapped, and dirty pages do not hold up writers. Where pressure and
     /// disks are not measured (a table of vmstat), CPUs idle for disks {disk_wait::IOWAIT} of the time or more while
     /// two or more tasks are in uninterruptible sleep, hardly a page is swapped, and what they wait for are no evicted
-    /// pages: four times as much is written as read, or a fifth of free memory and page cache is free. Which disk it
+    /// pages: four times as much is written as read, or {PLENTY} of free memory and page cache is free. Which disk it
     /// is, and whether dirty pages hold up the writers, is open then.
     /// ## Not this
     /// - `page-cache-thrash`, `exec-pages-evicted`, `cgroup-cache-starved`: the reads are of evicted pages.

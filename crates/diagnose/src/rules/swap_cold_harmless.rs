@@ -17,8 +17,8 @@ declare_rule! {
     /// harmless; only swap-in hurts, because a task waits for it.
     /// ## How it is recognised
     /// For {LEVEL} or longer, at least {USED} of swap is used, and at most {SWAP_TRAFFIC} are swapped in. If the
-    /// source cannot show swap-in (one sample, `free` alone), at most a quarter of swap is used and at least a quarter
-    /// of RAM is available; then the finding is only possible.
+    /// source cannot show swap-in (one sample, `free` alone), at most {SWAP_USED_SHARE} of swap is used and at least
+    /// {ROOM} of RAM is available; then the finding is only possible.
     /// ## Not this
     /// - `swap-thrash`: pages are swapped in as fast as out.
     /// - `swap-full`: nearly all of it is used and little is available.
@@ -28,7 +28,7 @@ declare_rule! {
     /// ## References
     /// - kernel mm/vmscan.c: cold anonymous pages leave so that page cache can stay
     pub(crate) RULE = { id: "swap-cold-harmless", since: "0.1.0", class: Note,
-        numbers: [LEVEL, USED, SWAP_TRAFFIC],
+        numbers: [LEVEL, USED, SWAP_TRAFFIC, SWAP_USED_SHARE, ROOM],
         trigger: trigger, story: story,
         cause: "The kernel swapped out pages that had been idle for long, to keep others in RAM.",
     }

@@ -7,7 +7,7 @@ use timeline::signals::{
 
 use crate::measures::available::{self, room_left};
 use crate::measures::cgroups;
-use crate::measures::readings::{SWAPPED_AGAIN, swapped_in, swapped_out};
+use crate::measures::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
 use crate::prelude::*;
 
 declare_rule! {
@@ -23,11 +23,11 @@ declare_rule! {
     /// pages must move both ways at once. A slow disk moves less: {SWAPPED_SLOWLY} both ways is enough while two or
     /// more tasks are in uninterruptible sleep and at most {NOTHING_LEFT} are available. Memory stalls
     /// ({PressureWindow::MEMORY} of the time or more) confirm it. It is critical when work stands still: nothing runs
-    /// for a quarter of the time, or, without pressure files, as many tasks as there are CPUs are in uninterruptible
+    /// for {PressureWindow::STANDSTILL} of the time, or, without pressure files, as many tasks as there are CPUs are in uninterruptible
     /// sleep. Otherwise it is a warning.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is used, but nothing is swapped in.
-    /// - Swap-in after a job has ended, after a suspend, or in a cgroup at its own limit: a quarter of RAM or more
+    /// - Swap-in after a job has ended, after a suspend, or in a cgroup at its own limit: {ROOM} of RAM or more
     ///   stays available.
     /// - Healthy zram or zswap: the same counters, but hardly any stalls; then this is a warning.
     /// ## What to do
@@ -40,7 +40,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "swap-thrash", since: "0.1.0", class: Shortage,
         numbers: [SWAPPED_IN, SWAPPED_AGAIN, STALL, SWAPPED_SLOWLY, NOTHING_LEFT,
-            PressureWindow::MEMORY, PressureWindow::CALM],
+            PressureWindow::MEMORY, PressureWindow::CALM, PressureWindow::STANDSTILL, ROOM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The processes touch more anonymous memory than RAM holds, so the kernel swaps out \
                 pages that are needed again.",

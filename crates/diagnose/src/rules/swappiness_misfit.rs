@@ -9,7 +9,7 @@ use timeline::signals::{
 
 use crate::measures::baselines::SWAP_TRAFFIC;
 use crate::measures::readings::{LOW_SWAPPINESS, SWAPPED_AGAIN, page_cache, refaults_file};
-use crate::measures::refaults::{evicted_by_another, rereading};
+use crate::measures::refaults::{OF_READS, evicted_by_another, rereading};
 use crate::prelude::*;
 
 declare_rule! {
@@ -21,7 +21,7 @@ declare_rule! {
     /// and files in use are read again and again; if it is too high, a copy or backup pushes program data out to swap.
     /// ## How it is recognised
     /// For {STALL} or longer. Too low: vm.swappiness is {LOW_SWAPPINESS} or less, {SWAP_FREE_SHARE} of swap is free,
-    /// file pages refault at {READ_AGAIN} or more and refaults are a third of all disk reads, and cold anonymous memory
+    /// file pages refault at {READ_AGAIN} or more and refaults are {OF_READS} of all disk reads, and cold anonymous memory
     /// (the inactive list, or half of it all with the multi-generational LRU) is {COLD} of RAM. Too high: vm.swappiness
     /// is {DEFAULT} or more, {SWAPPED_AGAIN} of anonymous memory refault while hardly any file page does, and page
     /// cache is above {MUCH_CACHE} of RAM. It is informational if no task waits.
@@ -38,7 +38,7 @@ declare_rule! {
     /// - kernel mm/vmscan.c, get_scan_count
     pub(crate) RULE = { id: "swappiness-misfit", since: "0.1.0", class: Setting,
         numbers: [STALL, LOW_SWAPPINESS, SWAP_FREE_SHARE, READ_AGAIN, COLD, DEFAULT, SWAPPED_AGAIN,
-            MUCH_CACHE],
+            MUCH_CACHE, OF_READS],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         explained_by: &[Explains::Maybe(SWAPPINESS)],
     }

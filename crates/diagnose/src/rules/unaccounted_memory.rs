@@ -25,11 +25,11 @@ declare_rule! {
     /// is.
     /// ## How it is recognised
     /// MemTotal minus all disjoint terms (memtide where) is {UNACCOUNTED_SHARE_LARGE} of RAM or more and {AT_LEAST} or
-    /// more (on small boards a quarter of RAM) for {LEVEL}; each value is the median of five samples. If it rises by as
+    /// more (on small boards {AT_LEAST_OF_BOARD} of RAM) for {LEVEL}; each value is the median of five samples. If it rises by as
     /// much, is {TOO_LARGE} of RAM, or leaves less than {LITTLE_AVAILABLE} available, it is a warning; otherwise
     /// informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave 1 % to 4 %
-    /// unexplained; there the threshold is {LARGE_INCOMPLETE}. Where Slab and the lines after it were cut off, a
-    /// quarter of RAM in none of the others is informational.
+    /// unexplained; there the threshold is {LARGE_INCOMPLETE}. Where Slab and the lines after it were cut off,
+    /// {UNSHOWN_SHARE_LARGE} of RAM in none of the others is informational.
     /// ## Not this
     /// - `accounting-mismatch`: MemTotal itself is virtual, or memory is added lazily.
     /// - The ARC of ZFS, where the source shows it: what remains beside its pages must still be so large.
@@ -45,7 +45,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "unaccounted-memory", since: "0.1.0", class: Growth,
         numbers: [UNACCOUNTED_SHARE_LARGE, AT_LEAST, LEVEL, TOO_LARGE, LITTLE_AVAILABLE,
-            LARGE_INCOMPLETE],
+            LARGE_INCOMPLETE, AT_LEAST_OF_BOARD, UNSHOWN_SHARE_LARGE],
         trigger: trigger, story: story,
         cause: "Pages taken directly from the page allocator are in no line of /proc/meminfo: \
                 network rings, GPU and DMA buffers, a balloon, the ZFS ARC, data in pipes, rings \

@@ -20,7 +20,7 @@ declare_rule! {
     /// would name the cause, such as the files of cgroups.
     /// ## How it is recognised
     /// Memory stalls of {NOTICED} of the time or more for {LEVEL}, while no other rule has an incident. It is a warning
-    /// if nothing ran for a quarter of that time, otherwise informational. In one sample the kernel's averages of a
+    /// if nothing ran for {PressureWindow::STANDSTILL} of that time, otherwise informational. In one sample the kernel's averages of a
     /// minute or five show the stalls.
     /// ## Not this
     /// - Any incident at the same time: that is the cause.
@@ -34,7 +34,7 @@ declare_rule! {
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = {
         id: "unexplained-stall", since: "0.1.0", class: Unexplained,
-        numbers: [NOTICED, LEVEL, AVAILABLE],
+        numbers: [NOTICED, LEVEL, AVAILABLE, PressureWindow::STANDSTILL],
         trigger: trigger, waits: Memory, story: story,
         cause: "Unknown: reclaim and refaults were low or not measured, and cgroups were not read \
                 or not at a limit.",

@@ -18,7 +18,7 @@ declare_rule! {
     /// pages this happens again and again: kswapd drops cache that is needed, and free memory stays high for nothing.
     /// ## How it is recognised
     /// For {STALL} or longer, a zone's watermarks are boosted, its free memory is above the high watermark that holds
-    /// without the boost, kswapd scans {SCANNED} or more, and a quarter of RAM or more is available. It is a
+    /// without the boost, kswapd scans {SCANNED} or more, and {ROOM} of RAM or more is available. It is a
     /// warning if dropped files are read again at {READ_AGAIN} or more and tasks wait, otherwise informational.
     /// ## Not this
     /// - `kswapd-saturated`: kswapd reclaims little of what it scans.
@@ -33,7 +33,7 @@ declare_rule! {
     /// - kernel mm/vmscan.c, balance_pgdat
     pub(crate) RULE = {
         id: "watermark-boost", since: "0.1.0", class: Setting,
-        numbers: [STALL, SCANNED, READ_AGAIN],
+        numbers: [STALL, SCANNED, READ_AGAIN, ROOM],
         trigger: trigger, waits: Memory, story: story,
         cause: "Fragmentation raises the watermarks for a time (vm.watermark_boost_factor), and \
                 kswapd works until they are met.",
