@@ -206,10 +206,10 @@ pub(crate) fn runs(
     for process in processes(cx, figure)? {
         let read = readings(cx, process, figure);
         let least = READINGS_IN_ROW_MIN.min(read.len());
-        let is_shown = |index: &usize| is_shown(process, *index);
-        for run in read.chunk_by(|a, b| is_shown(a) == is_shown(b)) {
-            let ends = run.first().zip(run.last()).filter(|(first, _)| is_shown(first));
-            let Some((first, last)) = ends.filter(|_| run.len() >= least) else {
+        let shown: Vec<_> = read.iter().map(|index| (*index, is_shown(process, *index))).collect();
+        for run in shown.chunk_by(|(_, a), (_, b)| a == b) {
+            let ends = run.first().zip(run.last()).filter(|((_, is_shown), _)| *is_shown);
+            let Some(((first, _), (last, _))) = ends.filter(|_| run.len() >= least) else {
                 continue;
             };
             let is_last = read.last() == Some(last);

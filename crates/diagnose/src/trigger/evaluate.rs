@@ -55,6 +55,10 @@ fn all(parts: &[Predicate], subject: Subject<'_>) -> Result<Condition, Missing> 
             Ok(holds) => joined = joined.and(&holds),
             Err(missing) => lacks = lacks.or(Some(missing)),
         }
+        // No other part can make it hold, and what it lacks does not count.
+        if !joined.could_hold() {
+            break;
+        }
     }
     match lacks {
         Some(missing) if joined.could_hold() => Err(missing),
