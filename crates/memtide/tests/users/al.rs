@@ -54,7 +54,8 @@ fn keep_lease(file: &str) {
     std::thread::sleep(std::time::Duration::from_secs(3600));
 }
 
-/// A file system that answers the kernel's first request and no other. Each that waits is a letter in the file `count`.
+/// A file system that answers the kernel's first request and no other. Each that waits is a line in the file `count`: who
+/// asked (user and program), and the number of the request.
 fn serve_nothing(point: &str, options: &str, count: &str) {
     const INIT: u32 = 26;
     /// `FORGET`, `BATCH_FORGET` and `INTERRUPT`, which want no answer.
@@ -80,7 +81,13 @@ fn serve_nothing(point: &str, options: &str, count: &str) {
             reply.extend(body);
             device.write_all(&reply).unwrap();
         } else if !WITHOUT_ANSWER.contains(&operation) {
-            counted.write_all(b"x").unwrap();
+            // struct fuse_in_header: length, operation, number, node, user, group, thread.
+            let word = |at: usize| u32::from_ne_bytes(request[at..at + 4].try_into().unwrap());
+            let (user, thread) = (word(24), word(32));
+            let program = std::fs::read_to_string(format!("/proc/{thread}/comm"));
+            let program = program.unwrap_or_default();
+            let line = format!("{user} {} {operation}\n", program.trim());
+            counted.write_all(line.as_bytes()).unwrap();
         }
     }
 }
