@@ -7,6 +7,7 @@ pub(crate) mod cgroups;
 pub(crate) mod disk_wait;
 pub(crate) mod disks;
 pub(crate) mod floor;
+pub(crate) mod grew_until;
 pub(crate) mod heap_growth;
 pub(crate) mod kernel_threads;
 pub(crate) mod own_limit;

@@ -7,7 +7,7 @@ use timeline::{Entity, EntitySeries, Fact, Stretch, facts};
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Finding, Outcome, Severity, Title};
-use crate::trigger::{PrometheusAlert, Trigger};
+use crate::trigger::{Occurrence, PrometheusAlert, Trigger};
 
 use prose::ProseConstant;
 
@@ -31,6 +31,9 @@ impl<'a> Incident<'a> {
         self.of.ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))
     }
 }
+
+/// Returns where what led to an incident begins; `None` if nothing did.
+pub(crate) type LooksBack = fn(&Evidence<'_>, &Occurrence) -> Option<usize>;
 
 /// What a rule is about. The rest of memtide selects rules by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +122,8 @@ pub struct Rule {
     pub(crate) waits: Waits,
     /// Explains an incident, given the evidence of a window around it.
     pub(crate) story: for<'a> fn(&Evidence<'a>, &Incident<'a>) -> Result<Outcome, Missing>,
+    /// How far back the evidence of a story must reach for what led to an incident: a sample of the whole source.
+    pub(crate) looks_back: Option<LooksBack>,
     /// Why it happens, if that is the same each time.
     pub(crate) cause: &'static str,
     /// How to verify a fix, if that is the same each time.
@@ -248,6 +253,7 @@ macro_rules! declare_rule {
         id: $id:literal, since: $since:literal, class: $class:ident,
         $(numbers: [$($number:path),+ $(,)?],)?
         trigger: $trigger:expr, $(waits: $waits:ident,)? story: $story:expr,
+        $(looks_back: $looks_back:expr,)?
         $(cause: $cause:literal,)? $(verify: $verify:literal,)?
         $(brings_about: $brings:expr,)? $(explained_by: $explained:expr,)? $(aliases: $aliases:expr,)?
     }) => {
@@ -263,6 +269,7 @@ macro_rules! declare_rule {
             trigger: $trigger,
             waits: crate::rule::declare_rule!(@or crate::rule::Waits::No $(, crate::rule::Waits::$waits)?),
             story: $story,
+            looks_back: crate::rule::declare_rule!(@or None $(, Some($looks_back))?),
             cause: crate::rule::declare_rule!(@or "" $(, $cause)?),
             verify: crate::rule::declare_rule!(@or "" $(, $verify)?),
             brings_about: crate::rule::declare_rule!(@or &[] $(, $brings)?),

@@ -33,6 +33,15 @@ impl Title {
         self
     }
 
+    /// Adds a clause to the first sentence, before its full stop.
+    #[must_use]
+    pub(crate) fn adding(mut self, clause: &str) -> Self {
+        let end = self.first().trim_end_matches('.').len();
+        self.text.insert_str(end, clause);
+        self.first += clause.len();
+        self
+    }
+
     /// Puts words before the first sentence.
     #[must_use]
     pub(crate) fn after(mut self, words: &str) -> Self {
@@ -82,5 +91,8 @@ mod tests {
         assert_eq!(title.more(), "There is no zram.");
         assert_eq!(&*title, "Swap is full: 0.5 MiB is free. There is no zram.");
         assert_eq!(Title::from("One.").then("").more(), "");
+        let longer = title.adding("; it was 2 GiB");
+        assert_eq!(longer.first(), "Swap is full: 0.5 MiB is free; it was 2 GiB.");
+        assert_eq!(longer.more(), "There is no zram.");
     }
 }

@@ -133,13 +133,18 @@ impl Rise {
     /// Returns the last rise, if it goes on until `end` and exceeds all that was there before: load that rises again
     /// does not.
     pub(crate) fn lasting(track: &Track<Bytes>, end: Span) -> Option<Self> {
-        let rise = Self::of_size(track, Self::NOISE).pop()?;
-        let stands = end.saturating_sub(rise.stretch.to);
-        let goes_on = stands <= rise.stretch.duration().times(Self::STANDS);
+        let rise = Self::going_on(track, end)?;
         let before = track.values().get(..rise.stretch.first)?;
         let highest = before.iter().flatten().copied().fold(0.0, f64::max);
         let is_new = rise.to >= Bytes::from_f64(highest) + Self::NOISE;
-        (goes_on && is_new).then_some(rise)
+        is_new.then_some(rise)
+    }
+
+    /// Returns the last rise, if it goes on until `end`.
+    pub(crate) fn going_on(track: &Track<Bytes>, end: Span) -> Option<Self> {
+        let rise = Self::of_size(track, Self::NOISE).pop()?;
+        let stands = end.saturating_sub(rise.stretch.to);
+        (stands <= rise.stretch.duration().times(Self::STANDS)).then_some(rise)
     }
 
     /// Returns the rises that an incident is about, in its window.

@@ -4,7 +4,7 @@
 //! few times the time that was seen.
 
 use timeline::{EntitySeries, Track};
-use units::{Bytes, Count, Quantity as _, Ratio, Span};
+use units::{Bytes, Count, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Confidence;
@@ -17,6 +17,10 @@ const HORIZON: f64 = 10.0;
 const SEEN_MIN: Span = Span::from_mins(1);
 /// A smaller growth is the noise of a program of that size: an engineering choice.
 pub(crate) const GROWN: Ratio = Ratio::from_percent(10.0);
+
+/// A step belongs to a line from this part of its mean pace on: an engineering choice, so that neither the wobble before a
+/// line counts nor a single large step.
+const SAME_PACE: f64 = 0.5;
 
 /// Memory that grows without an end in sight.
 #[derive(Debug)]
@@ -52,13 +56,33 @@ impl SteadyGrowth {
         size: &Track<Bytes>,
         room: impl FnOnce(usize) -> Option<Bytes>,
     ) -> Option<Self> {
-        let end = *cx.timeline.times().last()?;
-        let rise = Rise::lasting(size, end)?;
-        let readings = size.values().iter().enumerate();
-        let points: Vec<(usize, Bytes)> = readings
-            .skip(rise.stretch.first)
-            .filter_map(|(index, value)| Some((index, Bytes::from_f64((*value)?))))
-            .collect();
+        let rise = Rise::lasting(size, *cx.timeline.times().last()?)?;
+        let points = points(size, rise.stretch.first);
+        let last = points.last()?.0;
+        Self::judged(cx, points, room(last))
+    }
+
+    /// Judges the rise of `size` that lasts until its own last value, however high it was before: a program that is
+    /// started again after each kill rises to the same size each time.
+    pub(crate) fn until_its_end(cx: &Evidence<'_>, size: &Track<Bytes>) -> Option<Self> {
+        let last = size.values().iter().rposition(Option::is_some)?;
+        let rise = Rise::going_on(size, cx.time(last)?)?;
+        // A rise is measured without its slow beginning, and a line has none: it begins where the steps begin.
+        let rate = PerSecond::<Bytes>::over(rise.by().as_f64(), rise.stretch.duration())?;
+        let all = points(size, 0);
+        let mut first = all.iter().position(|(at, _)| *at == rise.stretch.first)?;
+        while let Some([before, after]) = first.checked_sub(1).and_then(|at| all.get(at..=at + 1)) {
+            let took = cx.time(after.0)?.saturating_sub(cx.time(before.0)?);
+            let step = after.1.saturating_sub(before.1).as_f64();
+            if step < rate.get() * took.as_secs_f64() * SAME_PACE {
+                break;
+            }
+            first -= 1;
+        }
+        Self::judged(cx, all[first..].to_vec(), None)
+    }
+
+    fn judged(cx: &Evidence<'_>, points: Vec<(usize, Bytes)>, room: Option<Bytes>) -> Option<Self> {
         let ((first, from), (last, to)) = (*points.first()?, *points.last()?);
         let grown = to.saturating_sub(from);
         if grown < Rise::NOISE.max(from.share(GROWN)) {
@@ -72,9 +96,20 @@ impl SteadyGrowth {
         });
         let growth = Growth::of_leak(&GrowthSeries {
             points: points.collect(),
-            limit: room(last).map(|room| to + room),
+            limit: room.map(|room| to + room),
+            ..GrowthSeries::default()
         })?;
         Some(Self { first, last, from, to, growth })
+    }
+
+    /// How long it lasted.
+    pub(crate) fn lasted(&self) -> Span {
+        self.growth.judged
+    }
+
+    /// The mean rate from its first reading to its last.
+    pub(crate) fn mean_rate(&self) -> Option<PerSecond<Bytes>> {
+        PerSecond::over(self.to.saturating_sub(self.from).as_f64(), self.growth.judged)
     }
 
     /// In what time the limit is met at this rate, if that is near compared with the time that was seen.
@@ -112,4 +147,10 @@ impl SteadyGrowth {
             why: format!("rests on {readings} readings of {what} in {}", self.growth.judged),
         }
     }
+}
+
+/// Returns the values of a track from a sample on, each with its sample.
+fn points(size: &Track<Bytes>, first: usize) -> Vec<(usize, Bytes)> {
+    let values = size.values().iter().enumerate().skip(first);
+    values.filter_map(|(index, value)| Some((index, Bytes::from_f64((*value)?)))).collect()
 }

@@ -1,8 +1,8 @@
 //! A cgroup hit its memory limit, and the kernel killed in it.
 
 mod report;
+mod root;
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use timeline::Entity::Cgroup;
@@ -14,10 +14,12 @@ use timeline::signals::{
 
 use crate::finding::LimitFile;
 use crate::measures::cgroups;
+use crate::measures::grew_until::{GrewUntil, LASTS_MIN, OF_LIMIT};
 use crate::oom::kills::{self, GroupKills};
 use crate::oom::{self, LimitHit};
 use crate::prelude::*;
 use crate::remedy;
+use root::SHARED_MUCH;
 
 declare_rule! {
     /// A cgroup hit its memory limit and the kernel killed a process in it; the host itself may have plenty of memory.
@@ -31,20 +33,26 @@ declare_rule! {
     /// `max` if that is all there is). Every kill counts; there is no minimum duration. Kills at the limit of one
     /// cgroup that follow each other within {oom::AGAIN} are one incident. Kills before the first sample are
     /// informational. The kernel's own report in a pasted log names the cgroup, the limit and the memory charged to it.
+    ///
+    /// What led to it is sought in the samples before: a process of the cgroup, else its anonymous memory, that rose in
+    /// a line for {LASTS_MIN} or longer until the kill, by {OF_LIMIT} of the limit or more; or shared memory and tmpfs
+    /// of {SHARED_MUCH} of the limit.
     /// ## Not this
     /// - `oom-global`: the host was out of memory. The victim's cgroup counts that kill too, but no limit was hit.
     /// - A kill by systemd-oomd, earlyoom or by hand: the kernel's events do not count it.
     /// - `cgroup-high-throttle`: throttled at memory.high, not killed.
     /// ## What to do
     /// Now: raise the limit, or make the program smaller (heap size, workers). For good: the same in the unit or pod,
-    /// and MemoryHigh at nine tenths of it as a warning. tmpfs and emptyDir in memory count too. Verify: `oom_kill`
+    /// and MemoryHigh at nine tenths of it as a warning. What grew in a line meets any limit: find what it keeps. Where
+    /// tmpfs fills the limit, delete files, or mount it with size=. Verify: `oom_kill`
     /// does not rise.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events
     /// - kernel mm/memcontrol.c, mem_cgroup_oom
     pub(crate) RULE = { id: "oom-cgroup", since: "0.1.0", class: Limit,
-        numbers: [oom::AGAIN],
+        numbers: [oom::AGAIN, LASTS_MIN, OF_LIMIT, SHARED_MUCH],
         trigger: trigger, story: story,
+        looks_back: GrewUntil::begins,
         cause: "The programs of the cgroup need more memory than its limit allows, and too little \
                 of it could be reclaimed.",
         brings_about: &["cgroup-cache-starved", "oom-score-misuse"],
@@ -102,7 +110,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let kills = LimitKills::during(cx, incident);
     if let Some(finding) = report::finding(cx, incident) {
         let finding = finding.killed(kills.in_all());
-        return Ok(show_growth(cx, incident, finding).into());
+        return Ok(root::with_root(cx, incident, finding).into());
     }
     let Some((limited, victims, worst)) = kills.worst() else {
         return clear!("no cgroup had hit its limit when processes were killed");
@@ -131,7 +139,6 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             )
         })
         .counts_if(has_events, "its limit events")
-        .and(|finding| show_growth(cx, incident, finding))
         .fix(raised(
             cx,
             limited,
@@ -143,6 +150,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .verify(report::verify(is_v1, LimitHit::Memory))
         .affects(kills.affected(cx))
         .sure_by_kinds(cx, "")
+        .and(|finding| root::with_root(cx, incident, finding))
         .into())
 }
 
@@ -410,36 +418,6 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), LimitHit::Memory))
         .sure_by_kinds(cx, "the kernel log shows when and why")
         .into())
-}
-
-/// Adds how fast the cgroup grew before the kill. Between two readings a track repeats the earlier one, so only the
-/// readings themselves give a rate.
-fn show_growth(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Finding {
-    let current = incident.of.and_then(|group| cx.timeline.gauge_of(group, CGROUP_CURRENT));
-    let climb = current.and_then(|current| {
-        let readings: Vec<(Bytes, usize)> = (0..=incident.stretch.first)
-            .filter(|at| cx.timeline.was_read(Entity::Cgroup, *at))
-            .filter_map(|at| Some((current.at(at)?, at)))
-            .collect();
-        let (last, earlier) = readings.split_last()?;
-        // The growth begins at the last minimum.
-        let low = earlier.iter().min_by_key(|(bytes, at)| (*bytes, Reverse(*at)))?;
-        Some((*low, *last))
-    });
-    let Some(((from, low), (to, last))) = climb else {
-        return finding;
-    };
-    let times = cx.timeline.times();
-    let took = times[last] - times[low];
-    match PerSecond::<Bytes>::over(to.saturating_sub(from).as_f64(), took) {
-        Some(rate) if to > from => {
-            let text = format!(
-                "the cgroup grew from {from} to {to} in the {took} before the kill ({rate})"
-            );
-            finding.shows(CGROUP_CURRENT, to, cx.time(last), text)
-        }
-        _ => finding,
-    }
 }
 
 #[cfg(test)]

@@ -234,6 +234,15 @@ impl Case {
         self
     }
 
+    /// Puts this time between two samples.
+    pub(crate) fn spaced(mut self, interval: Span) -> Self {
+        for (n, sample) in (0..).zip(&mut self.samples) {
+            let at = Sample::at(Span::from_nanos(interval.as_nanos() * n));
+            sample.stamp = at.stamp;
+        }
+        self
+    }
+
     /// Names a process in some samples only.
     pub(crate) fn named_within(
         mut self,
@@ -256,6 +265,17 @@ impl Case {
             let row = sample.table_mut(Entity::Process).entry(key);
             row.label.clear();
             row.label.push_str(name);
+        }
+        self
+    }
+
+    /// A process `PID@START` of a cgroup with this many MiB of anonymous memory, sample by sample, as long as it lives.
+    pub(crate) fn process_in(mut self, group: &str, key: &str, name: &str, mib: &[u64]) -> Self {
+        for (sample, mib) in self.samples.iter_mut().zip(mib) {
+            let row = sample.table_mut(Entity::Process).entry(key);
+            row.label = name.to_owned();
+            row.group = group.to_owned();
+            row.row.set(PROC_RSS_ANON, Bytes::from_mib(*mib));
         }
         self
     }

@@ -1,7 +1,7 @@
 //! The story of one incident.
 //!
-//! A story never sees the whole recording: its evidence is a window around the incident, with the settings of that
-//! time. So an incident reads the same however much was recorded before and after it.
+//! A story never sees the whole recording: its evidence is a window around the incident, and what led to it, with the
+//! settings of that time. So an incident reads the same however much was recorded before and after it.
 
 use std::borrow::Cow;
 
@@ -46,8 +46,12 @@ impl<'a> Windows<'a> {
         Self { timeline: cx.timeline, facts: cx.facts, last: None }
     }
 
-    fn around(&mut self, occurrence: &Occurrence) -> Option<&StoryWindow<'a>> {
-        let range = window_around(self.timeline, occurrence);
+    fn around(&mut self, rule: &Rule, occurrence: &Occurrence) -> Option<&StoryWindow<'a>> {
+        let mut range = window_around(self.timeline, occurrence);
+        let all = Evidence::new(self.timeline, self.facts);
+        if let Some(begins) = rule.looks_back.and_then(|begin| begin(&all, occurrence)) {
+            range.0 = range.0.min(before(self.timeline, begins));
+        }
         let incident = self.timeline.stretch(occurrence.first, occurrence.last)?;
         let middle = incident.from.plus(incident.to).times(0.5);
         let is_same = |last: &StoryWindow<'_>| (last.range, last.middle) == (range, middle);
@@ -72,7 +76,7 @@ impl<'a> Windows<'a> {
         harm: Harm,
     ) -> Result<Outcome, Missing> {
         let all_facts = self.facts;
-        let Some(around) = self.around(occurrence) else {
+        let Some(around) = self.around(rule, occurrence) else {
             return Ok(Outcome::Clear(String::new()));
         };
         let (part, (first, _)) = (around.part.as_ref(), around.range);
@@ -167,9 +171,8 @@ fn note_changed_settings(facts: &Facts, mut finding: Finding) -> Finding {
 fn window_around(timeline: &Timeline, occurrence: &Occurrence) -> (usize, usize) {
     let times = timeline.times();
     let (from, to) = (times[occurrence.first], times[occurrence.last]);
-    let before = times.partition_point(|time| *time < from.saturating_sub(AROUND));
     let after = times.partition_point(|time| *time <= to.plus(AROUND));
-    let mut first = before.min(occurrence.first.saturating_sub(1));
+    let mut first = before(timeline, occurrence.first);
     let mut last = after.saturating_sub(1).max(occurrence.last);
     for entity in Entity::ALL.into_iter().skip(1) {
         let earlier = timeline
@@ -182,6 +185,13 @@ fn window_around(timeline: &Timeline, occurrence: &Occurrence) -> (usize, usize)
         last = last.max(later.unwrap_or(last));
     }
     (first, last + 1)
+}
+
+/// Returns the first sample of the time before a sample that belongs to its window; at least one, where there is one.
+fn before(timeline: &Timeline, sample: usize) -> usize {
+    let times = timeline.times();
+    let earliest = times[sample].saturating_sub(AROUND);
+    times.partition_point(|time| *time < earliest).min(sample.saturating_sub(1))
 }
 
 /// Fills in what the rule declares for all its findings.

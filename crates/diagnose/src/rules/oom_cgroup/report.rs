@@ -64,6 +64,37 @@ pub(super) fn finding(cx: &Evidence<'_>, incident: &Incident<'_>) -> Option<Find
     Some(oom::tell_all(cx, &incident.stretch, &reports, finding))
 }
 
+/// The last report of a kill in its cgroup.
+fn of_kill<'a>(cx: &Evidence<'a>, kill: &Occurrence) -> Option<&'a GroupReport> {
+    let reports = oom::reports(cx).into_iter().filter(is_at_a_limit);
+    let mut of_kill = reports.filter(|one| {
+        (kill.first..=kill.last).contains(&one.index) && one.group() == kill.key.as_deref()
+    });
+    of_kill.next_back()?.report.group.as_ref()
+}
+
+/// The memory limit in the report of a kill.
+pub(super) fn limit_at(cx: &Evidence<'_>, kill: &Occurrence) -> Option<Bytes> {
+    of_kill(cx, kill)?.memory.filter(GroupLimit::is_limited).map(|limit| limit.limit)
+}
+
+/// Shared memory and tmpfs in the report of a kill.
+pub(super) fn shared_at(cx: &Evidence<'_>, kill: &Occurrence) -> Option<Bytes> {
+    stat(of_kill(cx, kill)?, SHARED)
+}
+
+/// Shared memory and tmpfs in memory.stat.
+const SHARED: [&str; 2] = ["shmem", "total_shmem"];
+
+/// A field of memory.stat, under its name in cgroup v2 or v1.
+fn stat(group: &GroupReport, names: [&str; 2]) -> Option<Bytes> {
+    let fields = &group.stat;
+    names
+        .iter()
+        .find_map(|name| fields.iter().find(|(field, _)| field == name))
+        .map(|(_, bytes)| Bytes::new(*bytes))
+}
+
 /// The figures of a cgroup at its limit.
 struct AtLimit<'a> {
     /// The cgroup's figures in the report.
@@ -136,11 +167,7 @@ impl AtLimit<'_> {
 
     /// A field of memory.stat, under its name in cgroup v2 or v1.
     fn stat(&self, names: [&str; 2]) -> Option<Bytes> {
-        let stat = &self.group?.stat;
-        names
-            .iter()
-            .find_map(|name| stat.iter().find(|(field, _)| field == name))
-            .map(|(_, bytes)| Bytes::new(*bytes))
+        stat(self.group?, names)
     }
 
     /// Whether this part of the charged memory belongs in the title.
@@ -155,7 +182,7 @@ impl AtLimit<'_> {
     }
 
     fn shared(&self) -> Option<Bytes> {
-        self.stat(["shmem", "total_shmem"]).filter(|shared| self.is_much(*shared))
+        self.stat(SHARED).filter(|shared| self.is_much(*shared))
     }
 
     /// Pages of files that wait to be written, where they are a quarter of the limit or more.
@@ -223,7 +250,7 @@ fn show_charges(at_limit: &AtLimit<'_>, mut finding: Finding) -> Finding {
     for (names, what) in [
         (["anon", "rss"], "anonymous memory of programs"),
         (["file", "cache"], "page cache, shared memory included"),
-        (["shmem", "total_shmem"], "shared memory and tmpfs"),
+        (SHARED, "shared memory and tmpfs"),
         (["kernel", "slab"], "kernel memory"),
         (["pagetables", "page_tables"], "page tables"),
         (["sock", "sock"], "network buffers"),
