@@ -18,6 +18,7 @@ mod decision;
 mod features;
 mod few_readings;
 mod fit;
+mod judged;
 mod levels;
 mod numbers;
 mod owners;
@@ -30,12 +31,15 @@ use units::{Bytes, BytesPerSecond, Ratio, Span};
 
 pub use class::GrowthClass;
 pub(crate) use decision::READINGS_SURE;
-pub use owners::{GrowthOwner, GrowthOwnerKind, owners};
-pub(crate) use owners::{process_series, room};
+pub(crate) use judged::{NOTED, late_line};
+pub use judged::{is_listed, judge};
+pub(crate) use owners::process_series;
+pub use owners::{GrowthEnd, GrowthOwner, GrowthOwnerKind, owners, owners_such};
 pub use reason::{CurveKind, GrowthChange, GrowthFit, GrowthMethod, GrowthReason};
 pub use series::{GrowthPoint, GrowthSeries};
 
 use features::Features;
+use series::Prepared;
 
 /// Rules rest on an answer from this confidence on: an engineering choice.
 pub(crate) const CONFIDENCE_MIN: Ratio = Ratio::from_percent(80.0);
@@ -81,22 +85,32 @@ pub struct GrowthRate {
 }
 
 impl Growth {
-    /// Judges a series.
+    /// Judges a series. Where the kernel killed in it and nothing leaks since, the longest part that ended with a kill is
+    /// judged, if that rose in a line.
     pub fn of(series: &GrowthSeries) -> Self {
         let prepared = series.prepared();
         let features = Features::of(&prepared);
         let decision = decision::decide(&features);
-        answer::growth(&prepared, &features, &decision, series.limit)
+        let leak = || {
+            let leak = |part: &Prepared| Self::leak_of(part, series.limit);
+            (!series.killed.is_empty() && !decision.class.leaks())
+                .then(|| leak(&prepared).or_else(|| leak(&series.killed_part()?)))
+        };
+        let growth = || answer::growth(&prepared, &features, &decision, series.limit);
+        leak().flatten().unwrap_or_else(growth)
     }
 
     /// Judges whether a series leaks; one with fewer readings than a class needs, whether it rises in a line. `None` if
     /// not: of most processes no more than their trend is computed.
     pub(crate) fn of_leak(series: &GrowthSeries) -> Option<Self> {
-        let prepared = series.prepared();
-        few_readings::line(&prepared, series.limit).or_else(|| {
-            let features = Features::of(&prepared);
+        Self::leak_of(&series.prepared(), series.limit)
+    }
+
+    fn leak_of(prepared: &Prepared, limit: Option<Bytes>) -> Option<Self> {
+        few_readings::line(prepared, limit).or_else(|| {
+            let features = Features::of(prepared);
             let decision = decision::decide(&features);
-            let growth = || answer::growth(&prepared, &features, &decision, series.limit);
+            let growth = || answer::growth(prepared, &features, &decision, limit);
             decision.class.leaks().then(growth)
         })
     }

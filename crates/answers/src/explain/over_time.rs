@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use diagnose::Evidence;
-use diagnose::growth::{Growth, GrowthOwnerKind, GrowthPoint, GrowthSeries, owners};
+use diagnose::growth::{self, Growth, GrowthOwnerKind, GrowthPoint, GrowthSeries, owners};
 use heap::Heap;
 use import::OpenOptions;
 use probe::{Pagemap, ProcessFiles, ProcessIdentity, ReadError, Root, process_cpu, read_within};
@@ -155,6 +155,6 @@ pub(super) fn recorded(process: &ProcessIdentity) -> Option<GrowthEntry> {
     let owner = owners(&evidence)
         .into_iter()
         .find(|one| one.kind == GrowthOwnerKind::Process && one.entity.key == key)?;
-    let growth = Growth::of(&owner.series);
-    Some(GrowthEntry::new(&owner, &growth))
+    let growth = growth::judge(&evidence, &owner);
+    Some(GrowthEntry::new(&source, &owner, &growth))
 }

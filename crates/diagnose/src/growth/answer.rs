@@ -19,10 +19,12 @@ pub(super) fn growth(
     decision: &GrowthDecision,
     limit: Option<Bytes>,
 ) -> Growth {
-    let now = Bytes::from_f64(prepared.total.level(0.98, 1.0));
+    let now = prepared.ends_at();
     let grows = decision.class.leaks();
     let rate = grows.then(|| rate(&features.judged.trend, prepared));
-    let limit_in = rate.and_then(|rate| limit_in(rate, now, limit));
+    // What grew in an earlier part was killed, and need not grow now.
+    let goes_on = prepared.now.is_none();
+    let limit_in = rate.filter(|_| goes_on).and_then(|rate| limit_in(rate, now, limit));
     let levels_off = matches!(
         decision.class,
         GrowthClass::Fragmentation | GrowthClass::Saturating | GrowthClass::Warmup
@@ -120,10 +122,15 @@ fn reasons(prepared: &Prepared, features: &Features) -> Vec<GrowthReason> {
     } else if !features.live_known {
         reasons.push(GrowthReason::TotalOnly);
     }
-    if prepared.restarts > 0 {
-        reasons.push(GrowthReason::Restarts(prepared.restarts));
-    }
+    reasons.extend(parts(prepared));
     reasons
+}
+
+/// Why only a part of the series was judged.
+pub(super) fn parts(prepared: &Prepared) -> impl Iterator<Item = GrowthReason> {
+    let some = |times: usize, reason: fn(usize) -> GrowthReason| (times > 0).then(|| reason(times));
+    let killed = some(prepared.killed, GrowthReason::Killed);
+    killed.into_iter().chain(some(prepared.restarts, GrowthReason::Restarts))
 }
 
 /// Returns a change of bytes.

@@ -15,6 +15,8 @@ const PLAIN: f64 = 5.0;
 /// Free memory beyond what peaks explain, as a share of the total: some, and much.
 const FREE_SOME: f64 = 0.10;
 const FREE_MUCH: f64 = 0.18;
+/// A rise that goes on adds this part of its mean pace in its last part: an engineering choice, as load makes a line uneven.
+const LASTING: f64 = 0.3;
 /// The surest that an answer can be, with the live size and without it.
 const SUREST: f64 = 0.97;
 const SUREST_TOTAL_ONLY: f64 = 0.7;
@@ -153,7 +155,16 @@ fn rises(shape: &CurveShape) -> RiseShape {
     if after < 0.3 && shape.slope_ratio() < 0.75 && !goes_on {
         return RiseShape::Unclear;
     }
+    if !lasts(shape) {
+        return RiseShape::Unclear;
+    }
     RiseShape::Straight(sure_of_line(shape, floor, after))
+}
+
+/// Returns whether a curve that rose still does in its last part: by a part of what its trend would add.
+fn lasts(shape: &CurveShape) -> bool {
+    let late = shape.late();
+    late.growth() >= LASTING * shape.trend.slope * late.length
 }
 
 /// Returns whether levels leave less than a smooth curve does.

@@ -1,6 +1,6 @@
 //! Fewer readings than a class needs, as people paste them: whether they rise in a line at all.
 
-use units::{Bytes, Quantity as _, Ratio};
+use units::{Bytes, Ratio};
 
 use super::decision::{READINGS_MIN, SEEN};
 use super::series::Prepared;
@@ -27,7 +27,7 @@ pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> 
     if !(is_line && goes_on) {
         return None;
     }
-    let now = Bytes::from_f64(prepared.total.level(0.98, 1.0));
+    let now = prepared.ends_at();
     let rate = answer::rate(&trend, prepared);
     Some(Growth {
         class: GrowthClass::Leak,
@@ -44,8 +44,8 @@ pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> 
         readings: prepared.readings,
         rate: Some(rate),
         levels_off_at: None,
-        limit_in: answer::limit_in(rate, now, limit),
+        limit_in: answer::limit_in(rate, now, limit.filter(|_| prepared.now.is_none())),
         needs: None,
-        reasons: Vec::new(),
+        reasons: answer::parts(prepared).collect(),
     })
 }

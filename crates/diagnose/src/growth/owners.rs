@@ -7,13 +7,14 @@
 use std::collections::BTreeSet;
 use std::iter::Peekable;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX, CGROUP_SWAP_CURRENT, MEM_AVAILABLE, PROC_HEAP_FREE,
     PROC_HEAP_LIVE, PROC_RSS, PROC_RSS_ANON, PROC_SWAP, SERVICE_RSS_ANON, SERVICE_SWAP,
 };
 use timeline::{Entity, EntitySeries};
-use units::Bytes;
+use units::{Bytes, Quantity as _, Span};
 
 use super::decision::READINGS_MIN;
 use super::series::{GrowthPoint, GrowthSeries};
@@ -21,6 +22,8 @@ use crate::evidence::Evidence;
 use timeline::cgroup::unique_name;
 
 use crate::measures::cgroups;
+use crate::measures::rise::Rise;
+use crate::oom::kills::{self, GroupKills};
 
 /// At most this many owners of each kind are judged.
 const OWNERS_MAX: usize = 100;
@@ -37,6 +40,14 @@ pub enum GrowthOwnerKind {
 }
 
 impl GrowthOwnerKind {
+    fn entity(self) -> Entity {
+        match self {
+            Self::Process => Entity::Process,
+            Self::Cgroup => Entity::Cgroup,
+            Self::Service => Entity::Service,
+        }
+    }
+
     /// Returns the name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,6 +67,17 @@ pub struct GrowthOwner<'a> {
     pub entity: &'a EntitySeries,
     /// Its readings.
     pub series: GrowthSeries,
+    /// How it ended, if it did before the source did.
+    pub ended: Option<GrowthEnd>,
+}
+
+/// The end of an owner of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GrowthEnd {
+    /// When, on the timeline's clock.
+    pub at: Span,
+    /// Whether the kernel killed it for lack of memory.
+    pub is_killed: bool,
 }
 
 impl GrowthOwner<'_> {
@@ -82,18 +104,44 @@ impl GrowthOwner<'_> {
     }
 }
 
-/// Returns the owners of a source, the largest of each kind first.
+/// Returns the owners of a source, the largest of each kind first; of those that ended, the ones that may have grown.
 pub fn owners<'a>(cx: &Evidence<'a>) -> Vec<GrowthOwner<'a>> {
-    let mut owners = of_kind(cx, GrowthOwnerKind::Cgroup, Entity::Cgroup);
-    if owners.is_empty() {
-        owners = of_kind(cx, GrowthOwnerKind::Service, Entity::Service);
+    owners_where(cx, &|_, _| None)
+}
+
+/// Returns the owners that a reader asks for, whatever became of them.
+pub fn owners_such<'a>(
+    cx: &Evidence<'a>,
+    is_such: impl Fn(GrowthOwnerKind, &EntitySeries) -> bool,
+) -> Vec<GrowthOwner<'a>> {
+    owners_where(cx, &|kind, entity| Some(is_such(kind, entity)))
+}
+
+/// Whether an owner is asked for; `None` where nobody asked for one.
+type IsAsked<'f> = &'f dyn Fn(GrowthOwnerKind, &EntitySeries) -> Option<bool>;
+
+fn owners_where<'a>(cx: &Evidence<'a>, is_asked: IsAsked<'_>) -> Vec<GrowthOwner<'a>> {
+    let ends = OwnerEnds::of(cx);
+    let mut owners = of_kind(cx, &ends, GrowthOwnerKind::Cgroup, is_asked);
+    if cx
+        .timeline
+        .entities(Entity::Cgroup)
+        .all(|group| latest(cx, GrowthOwnerKind::Cgroup, group).is_none())
+    {
+        owners = of_kind(cx, &ends, GrowthOwnerKind::Service, is_asked);
     }
-    owners.extend(of_kind(cx, GrowthOwnerKind::Process, Entity::Process));
+    owners.extend(of_kind(cx, &ends, GrowthOwnerKind::Process, is_asked));
     owners
 }
 
 /// Returns the owners of one kind.
-fn of_kind<'a>(cx: &Evidence<'a>, kind: GrowthOwnerKind, entity: Entity) -> Vec<GrowthOwner<'a>> {
+fn of_kind<'a>(
+    cx: &Evidence<'a>,
+    ends: &OwnerEnds,
+    kind: GrowthOwnerKind,
+    is_asked: IsAsked<'_>,
+) -> Vec<GrowthOwner<'a>> {
+    let entity = kind.entity();
     let parents: BTreeSet<&str> = match kind {
         GrowthOwnerKind::Cgroup => cx
             .timeline
@@ -102,20 +150,129 @@ fn of_kind<'a>(cx: &Evidence<'a>, kind: GrowthOwnerKind, entity: Entity) -> Vec<
             .collect(),
         _ => BTreeSet::new(),
     };
-    // The root, slices and other parents add up what their children are listed with.
-    let series = cx.timeline.entities(entity).filter(|one| !parents.contains(one.key.as_str()));
-    let mut found: Vec<(&EntitySeries, Bytes)> = series
-        .filter_map(|one| Some((one, latest(cx, kind, one)?)))
-        .filter(|(_, size)| *size > Bytes::ZERO)
+    let mut found: Vec<(&EntitySeries, Bytes, Option<GrowthEnd>)> = cx
+        .timeline
+        .entities(entity)
+        .filter_map(|one| {
+            let size = latest(cx, kind, one)?;
+            let asked = is_asked(kind, one);
+            // The root, slices and other parents add up what their children are listed with.
+            let is_meant = asked.unwrap_or_else(|| !parents.contains(one.key.as_str()));
+            let counts = |ended: Option<GrowthEnd>| match ended {
+                _ if asked.is_some() => true,
+                None => size > Bytes::ZERO || ends.kills_in(kind, one).next().is_some(),
+                Some(_) => may_have_grown(cx, kind, one),
+            };
+            is_meant
+                .then(|| ends.end(cx, one))
+                .filter(|ended| counts(*ended))
+                .map(|ended| (one, size, ended))
+        })
         .collect();
-    found.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
-    found.truncate(OWNERS_MAX);
-    let owner = |(one, _)| GrowthOwner {
-        kind,
-        entity: one,
-        series: series_of(cx, kind, one, 0..=cx.timeline.len().saturating_sub(1)),
+    // Of those that ended, the killed ones first: commands of any size come and go.
+    found.sort_by_key(|(_, size, ended)| {
+        (ended.is_some(), ended.is_some_and(|end| !end.is_killed), std::cmp::Reverse(*size))
+    });
+    let living = found.iter().filter(|(.., ended)| ended.is_none()).count();
+    let mut index = 0;
+    // So many of those that live, and of those that ended.
+    found.retain(|_| {
+        index += 1;
+        if index <= living { index <= OWNERS_MAX } else { index - living <= OWNERS_MAX }
+    });
+    let owner = |(one, _, ended): (&'a EntitySeries, Bytes, Option<GrowthEnd>)| {
+        let mut series = series_of(cx, kind, one, 0..=cx.timeline.len().saturating_sub(1));
+        series.killed = ends.kills_in(kind, one).filter_map(|kill| cx.time(kill.at)).collect();
+        if ended.is_some() {
+            series.limit = None;
+            drop_what_was_left(&mut series.points);
+        }
+        GrowthOwner { kind, entity: one, series, ended }
     };
     found.into_iter().map(owner).collect()
+}
+
+/// Whether the sizes of one that ended differ by as much as a rise: thousands of commands come and go.
+fn may_have_grown(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> bool {
+    let sizes = match kind {
+        GrowthOwnerKind::Process => cx.timeline.bounds_of(one, PROC_RSS_ANON),
+        GrowthOwnerKind::Cgroup => cx.timeline.bounds_of(one, CGROUP_ANON),
+        GrowthOwnerKind::Service => cx.timeline.bounds_of(one, SERVICE_RSS_ANON),
+    };
+    sizes.is_some_and(|(least, largest)| largest.saturating_sub(least) >= Rise::NOISE)
+}
+
+/// Drops the last readings of a process that was already giving its memory back.
+fn drop_what_was_left(points: &mut Vec<GrowthPoint>) {
+    while let [.., before, last] = points.as_slice() {
+        if last.total.as_f64() >= before.total.as_f64() * LEFT {
+            break;
+        }
+        points.pop();
+    }
+}
+
+/// A reading below this part of the one before is of a process that ends: an engineering choice.
+const LEFT: f64 = 0.5;
+
+/// When owners ended, and how.
+struct OwnerEnds {
+    kills: Option<Arc<[GroupKills]>>,
+    /// The PIDs that kernel reports name, and when these were written.
+    killed: Vec<(u32, Span)>,
+}
+
+impl OwnerEnds {
+    /// The report of a kill may be this much older or newer than the last reading of its victim.
+    const NEAR: Span = Span::from_mins(1);
+
+    fn of(cx: &Evidence<'_>) -> Self {
+        let killed = cx.timeline.reports().flat_map(|reported| {
+            reported.report.killed.iter().map(|killed| (killed.pid, reported.at))
+        });
+        Self { kills: kills::in_groups(cx).ok(), killed: killed.collect() }
+    }
+
+    /// The kills at the limit of a cgroup, or in it.
+    fn kills_in(
+        &self,
+        kind: GrowthOwnerKind,
+        one: &EntitySeries,
+    ) -> impl Iterator<Item = &GroupKills> {
+        let kills = self.kills.as_deref().unwrap_or_default();
+        let of = move |kill: &&GroupKills| {
+            kind == GrowthOwnerKind::Cgroup
+                && (kill.group == one.key || kill.at_limit_of.as_deref() == Some(&one.key))
+        };
+        kills.iter().filter(of)
+    }
+
+    /// How an owner ended: it is missing where all of its kind were read again, or a kernel report names it.
+    fn end(&self, cx: &Evidence<'_>, one: &EntitySeries) -> Option<GrowthEnd> {
+        let timeline = cx.timeline;
+        let (_, last) = one.samples()?;
+        let at = cx.time(last)?;
+        let is_process = one.entity == Entity::Process;
+        let pid: Option<u32> = one.pid().parse().ok().filter(|_| is_process);
+        let is_near = |report: &Span| {
+            let (early, late) = (at.min(*report), at.max(*report));
+            late.saturating_sub(early) <= Self::NEAR
+        };
+        let mut reports = self.killed.iter().filter(|(killed, _)| Some(*killed) == pid);
+        if let Some((_, report)) = reports.find(|(_, report)| is_near(report)) {
+            return Some(GrowthEnd { at: *report, is_killed: true });
+        }
+        let end = timeline.len().checked_sub(1)?;
+        let is_missing = timeline.all_read_before(one.entity, end).is_some_and(|all| all > last);
+        let next = timeline.read_after(one.entity, last + 1).filter(|_| is_missing)?;
+        let kills = self.kills.as_deref().unwrap_or_default().iter();
+        let of_it = |kill: &&GroupKills| {
+            let is_in = kill.group == one.group || unique_name(&kill.group) == one.group;
+            is_process && is_in && kill.from <= next && last <= kill.at
+        };
+        let killed = kills.filter(of_it).find_map(|kill| cx.time(kill.at));
+        Some(GrowthEnd { at: killed.unwrap_or(at), is_killed: killed.is_some() })
+    }
 }
 
 /// Returns the last known size.
@@ -203,7 +360,7 @@ fn series_of(
     }
     let now = points.last().map_or(Bytes::ZERO, |point| point.total);
     let room = room(cx, kind, one);
-    GrowthSeries { points, limit: room.map(|room| now + room) }
+    GrowthSeries { points, limit: room.map(|room| now + room), killed: Vec::new() }
 }
 
 /// Returns how much more fits: below the limits of its cgroups, and on the host.

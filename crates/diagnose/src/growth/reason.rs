@@ -117,6 +117,10 @@ pub enum GrowthReason {
     },
     /// Live and free bytes are unknown.
     TotalOnly,
+    /// The kernel killed in it this often; one part was judged.
+    Killed(usize),
+    /// The sum of several processes rises unevenly, and none of them grows.
+    NoProcessGrows,
     /// The process restarted this often; one part was judged.
     Restarts(usize),
 }

@@ -10,6 +10,8 @@ const POINTS_MAX: usize = 2000;
 const RESTART: f64 = 0.5;
 /// More falls than these are a pattern of the program, not restarts.
 const RESTARTS_MAX: usize = 2;
+/// A level is left from this part of the whole rise on.
+const LEAVES: f64 = 0.05;
 /// The readings that make the part since the last restart worth judging.
 const PART_MIN: usize = 60;
 
@@ -33,6 +35,8 @@ pub struct GrowthSeries {
     pub points: Vec<GrowthPoint>,
     /// How large the total can become.
     pub limit: Option<Bytes>,
+    /// When the kernel killed in it, on the clock of the readings: what is read from then on is of another process.
+    pub killed: Vec<Span>,
 }
 
 /// The part of a series that is judged.
@@ -44,20 +48,32 @@ pub(super) struct Prepared {
     pub(super) free: Option<GrowthCurve>,
     pub(super) span: Span,
     pub(super) readings: usize,
-    /// Restarts within the series.
+    /// Restarts within the series that nothing but its sizes shows.
     pub(super) restarts: usize,
+    /// Kills within the series.
+    pub(super) killed: usize,
+    /// The last reading of the series, where an earlier part is judged.
+    pub(super) now: Option<Bytes>,
+}
+
+impl Prepared {
+    /// The mean of the last readings of all.
+    pub(super) fn ends_at(&self) -> Bytes {
+        self.now.unwrap_or_else(|| Bytes::from_f64(self.total.level(0.98, 1.0)))
+    }
 }
 
 impl GrowthSeries {
     /// Orders the readings, takes the part since the last restart, and reduces it.
     pub(super) fn prepared(&self) -> Prepared {
-        let mut points = self.points.clone();
-        points.sort_by_key(|point| point.at);
-        points.dedup_by_key(|point| point.at);
-        let restarts = restarts(&points);
+        let points = self.ordered();
+        let kills = kills(&points, &self.killed);
+        let mut restarts = restarts(&points);
+        restarts.retain(|at| kills.iter().all(|kill| kill.abs_diff(*at) > 1));
         let mut bounds = vec![0];
-        bounds.extend(&restarts);
+        bounds.extend(kills.iter().chain(&restarts));
         bounds.push(points.len());
+        bounds.sort_unstable();
         let parts = bounds.windows(2).map(|two| &points[two[0]..two[1]]);
         let last = parts.clone().next_back().unwrap_or_default();
         let part = if last.len() >= PART_MIN {
@@ -65,10 +81,63 @@ impl GrowthSeries {
         } else {
             parts.max_by_key(|part| part.len()).unwrap_or_default()
         };
+        Prepared { restarts: restarts.len(), ..self.of_part(&points, part) }
+    }
+
+    /// The longest part that ended with a kill, from where it began to grow.
+    pub(super) fn killed_part(&self) -> Option<Prepared> {
+        let points = self.ordered();
+        let mut bounds = vec![0];
+        bounds.extend(kills(&points, &self.killed));
+        let parts = bounds.windows(2).map(|two| grown(&points[two[0]..two[1]]));
+        let longest = parts.max_by_key(|part| part.len())?;
+        Some(self.of_part(&points, longest))
+    }
+
+    fn ordered(&self) -> Vec<GrowthPoint> {
+        let mut points = self.points.clone();
+        points.sort_by_key(|point| point.at);
+        points.dedup_by_key(|point| point.at);
+        points
+    }
+
+    fn of_part(&self, all: &[GrowthPoint], part: &[GrowthPoint]) -> Prepared {
+        let is_last = part.last().map(|point| point.at) == all.last().map(|point| point.at);
         let mut prepared = reduced(part);
-        prepared.restarts = restarts.len();
+        prepared.killed = self.killed.len();
+        prepared.now = all.last().filter(|_| !is_last).map(|point| point.total);
         prepared
     }
+}
+
+/// Returns a part without what lies before it leaves its lowest level for good: a service waits before it is started
+/// again.
+fn grown(part: &[GrowthPoint]) -> &[GrowthPoint] {
+    let sizes = || part.iter().map(|point| point.total);
+    let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else {
+        return part;
+    };
+    let level = least.as_f64() + most.saturating_sub(least).as_f64() * LEAVES;
+    let begins = sizes().rposition(|size| size.as_f64() <= level);
+    &part[begins.unwrap_or_default()..]
+}
+
+/// Returns the first readings after kills. The counter of kills may be read a moment before the size.
+fn kills(points: &[GrowthPoint], killed: &[Span]) -> Vec<usize> {
+    let fell = |at: usize| {
+        let (before, after) = (points.get(at - 1)?, points.get(at)?);
+        Some(after.total.as_f64() < before.total.as_f64() * RESTART)
+    };
+    let first_after = |at: &Span| {
+        let first = points.partition_point(|point| point.at < *at);
+        let is_late = first > 0 && fell(first) == Some(false) && fell(first + 1) == Some(true);
+        if is_late { first + 1 } else { first }
+    };
+    let mut found: Vec<usize> = killed.iter().map(first_after).collect();
+    found.retain(|at| (1..points.len()).contains(at));
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// Returns where the memory of a new process begins: all that is known fell by half between neighbours, and stayed low.
@@ -117,6 +186,6 @@ fn reduced(points: &[GrowthPoint]) -> Prepared {
         free: curve(|point| point.live.and(point.free)).map(|c| thinned(&c)),
         span,
         readings: points.len(),
-        restarts: 0,
+        ..Prepared::default()
     }
 }

@@ -2,9 +2,9 @@
 
 use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS, PROC_RSS_ANON, PROC_SWAP};
 
-use crate::growth::{CONFIDENCE_MIN, GrowthClass, GrowthOwnerKind, READINGS_SURE, room};
+use crate::growth::{CONFIDENCE_MIN, GrowthClass, NOTED, READINGS_SURE, late_line};
 use crate::measures::heap_growth::{self, WantedCourse};
-use crate::measures::rise::{LONG, Rise};
+use crate::measures::rise::Rise;
 use crate::measures::steady_growth::SteadyGrowth;
 use crate::prelude::*;
 
@@ -22,7 +22,7 @@ declare_rule! {
     /// reading. It is a warning if the limit is reached within {NEAR} at this rate, or if the limit is unknown.
     ///
     /// Where the heap was not read, anonymous memory and swap of the process (its RSS, if the source has no more) rise
-    /// in a line until the last reading, for an hour or longer: this is informational, as a cache that fills looks the
+    /// in a line until the last reading, for {NOTED} or longer: this is informational, as a cache that fills looks the
     /// same. It is a warning if the limit is met within ten times the time that was seen, from one minute on: there is
     /// still time to find out.
     /// ## Not this
@@ -39,7 +39,7 @@ declare_rule! {
     /// - bcc tools/memleak: outstanding allocations by their stacks, while the program runs
     pub(crate) RULE = {
         id: "process-leak", since: "0.1.0", class: Growth,
-        numbers: [CONFIDENCE_MIN, READINGS_SURE, Rise::NOISE, NEAR],
+        numbers: [CONFIDENCE_MIN, READINGS_SURE, Rise::NOISE, NEAR, NOTED],
         trigger: trigger, story: story,
         cause: "The program allocates memory with malloc and does not free it: its live bytes \
                 rise, whatever the allocator does.",
@@ -72,7 +72,7 @@ fn trigger() -> Trigger {
         could: None,
         scope: Subjects::Each(Entity::Process, |_, _| true),
         none: Some(|_| {
-            clear!("no memory of a process rises in a line for an hour, or towards its limit")
+            clear!("no memory of a process rises in a line for {NOTED}, or towards its limit")
         }),
     })
 }
@@ -100,10 +100,7 @@ fn grows(cx: &Evidence<'_>, process: &EntitySeries) -> Option<SteadyGrowth> {
     if is_of_heap || !SteadyGrowth::may_be_of(cx, process) || !may_rise(cx, process) {
         return None;
     }
-    let anon = gauge(PROC_RSS_ANON).plus([gauge(PROC_SWAP)]);
-    let size = anon.or(gauge(PROC_RSS).bytes()).track_of(cx, process).ok()?;
-    let growth = SteadyGrowth::of(cx, &size, |_| room(cx, GrowthOwnerKind::Process, process))?;
-    (growth.limit_in().is_some() || growth.growth.judged >= LONG).then_some(growth)
+    late_line(cx, process)
 }
 
 /// Whether the sizes of a process differ by as much as a rise, whenever that was: those of most do not, and no track is
@@ -125,9 +122,11 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
     let name = heap_growth::named(process);
     let (from, to, judged) = (growth.from, growth.to, growth.growth.judged);
     let left = growth.limit_in();
-    let ends = left.map_or_else(String::new, |left| {
-        format!(" If it goes on like this, its limit is met in {left}.")
-    });
+    let ends = match (left, growth.growth.limit_in) {
+        (Some(left), _) => format!(" If it goes on like this, its limit is met in {left}."),
+        (None, Some(far)) => format!(" At this rate its limit would be met in {far}."),
+        (None, None) => String::new(),
+    };
     let title = Title::from(format!(
         "{name} may leak: its memory rose in a line from {from} to {to} in {judged}, {}.",
         growth.pace()
@@ -366,7 +365,7 @@ mod tests {
     #[test]
     fn memory_that_grew_and_stands_or_grows_for_minutes_only_is_clear() {
         clear(RULE, &growing_over(4000, |n| 200 + n.min(2000)));
-        clear(RULE, &growing_over(600, |n| 200 + n / 10));
+        clear(RULE, &growing_over(240, |n| 200 + n / 4));
         clear(RULE, &growing_over(4000, |n| 200 + n % 500));
     }
 

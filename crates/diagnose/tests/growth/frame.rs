@@ -47,7 +47,7 @@ const ALIKE: [&str; 7] =
     ["leak steady", "leak threads", "leak bursty", "leak +", "sawtooth", "warm-up", "flat"];
 
 fn with(points: Vec<GrowthPoint>) -> GrowthSeries {
-    GrowthSeries { points, limit: None }
+    GrowthSeries { points, ..GrowthSeries::default() }
 }
 
 #[test]
@@ -161,7 +161,8 @@ fn a_leak_names_its_rate_and_when_the_limit_is_reached() {
         free: Some(Bytes::from_mib(1)),
     });
     let limit = Some(Bytes::from_mib(207));
-    let growth = Growth::of(&GrowthSeries { points: points.collect(), limit });
+    let growth =
+        Growth::of(&GrowthSeries { points: points.collect(), limit, ..GrowthSeries::default() });
     assert_eq!(growth.class, GrowthClass::Leak);
     let rate = growth.rate.unwrap();
     assert!((rate.rate.get() - 2048.0).abs() < 20.0, "{rate:?}");

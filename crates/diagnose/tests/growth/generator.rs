@@ -269,5 +269,5 @@ pub(crate) fn series(
         });
         at += 1.0 + jitter * (random.unit() - 0.5);
     }
-    GrowthSeries { points, limit: None }
+    GrowthSeries { points, ..GrowthSeries::default() }
 }

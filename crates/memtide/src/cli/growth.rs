@@ -11,7 +11,8 @@ use super::{AnswerFormat, PartArgs};
 /// Judges the anonymous memory and swap of each process and cgroup over time, the most urgent first. Where the live and
 /// free bytes of malloc are known, they decide: a leak is a live size that keeps rising, fragmentation is free memory
 /// that no peak of the live size explains. With the total alone, growth that levels off may be either, and the answer
-/// says so. With one process, or --service, the answer has the details.
+/// says so. With one process, or --service, the answer has the details. What grew until it was killed, or for minutes until it
+/// ended, is listed with that time.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -30,7 +31,7 @@ pub(crate) struct GrowthArgs {
     #[arg(value_name = "SOURCE")]
     pub(crate) source: Option<PathBuf>,
 
-    /// Only this service, cgroup or process
+    /// Only this service, cgroup or process, by its name, or its PID
     #[arg(long, value_name = "NAME")]
     pub(crate) service: Option<String>,
 

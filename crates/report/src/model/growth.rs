@@ -4,11 +4,13 @@ use diagnose::Sureness;
 use diagnose::growth::{
     Growth, GrowthClass, GrowthOwner, GrowthOwnerKind, GrowthPoint, GrowthSeries,
 };
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Bytes, BytesPerSecond, Quantity as _, Ratio, Span};
 
 use super::Source;
+use super::time::wall;
 use crate::phrases::growth::sentences;
 
 /// Name and version of the contract of `growth`.
@@ -42,6 +44,14 @@ pub struct GrowthEntry {
     pub name: String,
     /// PID of a process; null for others.
     pub pid: Option<u64>,
+    /// When it ended, if it did before the source did; else null.
+    pub ended: Option<Timestamp>,
+    /// The same in seconds from the first sample.
+    pub ended_s: Option<f64>,
+    /// Whether the kernel killed it for lack of memory.
+    pub is_killed: bool,
+    /// How often the kernel killed in it, or at its limit.
+    pub kills: usize,
     /// `leak`, `leak-and-fragmentation`, `fragmentation`, `saturating`, `warmup`, `pinned`, `steps`, `seasonal`,
     /// `stationary`, `flat`, `unknown`.
     #[schemars(with = "String")]
@@ -94,11 +104,16 @@ impl GrowthReport {
     /// From the owners of a source and their growth.
     pub fn new(source: &timeline::Source, judged: &[(&GrowthOwner<'_>, Growth)]) -> Self {
         let mut order: Vec<&(&GrowthOwner<'_>, Growth)> = judged.iter().collect();
-        let urgency =
-            |growth: &Growth| (growth.limit_in.unwrap_or(Span::from_nanos(u64::MAX)), growth.class);
-        order.sort_by(|(_, a), (_, b)| urgency(a).cmp(&urgency(b)).then(b.now.cmp(&a.now)));
-        let growths: Vec<GrowthEntry> =
-            order.into_iter().map(|(owner, growth)| GrowthEntry::new(owner, growth)).collect();
+        let urgency = |(owner, growth): &(&GrowthOwner<'_>, Growth)| {
+            let left = growth.limit_in.unwrap_or(Span::from_nanos(u64::MAX));
+            // What leaks now is before what leaked until its end.
+            (left, growth.class, owner.ended.is_some())
+        };
+        order.sort_by(|a, b| urgency(a).cmp(&urgency(b)).then(b.1.now.cmp(&a.1.now)));
+        let growths: Vec<GrowthEntry> = order
+            .into_iter()
+            .map(|(owner, growth)| GrowthEntry::new(source, owner, growth))
+            .collect();
         let only = match growths.as_slice() {
             [only] => Some((only.class, only.confidence)),
             _ => None,
@@ -115,8 +130,15 @@ impl GrowthReport {
 
 impl GrowthEntry {
     /// From an owner of memory in a source, and its growth.
-    pub fn new(owner: &GrowthOwner<'_>, growth: &Growth) -> Self {
-        Self { pid: owner.pid(), ..Self::of(owner.kind, owner.name(), &owner.series, growth) }
+    pub fn new(source: &timeline::Source, owner: &GrowthOwner<'_>, growth: &Growth) -> Self {
+        let ended = owner.ended;
+        Self {
+            pid: owner.pid(),
+            ended: ended.and_then(|end| wall(&source.timeline, end.at)),
+            ended_s: ended.map(|end| end.at.as_secs_f64()),
+            is_killed: ended.is_some_and(|end| end.is_killed),
+            ..Self::of(owner.kind, owner.name(), &owner.series, growth)
+        }
     }
 
     /// From the series of an owner with this name, and its growth.
@@ -125,9 +147,13 @@ impl GrowthEntry {
             kind: kind.name(),
             name: name.to_owned(),
             pid: None,
+            ended: None,
+            ended_s: None,
+            is_killed: false,
+            kills: series.killed.len(),
             class: growth.class,
             class_text: sentences::name(growth.class),
-            meaning: sentences::meaning(growth.class),
+            meaning: sentences::meaning(growth.class, kind),
             confidence: Ratio::from_percent((growth.confidence.get() * 100.0).round()),
             confidence_text: Sureness::of(growth.confidence),
             method: growth.method.to_string(),
@@ -142,7 +168,7 @@ impl GrowthEntry {
             limit_in_s: growth.limit_in,
             needs_s: growth.needs,
             evidence: sentences::reasons(growth),
-            advice: sentences::advice(growth.class),
+            advice: sentences::advice(growth.class, series.killed.len()),
             course_s: covered(series),
             course_bytes: course(series, |point| Some(point.total)),
             live_course_bytes: course(series, |point| point.live),
@@ -210,7 +236,7 @@ mod tests {
         let drawn = |count: usize| {
             let series = GrowthSeries {
                 points: readings[..count].iter().copied().map(at).collect(),
-                limit: None,
+                ..GrowthSeries::default()
             };
             course(&series, |point| Some(point.total))
         };

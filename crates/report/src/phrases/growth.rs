@@ -3,6 +3,7 @@
 pub(crate) mod sentences;
 
 use super::LabelledText;
+use crate::clock::ReportClock;
 use crate::model::growth::GrowthEntry;
 
 /// `probable, 82 %`: how sure the class is.
@@ -24,8 +25,24 @@ pub(crate) fn limit(entry: &GrowthEntry) -> Option<String> {
     entry.limit_in_s.map(|left| left.to_string())
 }
 
+/// Returns how and when it ended: `killed 19:17:03`.
+pub(crate) fn ended(entry: &GrowthEntry, clock: Option<&ReportClock<'_>>) -> Option<String> {
+    let how = if entry.is_killed { "killed" } else { "ended" };
+    let at = clock.and_then(|clock| clock.moment(entry.ended_s?, entry.ended));
+    entry.ended_s.map(|_| match at {
+        Some(at) => format!("{how} {at}"),
+        None => how.to_owned(),
+    })
+}
+
+/// Returns how often the kernel killed in one that lives on: `killed 5 ×`.
+pub(crate) fn kills(entry: &GrowthEntry) -> Option<String> {
+    let is_over = entry.ended_s.is_none() && entry.limit_in_s.is_none();
+    (is_over && entry.kills > 0).then(|| format!("killed {} ×", entry.kills))
+}
+
 /// Returns what is known of the growth, and what to do.
-pub(crate) fn facts(entry: &GrowthEntry) -> Vec<LabelledText> {
+pub(crate) fn facts(entry: &GrowthEntry, clock: Option<&ReportClock<'_>>) -> Vec<LabelledText> {
     let ends = (entry.rate_from_bytes_per_s).zip(entry.rate_to_bytes_per_s);
     let rate = entry.rate_bytes_per_s.zip(ends).map(|(rate, (from, to))| {
         format!(
@@ -36,8 +53,11 @@ pub(crate) fn facts(entry: &GrowthEntry) -> Vec<LabelledText> {
         )
     });
     let judged = entry.judged_s;
+    let ended = ended(entry, clock);
+    let now = if ended.is_some() { "Last" } else { "Now" };
     let known = [
-        ("Now", Some(entry.now_bytes.to_string())),
+        ("Ended", ended.map(|ended| format!("{ended}, before the end of the source"))),
+        (now, Some(entry.now_bytes.to_string())),
         ("Rate", rate),
         ("Levels off", entry.levels_off_at_bytes.map(|end| format!("at about {end}"))),
         ("Limit in", limit(entry).map(|limit| format!("{limit}, at this rate"))),

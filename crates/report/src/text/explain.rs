@@ -46,7 +46,7 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
     }
     if let Some(growth) = report.growth.as_ref().filter(|_| report.is_watched) {
         page.gap();
-        super::growth::one(&mut page, growth, screen);
+        super::growth::one(&mut page, growth, None, screen);
     } else if !is_full && report.heap.is_some() {
         let more = "--full shows each arena, the sizes of chunks and all files";
         page.labelled("More", INDENT, more);

@@ -8,6 +8,7 @@ use super::ansi::Style;
 use super::page::{NARROW, TextPage, piece};
 use super::wrap::{cut, pad};
 use super::{Detail, Screen, bar};
+use crate::clock::ReportClock;
 use crate::model::growth::{GrowthEntry, GrowthReport};
 use crate::phrases::LabelledText;
 use crate::phrases::growth as phrases;
@@ -18,6 +19,7 @@ const ROWS_MAX: usize = 20;
 const NAME: usize = 20;
 const CLASS: usize = 21;
 const SIZE: usize = 9;
+const SURE: usize = 11;
 /// Rows of the picture.
 const PICTURE: usize = 6;
 /// Column of the text of a labelled line.
@@ -25,6 +27,7 @@ const INDENT: usize = 12;
 
 pub(super) fn draw(report: &GrowthReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
+    let clock = ReportClock::new(&report.source, screen);
     match report.growths.as_slice() {
         [] => page.hanging(
             &[],
@@ -32,14 +35,14 @@ pub(super) fn draw(report: &GrowthReport, screen: &Screen) -> String {
             Style::Plain,
             "No process and no service was read: nothing to judge.",
         ),
-        [only] => one(&mut page, only, screen),
-        all => list(&mut page, all, screen),
+        [only] => one(&mut page, only, Some(&clock), screen),
+        all => list(&mut page, all, &clock, screen),
     }
     page.finish()
 }
 
 /// Draws a line for each owner.
-fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
+fn list(page: &mut TextPage, all: &[GrowthEntry], clock: &ReportClock<'_>, screen: &Screen) {
     let is_narrow = screen.width() < NARROW;
     if !is_narrow {
         let head = [
@@ -60,10 +63,11 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
         };
         let now = entry.now_bytes.to_string();
         if is_narrow {
-            let text = format!(
-                "{name}: {now}{}",
-                phrases::limit(entry).map_or_else(String::new, |at| format!(", limit in {at}"))
-            );
+            let limit = || phrases::limit(entry).map(|at| format!("limit in {at}"));
+            let kills = || phrases::kills(entry);
+            let ends = phrases::ended(entry, Some(clock)).or_else(limit).or_else(kills);
+            let ends = ends.map_or_else(String::new, |ends| format!(", {ends}"));
+            let text = format!("{name}: {now}{ends}");
             page.hanging(
                 &[piece(style(entry), format!("{}  ", entry.class_text))],
                 2,
@@ -72,6 +76,14 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
             );
             continue;
         }
+        // When it ended takes the place of when it meets its limit, and how sure that is.
+        let ends = match phrases::ended(entry, Some(clock)).or_else(|| phrases::kills(entry)) {
+            Some(ended) => (ended, SIZE + 1 + SURE, ""),
+            None => {
+                let limit = phrases::limit(entry).unwrap_or_default();
+                (limit, SIZE + 1, entry.confidence_text.word())
+            }
+        };
         let cells = screen.width().saturating_sub(NAME + CLASS + 3 * SIZE + 12 + 5);
         let day =
             entry.rate_bytes_per_s.map_or_else(String::new, |rate| format!("+{}", rate.in_a_day()));
@@ -80,8 +92,8 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
             piece(style(entry), pad(entry.class_text, CLASS + 1)),
             piece(Style::Plain, pad(&now, SIZE + 1)),
             piece(Style::Plain, pad(&day, SIZE + 1)),
-            piece(Style::Plain, pad(&phrases::limit(entry).unwrap_or_default(), SIZE + 1)),
-            piece(Style::Faint, pad(entry.confidence_text.word(), 11)),
+            piece(Style::Plain, pad(&ends.0, ends.1)),
+            piece(Style::Faint, pad(ends.2, SURE + SIZE + 1 - ends.1)),
             piece(Style::Faint, bar::spark(&entry.course_bytes, cells)),
         ]);
     }
@@ -92,7 +104,12 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
 }
 
 /// Draws one owner in detail.
-pub(super) fn one(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
+pub(super) fn one(
+    page: &mut TextPage,
+    entry: &GrowthEntry,
+    clock: Option<&ReportClock<'_>>,
+    screen: &Screen,
+) {
     let owner = format!("  {} ({})", entry.name, phrases::sure(entry));
     let head = [piece(style(entry), entry.class_text.to_uppercase()), piece(Style::Plain, owner)];
     page.line(&head);
@@ -100,7 +117,7 @@ pub(super) fn one(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
     page.gap();
     picture(page, entry, screen);
     page.gap();
-    let mut lines = phrases::facts(entry);
+    let mut lines = phrases::facts(entry, clock);
     if !entry.live_course_bytes.is_empty() {
         let cells = screen.width().saturating_sub(INDENT);
         let live = bar::spark(&entry.live_course_bytes, cells);

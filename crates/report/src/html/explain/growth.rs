@@ -15,7 +15,7 @@ pub(super) fn draw(html: &mut Html, entry: &GrowthEntry, is_watched: bool) {
     let help = format!("{} {from}: {}.", entry.meaning, phrases::sure(entry));
     panel(html, "explain-growth", &heading, &help, |html| {
         course(html, entry);
-        block::lines(html, &phrases::facts(entry));
+        block::lines(html, &phrases::facts(entry, None));
     });
 }
 

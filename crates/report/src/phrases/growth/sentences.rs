@@ -1,6 +1,6 @@
 //! The sentences of a growth: what its class is called, means and rests on, and what to do.
 
-use diagnose::growth::{Growth, GrowthChange, GrowthClass, GrowthReason};
+use diagnose::growth::{Growth, GrowthChange, GrowthClass, GrowthOwnerKind, GrowthReason};
 
 /// What a class is called.
 pub(crate) const fn name(class: GrowthClass) -> &'static str {
@@ -15,8 +15,11 @@ pub(crate) const fn name(class: GrowthClass) -> &'static str {
 }
 
 /// Returns what the class means, as a sentence.
-pub(crate) const fn meaning(class: GrowthClass) -> &'static str {
+pub(crate) const fn meaning(class: GrowthClass, kind: GrowthOwnerKind) -> &'static str {
     match class {
+        GrowthClass::Leak if !matches!(kind, GrowthOwnerKind::Process) => {
+            "Memory of its programs is allocated and not freed again."
+        }
         GrowthClass::Leak => "The program allocates memory and does not free it again.",
         GrowthClass::LeakAndFragmentation => {
             "The program allocates memory and does not free it again, and its allocator keeps \
@@ -45,9 +48,12 @@ pub(crate) const fn meaning(class: GrowthClass) -> &'static str {
     }
 }
 
-/// Returns what to do about it, as a sentence.
-pub(crate) const fn advice(class: GrowthClass) -> &'static str {
+/// Returns what to do about it, as a sentence. `kills`: how often the kernel killed in it.
+pub(crate) const fn advice(class: GrowthClass, kills: usize) -> &'static str {
     match class {
+        class if kills > 0 && !class.leaks() && !class.fragments() => {
+            "The kernel killed in it: `memtide check` shows why."
+        }
         GrowthClass::Leak => {
             "Restart before the limit is reached, and profile the heap (`jeprof`, `heaptrack`, \
              `memleak` of bcc); look for caches and queues without a bound."
@@ -102,6 +108,12 @@ fn sentence(reason: &GrowthReason, growth: &Growth) -> String {
         ),
         GrowthReason::TotalOnly => "Live and free bytes of malloc are known of no or too few \
                                     readings: the total alone is judged."
+            .to_owned(),
+        GrowthReason::Killed(times) => {
+            format!("The kernel killed in it ({times} ×); one part was judged.")
+        }
+        GrowthReason::NoProcessGrows => "The sum rises unevenly, and no process of it grows: \
+                                         programs that come and go."
             .to_owned(),
         GrowthReason::Restarts(times) => {
             format!("The process restarted ({times} ×); one part was judged.")
