@@ -36,15 +36,21 @@ pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
     Some(text)
 }
 
-/// Part of a title that mentions other kills: `, one of 3 kills in this source,`; empty where this is the only one.
+/// Part of a title that mentions other kills, in the same cgroup or of the host: `, one of 3 kills in this source,`; empty
+/// where this is the only one.
 pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
+    let path = |report: &KernelReport| report.group.as_ref().map(|group| group.path.clone());
+    let own = path(one);
     let alike = alike(cx, one);
     // Some reports say that no process could be killed.
-    let kills = alike.iter().filter(|r| !r.report.killed.is_empty());
+    let kills = alike.iter().filter(|r| !r.report.killed.is_empty() && path(&r.report) == own);
+    // Reports that do not name their cgroup may be of several.
+    let is_named = own.as_ref().is_some_and(|path| !path.is_empty());
+    let place = if is_named { "it" } else { "this source" };
     match kills.count() {
         0 | 1 => String::new(),
-        REPORTS_MAX.. => ", one of very many kills in this source,".to_owned(),
-        count => format!(", one of {count} kills in this source,"),
+        REPORTS_MAX.. => format!(", one of very many kills in {place},"),
+        count => format!(", one of {count} kills in {place},"),
     }
 }
 

@@ -146,7 +146,9 @@ fn asked(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<String> {
         let pid = by.pid.map_or_else(String::new, |p| format!(" (PID {p})"));
         format!(", by {}{pid}", by.name)
     });
-    Some(format!("asked for: {} (order {}), {}{by}", asked.size(page), asked.order, asked.kind()))
+    let is_charge = matches!(one.cause, OomCause::GroupLimit(_));
+    let kind = asked.kind(is_charge.then_some(one.report.trace.as_slice()));
+    Some(format!("asked for: {} (order {}), {kind}{by}", asked.size(page), asked.order))
 }
 
 /// Adds a line for each zone; those that the request may use come first.

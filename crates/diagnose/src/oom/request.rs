@@ -127,14 +127,12 @@ impl Asked {
         }
     }
 
-    /// The kind of memory, and for whom.
-    pub(crate) fn kind(&self) -> String {
-        let what = match (self.highest, self.is_movable) {
-            (ZoneType::Dma | ZoneType::Dma32, _) => "memory for a device",
-            (ZoneType::Movable, _) => "memory of a program or of files",
-            (ZoneType::HighMem, _) => "memory of a program",
-            _ if !self.may_sleep => "kernel memory",
-            _ => "kernel memory or buffers",
+    /// The kind of memory, and for whom. `charge`: the call trace where a cgroup's limit was hit.
+    pub(crate) fn kind(&self, charge: Option<&[String]>) -> String {
+        let charged = charge.filter(|_| self.highest == ZoneType::Normal && self.may_sleep);
+        let what = match charged {
+            Some(trace) => charged_page(trace),
+            None => self.what(),
         };
         let how = match (self.may_sleep, self.is_privileged) {
             (true, _) if !self.may_enter_fs => ", may wait but not for file systems",
@@ -148,6 +146,55 @@ impl Asked {
             _ => "",
         };
         format!("{what}{how}{within}")
+    }
+
+    /// The kind of memory that the mask shows.
+    fn what(&self) -> &'static str {
+        match (self.highest, self.is_movable) {
+            (ZoneType::Dma | ZoneType::Dma32, _) => "memory for a device",
+            (ZoneType::Movable, _) => "memory of a program or of files",
+            (ZoneType::HighMem, _) => "memory of a program",
+            _ if !self.may_sleep => "kernel memory",
+            _ => "kernel memory or buffers",
+        }
+    }
+}
+
+/// What was charged to a cgroup with GFP_KERNEL: a page fault charges pages of programs with it as the kernel does its own
+/// objects (mm/memory.c, `do_anonymous_page`: `mem_cgroup_charge(folio, mm, GFP_KERNEL)`), so only the
+/// call trace shows which.
+fn charged_page(trace: &[String]) -> &'static str {
+    // A page table is charged within a page fault, so objects of the kernel come first.
+    const OF_KERNEL: [&str; 5] = [
+        "obj_cgroup_charge",
+        "memcg_kmem_charge",
+        "memcg_charge_kmem",
+        "memcg_slab",
+        "charge_skmem",
+    ];
+    const OF_FILES: [&str; 4] =
+        ["filemap_add_folio", "add_to_page_cache", "shmem_get", "shmem_add_to_page_cache"];
+    const OF_PROGRAMS: [&str; 8] = [
+        "do_anonymous_page",
+        "do_huge_pmd_anonymous_page",
+        "wp_page_copy",
+        "do_wp_page",
+        "do_cow_fault",
+        "do_swap_page",
+        "handle_mm_fault",
+        "alloc_anon_folio",
+    ];
+    let calls = |known: &[&str]| {
+        trace.iter().any(|function| known.iter().any(|known| function.contains(known)))
+    };
+    if calls(&OF_KERNEL) {
+        "kernel memory"
+    } else if calls(&OF_FILES) {
+        "memory of files or tmpfs"
+    } else if calls(&OF_PROGRAMS) {
+        "memory of a program"
+    } else {
+        "memory of a program or of the kernel"
     }
 }
 
@@ -234,6 +281,27 @@ mod tests {
     fn names_outrank_bits() {
         assert!(asked(0, Some("GFP_HIGHUSER_MOVABLE|__GFP_ZERO")).may_sleep);
         assert!(!asked(0x10, Some("GFP_NOWAIT|__GFP_NOWARN")).may_sleep);
+    }
+
+    #[test]
+    fn what_a_cgroup_is_charged_with_gfp_kernel_is_in_the_call_trace() {
+        let charged = |trace: &[&str]| {
+            let trace: Vec<String> = trace.iter().map(|f| (*f).to_owned()).collect();
+            asked(0xcc0, Some("GFP_KERNEL")).kind(Some(&trace))
+        };
+        let fault = ["try_charge_memcg", "charge_memcg", "__mem_cgroup_charge"];
+        let of_program = [&fault[..], &["do_anonymous_page", "__handle_mm_fault"]].concat();
+        assert_eq!(charged(&of_program), "memory of a program, may wait");
+        let of_table = ["obj_cgroup_charge_pages", "pte_alloc_one", "__handle_mm_fault"];
+        assert_eq!(charged(&of_table), "kernel memory, may wait");
+        let of_file =
+            [&fault[..], &["__filemap_add_folio", "do_fault", "handle_mm_fault"]].concat();
+        assert_eq!(charged(&of_file), "memory of files or tmpfs, may wait");
+        assert_eq!(charged(&[]), "memory of a program or of the kernel, may wait");
+        // A request of the host is charged to nothing, and a mask for user pages is plain.
+        assert_eq!(asked(0xcc0, None).kind(None), "kernel memory or buffers, may wait");
+        let user = asked(0x140dca, None).kind(Some(&[]));
+        assert_eq!(user, "memory of a program or of files, may wait");
     }
 
     #[test]
