@@ -21,7 +21,7 @@ use crate::finding::Finding;
 use crate::trigger::{self, FoundBy, Occurrence, SourceQuestion, Subjects, Trigger};
 
 pub(crate) use cause::{Filler, LimitHit, OomCause, SwapState, too_small};
-pub(crate) use cause::{LISTED_MIN, MUCH_FREE, free_share};
+pub(crate) use cause::{LISTED_MIN, MUCH_FREE, free_share, is_at_a_limit};
 pub(crate) use history::{KillHistory, among, when};
 pub(crate) use holders::{Holders, PROTECTED, held};
 pub(crate) use report_story::{effect, explain, fate, kill, measures, moment, sure, victim};

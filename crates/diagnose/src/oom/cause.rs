@@ -195,7 +195,7 @@ fn is_roomy(zone: &Checked<'_>) -> bool {
 }
 
 /// Whether a cgroup was at its limit: by its lines, or where these are cut off, by the call trace.
-fn is_at_a_limit(report: &KernelReport) -> bool {
+pub(crate) fn is_at_a_limit(report: &KernelReport) -> bool {
     const CHARGES: [&str; 4] = [
         "mem_cgroup_out_of_memory",
         "mem_cgroup_oom",

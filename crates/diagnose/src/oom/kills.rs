@@ -223,10 +223,19 @@ pub(crate) fn of_host(cx: &Evidence<'_>, in_groups: Option<&[GroupKills]>) -> Ve
         in_groups.unwrap_or_default().iter().filter(|kills| kills.at_limit_of.is_some());
     let mut others: Vec<(usize, usize, u64)> =
         at_limits.map(|kills| (kills.from, kills.at, kills.count)).collect();
+    let mut counted: Vec<(usize, usize, u64)> = others.clone();
     for one in oom::reports(cx) {
-        let is_counted = in_groups.is_some() && matches!(one.cause, OomCause::GroupLimit(_));
-        if one.is_kill() && one.cause.is_not_the_hosts() && !is_counted {
-            let killed = one.report.killed.len() as u64;
+        let mut killed = one.report.killed.len() as u64;
+        if matches!(one.cause, OomCause::GroupLimit(_)) {
+            // The counter of a cgroup shows the same kill, unless the cgroup was gone before it was read again.
+            let near =
+                |(from, at, _): &&mut (usize, usize, u64)| (*from..=*at + 1).contains(&one.index);
+            for (.., left) in counted.iter_mut().filter(near) {
+                let theirs = killed.min(*left);
+                (killed, *left) = (killed - theirs, *left - theirs);
+            }
+        }
+        if one.is_kill() && one.cause.is_not_the_hosts() && killed > 0 {
             others.push((one.index.saturating_sub(1), one.index, killed));
         }
     }

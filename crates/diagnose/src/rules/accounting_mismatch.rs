@@ -1,5 +1,7 @@
 //! The kernel's own figures disagree about how much memory there is.
 
+use std::collections::BTreeSet;
+
 use timeline::signals::{MEM_TOTAL, MEM_UNACCOUNTED, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED};
 
 use crate::accounting::totals::{Checks, Difference, TOLERANCE};
@@ -120,7 +122,7 @@ fn title(cx: &Evidence<'_>, checks: &Checks, signs: Option<&str>) -> String {
             too_large(checks.over.unwrap_or_default())
         );
     };
-    if cx.timeline.reports().next().is_some() {
+    if cx.timeline.reports().next().is_some() && !has_own_zones(cx) {
         format!(
             "The zones in the kernel report add up to {sum}, but other figures say {whole}: it \
              comes from another host, or is partial."
@@ -141,6 +143,15 @@ fn title(cx: &Evidence<'_>, checks: &Checks, signs: Option<&str>) -> String {
              different hosts or times."
         )
     }
+}
+
+/// Whether zones were read without a kernel report: a report that stands beside them shows no other host.
+fn has_own_zones(cx: &Evidence<'_>) -> bool {
+    let timeline = cx.timeline;
+    let reported: BTreeSet<usize> =
+        timeline.reports().filter_map(|one| timeline.sample_of(one)).collect();
+    let mut samples = 0..timeline.len();
+    samples.any(|at| timeline.was_read(Entity::Zone, at) && !reported.contains(&at))
 }
 
 /// A difference too large to be drift.
@@ -198,6 +209,13 @@ mod tests {
         assert_eq!(finding.severity, Severity::Info);
         assert!(finding.title.contains("first touched"), "{}", finding.title);
         assert_eq!(finding.evidence.len(), 2);
+    }
+
+    #[test]
+    fn a_kernel_report_beside_zones_that_were_read_is_of_no_other_host() {
+        let case = host(200, 90).with_report(5, Report::of_a_group(102_400, 102_400));
+        let finding = found(RULE, &case);
+        assert!(finding.title.contains("first touched"), "{}", finding.title);
     }
 
     #[test]

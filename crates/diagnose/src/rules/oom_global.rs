@@ -2,10 +2,11 @@
 
 mod report;
 
+use timeline::kernel_report::ReportKind;
 use timeline::signals::{
     ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE, OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
 };
-use timeline::{EventKind, KillNotice, NoticeKind};
+use timeline::{EventKind, KillNotice, NoticeKind, Stamp};
 
 use crate::oom;
 use crate::oom::{kills, notices};
@@ -385,18 +386,27 @@ fn reports_stored(cx: &Evidence<'_>) -> u64 {
     kills.count() as u64
 }
 
-/// Kills of this boot that a stored kernel report attributes to a cgroup limit.
+/// Kills of this boot at a cgroup limit, before the first sample: by the kernel reports that a recorder stored, or by those
+/// of the kernel log that was read.
 fn logged_in_cgroups(cx: &Evidence<'_>) -> Count {
     /// The start of the line of such a kill, in all kernels (mm/oom_kill.c, `oom_kill_process`).
     const IN_A_CGROUP: &str = "Memory cgroup out of memory";
     let last = cx.timeline.len().checked_sub(1);
     let last = last.and_then(|last| cx.timeline.stamp(last));
     let booted = last.and_then(|last| Some(last.wall?.minus(last.boot)));
-    let kills = cx.timeline.recorder_events().iter().filter(|event| {
-        let is_of_this_boot = event.stamp.wall.zip(booted).is_none_or(|(at, b)| at >= b);
-        event.kind == EventKind::OomKill && is_of_this_boot && event.report.contains(IN_A_CGROUP)
+    let is_of_this_boot = |at: Stamp| at.wall.zip(booted).is_none_or(|(at, booted)| at >= booted);
+    let stored = cx.timeline.recorder_events().iter().filter(|event| {
+        event.kind == EventKind::OomKill
+            && is_of_this_boot(event.stamp)
+            && event.report.contains(IN_A_CGROUP)
     });
-    Count::new(kills.count() as u64)
+    let read = cx.timeline.earlier_reports().iter().filter(|known| {
+        let is_kill = known.report.kind == ReportKind::OomKill && is_of_this_boot(known.stamp);
+        is_kill && oom::is_at_a_limit(&known.report)
+    });
+    let killed = read.map(|known| known.report.killed.len() as u64).sum();
+    // A recorder stores what it read.
+    Count::new((stored.count() as u64).max(killed))
 }
 
 #[cfg(test)]
@@ -406,6 +416,49 @@ mod tests {
     use crate::rules::testing::{Case, clear, found, in_second, incidents, not_evaluated, times};
     use timeline::Entity::{Cgroup, Process};
     use timeline::signals::{CGROUP_EVENTS_OOM, MEM_TOTAL, PROC_RSS_ANON};
+
+    /// A host with a kill in second 5, and a cgroup in which nothing was killed.
+    fn killed_elsewhere() -> Case {
+        Case::over(10)
+            .gauge(MEM_AVAILABLE, Bytes::from_gib(3))
+            .counter_steps(OOM_KILLS, &in_second(5, 10, 1))
+            .counter_at(ALLOCSTALL, 0)
+            .counter_of(Cgroup, "/other", CGROUP_EVENTS_OOM_KILL, 0)
+    }
+
+    #[test]
+    fn a_kill_in_a_cgroup_that_was_gone_at_once_is_that_of_its_report() {
+        let stalls = || killed_elsewhere().counter_steps(ALLOCSTALL, &[20; 10]);
+        let reported = |report| stalls().with_report(6, report);
+        clear(RULE, &reported(Report::of_a_group(102_400, 102_400)));
+        assert_eq!(found(RULE, &stalls()).harm.killed, 1);
+        // A report is of one kill: the other is not explained.
+        let both = stalls().counter_steps(OOM_KILLS, &in_second(5, 10, 2));
+        let both = both.with_report(6, Report::of_a_group(102_400, 102_400));
+        assert_eq!(found(RULE, &both).harm.killed, 1);
+    }
+
+    #[test]
+    fn kills_before_the_first_sample_that_the_log_puts_in_cgroups_are_not_the_hosts() {
+        let before = |reports: u64, killed: u64| {
+            let mut timeline = timeline::Timeline::default();
+            for second in 1_000..1_010 {
+                let mut sample = timeline::Sample::at(Span::from_secs(second));
+                sample.host.set(OOM_KILLS, Count::new(killed));
+                sample.table_mut(Cgroup).entry("/a").row.set(CGROUP_EVENTS_OOM_KILL, Count::ZERO);
+                timeline.push(&sample).unwrap();
+            }
+            for n in 0..reports {
+                let stamp = Stamp { boot: Span::from_secs(100 + n), ..Stamp::default() };
+                timeline.report_earlier(stamp, Report::of_a_group(102_400, 102_400).0, None);
+            }
+            let facts = timeline::Facts::default();
+            none(&Evidence::new(&timeline, &facts)).unwrap()
+        };
+        assert!(matches!(before(2, 2), Outcome::Clear(_)));
+        assert!(matches!(before(2, 3), Outcome::Found(_)));
+        assert!(matches!(before(0, 2), Outcome::Found(_)));
+    }
 
     #[test]
     fn the_kubelets_word_of_a_kill_on_the_node_is_found() {
