@@ -885,6 +885,9 @@ signals! {
             "Swap charged to the cgroup and its descendants.";
         CGROUP_SWAP_MAX: Gauge<Limit> = "cgroup.swap_max", file: "/sys/fs/cgroup/**/memory.swap.max", field: "1", since: "4.5",
             "The limit of the cgroup's swap.";
+        CGROUP_MAX_WITH_SWAP: Gauge<Limit> = "cgroup.max_with_swap", file: CGROUP_STAT, field: "hierarchical_memsw_limit", since: "2.6.29",
+            "The limit of the cgroup's memory and swap together, the least of it and the cgroups \
+             around it; v1 only.";
         CGROUP_EVENTS_LOW: Counter<Count> = "cgroup.events_low", file: CGROUP_EVENTS, field: "low", since: "4.5",
             "Times reclaim took memory from the cgroup below memory.low.";
         CGROUP_EVENTS_HIGH: Counter<Count> = "cgroup.events_high", file: CGROUP_EVENTS, field: "high", since: "4.5",

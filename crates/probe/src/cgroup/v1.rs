@@ -13,9 +13,9 @@ use timeline::{
         CGROUP_ACTIVE_ANON, CGROUP_ACTIVE_FILE, CGROUP_ANON, CGROUP_ANON_THP, CGROUP_CURRENT,
         CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE, CGROUP_FILE_DIRTY,
         CGROUP_FILE_MAPPED, CGROUP_FILE_WRITEBACK, CGROUP_INACTIVE_ANON, CGROUP_INACTIVE_FILE,
-        CGROUP_KERNEL, CGROUP_MAX, CGROUP_PEAK, CGROUP_PGFAULT, CGROUP_PGMAJFAULT,
-        CGROUP_REFAULT_ANON, CGROUP_REFAULT_FILE, CGROUP_SHMEM, CGROUP_SWAP_CURRENT,
-        CGROUP_UNEVICTABLE,
+        CGROUP_KERNEL, CGROUP_MAX, CGROUP_MAX_WITH_SWAP, CGROUP_PEAK, CGROUP_PGFAULT,
+        CGROUP_PGMAJFAULT, CGROUP_REFAULT_ANON, CGROUP_REFAULT_FILE, CGROUP_SHMEM,
+        CGROUP_SWAP_CURRENT, CGROUP_UNEVICTABLE,
     },
 };
 use units::{Bytes, Limit};
@@ -42,8 +42,13 @@ const OOM_CONTROL: &str = "/sys/fs/cgroup/memory/**/memory.oom_control";
 /// pages, smaller with larger ones; all ones before 3.19), and no machine has 4 EiB.
 const UNLIMITED: u64 = 1 << 62;
 
-/// The lines of `memory.stat` that have a v2 counterpart.
-const STAT_FIELDS: [(&[u8], SignalId); 17] = [
+/// The line of `memory.stat` with the limit of memory and swap together: the least of the cgroup's own and those above.
+/// Absent where swap is not accounted (`swapaccount=0`).
+const WITH_SWAP: &[u8] = b"hierarchical_memsw_limit";
+
+/// The lines of `memory.stat` that have a v2 counterpart, and the limit with swap.
+const STAT_FIELDS: [(&[u8], SignalId); 18] = [
+    (WITH_SWAP, CGROUP_MAX_WITH_SWAP.id()),
     (b"cache", CGROUP_FILE.id()),
     (b"rss", CGROUP_ANON.id()),
     (b"rss_huge", CGROUP_ANON_THP.id()),
@@ -126,11 +131,12 @@ fn limit(text: &[u8], row: &mut Row) -> Result<(), ParseError> {
     let word = text::trim(text);
     let bytes =
         text::number(word).ok_or_else(|| ParseError::new(LIMIT, 1, "a size in bytes", word))?;
-    row.set(
-        CGROUP_MAX,
-        if bytes >= UNLIMITED { Limit::Unlimited } else { Limit::Bytes(Bytes::new(bytes)) },
-    );
+    row.set(CGROUP_MAX, limit_of(bytes));
     Ok(())
+}
+
+fn limit_of(bytes: u64) -> Limit {
+    if bytes >= UNLIMITED { Limit::Unlimited } else { Limit::Bytes(Bytes::new(bytes)) }
 }
 
 fn oom_control(text: &[u8], row: &mut Row) -> Result<(), ParseError> {
@@ -157,13 +163,14 @@ fn stat(text: &[u8], row: &mut Row) -> Result<(), ParseError> {
         };
         let name = match name.strip_prefix(b"total_") {
             Some(total) => total,
-            None if has_totals => continue,
+            None if has_totals && name != WITH_SWAP => continue,
             None => name,
         };
         let Some((_, signal)) = STAT_FIELDS.iter().find(|(known, _)| *known == name) else {
             continue;
         };
         match words.next().and_then(text::number) {
+            Some(value) if name == WITH_SWAP => row.set(CGROUP_MAX_WITH_SWAP, limit_of(value)),
             Some(value) => row.set_raw(*signal, value),
             None => first.note(|| ParseError::new(STAT, count, "a number", line)),
         }
@@ -203,6 +210,17 @@ mod tests {
         assert_eq!(row.get(CGROUP_REFAULT_FILE), Some(Pages::new(7)));
         assert_eq!(row.get(CGROUP_PGMAJFAULT), Some(Count::new(50)));
         assert_eq!(row.iter().count(), STAT_FIELDS.len());
+    }
+
+    #[test]
+    fn the_limit_with_swap_is_read_beside_totals_and_without_them() {
+        let with_swap = |text: &[u8]| read("memory.stat", text).0.get(CGROUP_MAX_WITH_SWAP);
+        assert_eq!(with_swap(STAT_6_18), Some(Limit::Unlimited));
+        let mib = Some(Limit::Bytes(Bytes::from_mib(64)));
+        assert_eq!(with_swap(b"rss 0\nhierarchical_memsw_limit 67108864\n"), mib);
+        assert_eq!(with_swap(b"hierarchical_memsw_limit 67108864\ntotal_rss 0\n"), mib);
+        // Swap is not accounted.
+        assert_eq!(with_swap(b"rss 0\ntotal_rss 0\n"), None);
     }
 
     #[test]
