@@ -13,6 +13,8 @@ pub enum EventKind {
     CgroupLimit,
     /// A tunable or setting took another value.
     FactChanged,
+    /// A limit of a cgroup took another value.
+    LimitChanged,
     /// The machine rebooted.
     Boot,
     /// The machine was suspended.
@@ -43,6 +45,7 @@ impl EventKind {
             | Self::AllocationFailure
             | Self::CgroupLimit
             | Self::FactChanged
+            | Self::LimitChanged
             | Self::Boot
             | Self::Suspend
             | Self::SamplesLost => true,
@@ -57,11 +60,12 @@ impl EventKind {
     }
 
     /// All kinds, in the order of their declaration.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::OomKill,
         Self::AllocationFailure,
         Self::CgroupLimit,
         Self::FactChanged,
+        Self::LimitChanged,
         Self::Boot,
         Self::Suspend,
         Self::ClockStep,
@@ -81,6 +85,7 @@ impl EventKind {
             Self::AllocationFailure => "allocation-failure",
             Self::CgroupLimit => "cgroup-limit",
             Self::FactChanged => "fact-changed",
+            Self::LimitChanged => "limit-changed",
             Self::Boot => "boot",
             Self::Suspend => "suspend",
             Self::ClockStep => "clock-step",

@@ -1,5 +1,5 @@
 //! What happened while a source was recorded, as one list in order of time: kills and failed allocations, limit hits
-//! of cgroups, changed settings, reboots and other breaks, and events that a recorder noted.
+//! and changed limits of cgroups, changed settings, reboots and other breaks, and events that a recorder noted.
 //!
 //! Several sources may report the same event: the kernel's log, the counters of a cgroup and of its ancestors, a
 //! recorder that read both. Each event is listed once, from the source that knows most: the kernel's report, then the
@@ -10,6 +10,7 @@ mod counters;
 mod event_time;
 mod kernel;
 mod kills;
+mod limits;
 
 use std::collections::HashMap;
 
@@ -23,6 +24,7 @@ use crate::timeline::{Noticed, Timeline};
 pub use counters::{CounterRise, cgroup_counter_rises, host_counter_rises};
 pub use event_time::EventTime;
 pub use kills::{Kill, kills_since_boot, recent_kills};
+pub use limits::{LimitStep, limit_steps};
 
 /// Two reports of one event are at most this far apart: a recorder reads settings once a minute and notes a kill a
 /// moment later.
@@ -124,7 +126,7 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
         let mut same = in_samples.get(&note.subject()).into_iter().flatten();
         !same.any(|event| event.is_near(note))
     });
-    for more in [noted, derived, changes, breaks, noticed(timeline)] {
+    for more in [noted, derived, changes, limits::changes(timeline), breaks, noticed(timeline)] {
         all.extend(more);
     }
     all.sort_by_key(|placed| placed.at);

@@ -47,8 +47,8 @@ pub use cells::ProcessCells;
 pub use condition::Condition;
 pub use event::{Event, EventKind};
 pub use events::{
-    CounterRise, Dated, DatedEvent, EventTime, Kill, cgroup_counter_rises, events,
-    host_counter_rises, kills_since_boot, recent_kills,
+    CounterRise, Dated, DatedEvent, EventTime, Kill, LimitStep, cgroup_counter_rises, events,
+    host_counter_rises, kills_since_boot, limit_steps, recent_kills,
 };
 pub use facts::{Fact, Facts};
 pub use inventory::{

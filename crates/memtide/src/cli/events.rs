@@ -11,7 +11,7 @@ use super::{AroundArgs, GroupArgs};
 ///
 /// One line for each event, in order of time, from any source: kernel reports and counters of a capture, a paste or a log, and
 /// events that the recorder wrote. A kill that is in the kernel log, in counters and in the recording is listed once, at the
-/// log's time. An event between two readings (a changed setting, a counter of a cgroup) has both times.
+/// log's time. An event between two readings (a changed setting, a changed limit or a counter of a cgroup) has both times.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

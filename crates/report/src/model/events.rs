@@ -43,7 +43,7 @@ pub struct EventEntry {
     /// How exact `at` is: `exactly`; `between` where it happened after `since`; `before` where it happened before
     /// it and nothing more is known; `since-boot` where only a counter shows that it happened before the first sample.
     pub dated: &'static str,
-    /// `oom-kill`, `allocation-failure`, `cgroup-limit`, `fact-changed`, `boot`, `suspend`, `clock-step`, `gap`,
+    /// `oom-kill`, `allocation-failure`, `cgroup-limit`, `fact-changed`, `limit-changed`, `boot`, `suspend`, `clock-step`, `gap`,
     /// `recorder-started`, `recorder-stopped`, `samples-lost`, `blocked`, `service-started`, `service-ended`.
     pub kind: &'static str,
     /// To what: a process, a cgroup, a tunable; null for the host.

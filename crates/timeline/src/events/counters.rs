@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use units::{Bytes, Count, Limit, Span};
+use units::{Count, Limit, Span};
 
 use crate::cgroup;
 use crate::event::{Event, EventKind};
@@ -13,13 +13,15 @@ use crate::facts::Facts;
 use crate::sample::Stamp;
 use crate::signals::{
     CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_HIGH, CGROUP_MAX,
-    Counter, Entity, Gauge, OOM_KILLS, Signal, SignalId,
+    Counter, Entity, OOM_KILLS, Signal, SignalId,
 };
 use crate::timeline::{BreakKind, Run, Timeline};
 
+use super::limits::{LimitStep, limit_steps};
 use super::{Dated, EventTime, Kill, PlacedEvent};
 
-/// Limit hits of a cgroup with shorter pauses than this are one event: a cgroup at its limit hits it over and over.
+/// Limit hits of a cgroup with shorter pauses than this are one event: a cgroup at its limit hits it over and over. Hits
+/// of another limit are another event.
 const PAUSE: Span = Span::from_secs(60);
 
 /// The increase of a counter between two readings, gaps included; not across a reboot.
@@ -42,6 +44,8 @@ struct Spell {
     from: usize,
     /// The sample of the first reading after the last rise.
     to: usize,
+    /// The sample of the last reading before the last rise.
+    last_from: usize,
     by: u64,
 }
 
@@ -98,8 +102,17 @@ pub(super) fn limit_hits(timeline: &Timeline, facts: &Facts) -> Vec<PlacedEvent>
     ];
     for (events, limit, what) in kinds {
         for (group, rises) in cgroup_counter_rises(timeline, facts, events) {
-            for spell in spells(timeline, &rises) {
-                let size = limit_at(timeline, &group, limit, spell.to)
+            let Some(series) = timeline.entity(Entity::Cgroup, &group) else {
+                continue;
+            };
+            let mut steps = limit_steps(timeline, series, limit);
+            steps.retain(LimitStep::is_other_limit);
+            for spell in spells(timeline, &rises, &steps) {
+                let at = [spell.last_from, spell.to];
+                let mut size = at.iter().filter_map(|at| timeline.latest_of(series, limit, *at));
+                let size = size
+                    .next()
+                    .and_then(Limit::limited)
                     .map_or_else(String::new, |size| format!(" of {size}"));
                 let text = format!("{group} {what}{size}{}", count_text(timeline, spell));
                 all.extend(placed(timeline, &group, text, spell));
@@ -122,30 +135,31 @@ fn count_text(timeline: &Timeline, spell: Spell) -> String {
     }
 }
 
-/// Joins rises with short pauses between them.
-fn spells(timeline: &Timeline, rises: &[CounterRise]) -> Vec<Spell> {
+/// Joins rises with short pauses between them, and with the same limit.
+fn spells(timeline: &Timeline, rises: &[CounterRise], steps: &[LimitStep]) -> Vec<Spell> {
     let times = timeline.times();
+    let steps_before = |sample: usize| steps.partition_point(|step| step.at <= sample);
     let mut spells: Vec<Spell> = Vec::new();
     for rise in rises {
         match spells.last_mut() {
-            Some(last) if times[rise.to] - times[last.to] <= PAUSE => {
+            Some(last)
+                if times[rise.to] - times[last.to] <= PAUSE
+                    && steps_before(last.last_from) == steps_before(rise.from) =>
+            {
                 last.to = rise.to;
+                last.last_from = rise.from;
                 last.by = last.by.saturating_add(rise.by);
             }
-            _ => spells.push(Spell { since: rise.from, from: rise.to, to: rise.to, by: rise.by }),
+            _ => spells.push(Spell {
+                since: rise.from,
+                from: rise.to,
+                to: rise.to,
+                last_from: rise.from,
+                by: rise.by,
+            }),
         }
     }
     spells
-}
-
-fn limit_at(
-    timeline: &Timeline,
-    group: &str,
-    limit: Signal<Gauge<Limit>>,
-    index: usize,
-) -> Option<Bytes> {
-    let series = timeline.entity(Entity::Cgroup, group)?;
-    timeline.latest_of(series, limit, index)?.limited()
 }
 
 /// The rises of each cgroup's counter by its own events, or by those of descendants that were not recorded.
@@ -217,7 +231,7 @@ fn rises(runs: &[Run], cuts: &[usize]) -> Vec<CounterRise> {
 }
 
 /// The samples before which counters started from zero, or belong to another host.
-fn cuts(timeline: &Timeline) -> Vec<usize> {
+pub(super) fn cuts(timeline: &Timeline) -> Vec<usize> {
     let begins_anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
     let breaks = timeline.breaks().iter();
     breaks.filter(|found| begins_anew(found.kind)).map(|found| found.before).collect()

@@ -5,7 +5,8 @@ use crate::Sample;
 use crate::facts::{CgroupMode, SWAPPINESS};
 use crate::kernel_report::{KernelReport, Killed, ReportKind};
 use crate::signals::{
-    CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX, MEM_FREE, OOM_KILLS,
+    CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX,
+    MEM_FREE, OOM_KILLS,
 };
 use crate::signals::{Counter, Entity, Signal};
 use units::{Bytes, Count, Limit, WallClock};
@@ -446,4 +447,75 @@ fn a_changed_setting_is_told_with_both_readings_and_the_note_of_it_not_again() {
     assert_eq!(all[0].event.text, "vm.swappiness changed from 60 to 1");
     assert_eq!(all[0].dated, Dated::Since(stamp(60, 60)));
     assert_eq!(all[0].event.stamp, stamp(120, 120));
+}
+
+/// A cgroup with these limits in MiB, second by second, that hits its limit `hits` times a second; 0 for no limit, `None`
+/// where the cgroup is not there.
+fn limited(limits: &[Option<u64>], hits: u64) -> Timeline {
+    let mut timeline = Timeline::default();
+    for (at, limit) in limits.iter().enumerate() {
+        let mut sample = second(at as u64);
+        sample.table_mut(Entity::Cgroup).entry("/").row.set(CGROUP_CURRENT, Bytes::ZERO);
+        if let Some(mib) = limit {
+            let limit =
+                if *mib == 0 { Limit::Unlimited } else { Limit::Bytes(Bytes::from_mib(*mib)) };
+            sample.table_mut(Entity::Cgroup).entry("/web").row.set(CGROUP_MAX, limit);
+            count(&mut sample, "/web", CGROUP_EVENTS_MAX, at as u64 * hits);
+        }
+        timeline.push(&sample).unwrap();
+    }
+    timeline
+}
+
+#[test]
+fn a_changed_limit_is_an_event_between_two_readings() {
+    let steps = [64, 64, 80, 80, 256, 0, 40].map(Some);
+    let timeline = limited(&steps, 0);
+    assert_eq!(
+        texts(&timeline, &Facts::default()),
+        [
+            "limit of /web raised from 64 MiB to 80 MiB",
+            "limit of /web raised from 80 MiB to 256 MiB",
+            "limit of /web removed; it was 256 MiB before",
+            "limit of /web set to 40 MiB; there was none before",
+        ]
+    );
+    let first = &events(&timeline, &Facts::default())[0];
+    assert_eq!(first.event.kind, EventKind::LimitChanged);
+    assert_eq!(first.group.as_deref(), Some("/web"));
+    assert_eq!((first.dated, first.event.stamp), (Dated::Since(stamp(1, 1)), stamp(2, 2)));
+}
+
+#[test]
+fn a_cgroup_that_appears_or_is_made_again_has_no_changed_limit() {
+    let none: [&str; 0] = [];
+    for limits in [vec![None, Some(64), Some(64)], vec![Some(64), None, Some(256)]] {
+        assert_eq!(texts(&limited(&limits, 0), &Facts::default()), none);
+    }
+}
+
+#[test]
+fn a_limit_that_a_program_sets_again_and_again_is_one_event() {
+    let limits: Vec<_> = (0..60).map(|at| Some(100 + at)).collect();
+    let all = texts(&limited(&limits, 0), &Facts::default());
+    assert_eq!(all, ["limit of /web changed 59 times, between 100 MiB and 159 MiB"]);
+}
+
+#[test]
+fn hits_of_two_limits_are_two_events() {
+    let hits = |limits: &[Option<u64>]| {
+        let mut all = texts(&limited(limits, 10), &Facts::default());
+        all.retain(|text| text.contains("hit its limit"));
+        all
+    };
+    let two = hits(&[64, 64, 64, 256, 256, 256].map(Some));
+    assert_eq!(
+        two,
+        [
+            "/web hit its limit of 64 MiB, 30 times in 2 s",
+            "/web hit its limit of 256 MiB, 20 times in 1 s"
+        ]
+    );
+    // A controller that adjusts a limit a little leaves one event.
+    assert_eq!(hits(&[64, 64, 64, 65, 65, 65].map(Some)).len(), 1);
 }
