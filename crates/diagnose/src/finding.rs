@@ -17,6 +17,7 @@ pub(crate) use evidence_line::{Computed, Says};
 pub use evidence_line::{EvidenceLine, Measured, Threshold, ThresholdSide};
 pub use fix::{
     Fix, FixChange, Lasting, LimitChange, LimitFile, SettingChange, SettingValue, ShellCommand,
+    SmallLimit,
 };
 pub use graph::Graph;
 pub use occasion::{Bursts, Harm, Occasion, Scope};
@@ -374,7 +375,12 @@ impl Finding {
 
     /// As [`with_line`](Self::with_line).
     pub(crate) fn add_line(&mut self, text: String) {
-        self.evidence.push(EvidenceLine { measured: None, at: None, text });
+        self.add_line_at(None, text);
+    }
+
+    /// The same for a line that belongs to a moment.
+    pub(crate) fn add_line_at(&mut self, at: Option<Span>, text: String) {
+        self.evidence.push(EvidenceLine { measured: None, at, text });
     }
 
     /// Unit of evidence that is a setting.

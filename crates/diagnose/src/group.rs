@@ -16,7 +16,7 @@ use timeline::signals::{
     CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, CGROUP_SLAB_UNRECLAIMABLE, CGROUP_SOCK,
     CGROUP_SWAP_CURRENT, MEM_AVAILABLE,
 };
-use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, Stretch};
+use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, Stretch, limit_steps};
 use units::{Bytes, Count, Limit, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::evidence::Evidence;
@@ -89,8 +89,11 @@ pub struct GroupLimitState {
     pub used: Option<Bytes>,
     /// The part of this that reclaim cannot take without swap.
     pub undroppable: Option<Bytes>,
-    /// How often it was hit since the first sample, by this cgroup itself where children count too.
+    /// How often it was hit since the first sample, by this cgroup itself where children count too. Hits of another limit,
+    /// which it had before or has since, do not count.
     pub hits: Option<Count>,
+    /// The limit at the end, where that is another one.
+    pub since: Option<Limit>,
 }
 
 impl GroupLimitState {
@@ -324,11 +327,34 @@ fn limits(
                 limit,
                 used,
                 undroppable,
-                hits: events_in(cx, level, events, whole),
+                hits: events_at_limit(cx, level, knob, events, at, whole),
+                since: cx
+                    .timeline
+                    .last_of(level, knob.signal())
+                    .filter(|now| *now != Limit::Bytes(limit)),
             });
         }
     }
     limits
+}
+
+/// Returns how often a cgroup hit the limit that it had at a sample.
+fn events_at_limit(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    knob: LimitFile,
+    signal: Signal<Counter<Count>>,
+    at: usize,
+    whole: &Stretch,
+) -> Option<Count> {
+    let steps = limit_steps(cx.timeline, group, knob.signal());
+    let steps = || steps.iter().filter(|step| step.is_other_limit());
+    // Between the two readings of a change it is unknown which limit was hit: the earlier one counts.
+    let first = steps().map(|step| step.at).rfind(|from| *from <= at);
+    let last = steps().map(|step| step.at).find(|until| *until > at);
+    let first = first.unwrap_or(whole.first).max(whole.first);
+    let last = last.unwrap_or(whole.last).min(whole.last);
+    events_in(cx, group, signal, &cx.timeline.stretch(first, last)?)
 }
 
 /// Returns how often something happened to a cgroup itself in a stretch.

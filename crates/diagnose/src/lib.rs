@@ -35,7 +35,7 @@ pub use evidence::{Evidence, Missing, Need};
 pub use finding::{
     Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, FixChange, Graph, Harm, Lasting,
     LimitChange, LimitFile, Measured, Occasion, Outcome, RuledOut, Scope, SettingChange,
-    SettingValue, Severity, ShellCommand, Sureness, Threshold, ThresholdSide, Title,
+    SettingValue, Severity, ShellCommand, SmallLimit, Sureness, Threshold, ThresholdSide, Title,
 };
 pub use group::GroupDiagnosis;
 pub use judge::next_steps::{NextStep, worth_full_detail};

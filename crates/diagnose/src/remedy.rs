@@ -18,7 +18,10 @@ use crate::evidence::Evidence;
 use crate::finding::{Fix, LimitFile, SettingChange, SettingValue, ShellCommand};
 use crate::measures::cgroups;
 
-pub(crate) use cgroup_limit::{kills_at, more, set_elsewhere, set_limit, set_limit_of};
+pub(crate) use cgroup_limit::{
+    kills_at, more, raise_limit, raise_limit_of, raise_limit_to, set_elsewhere, set_limit,
+    set_limit_of,
+};
 
 impl Fix {
     /// Sets a tunable; undo restores its present value.

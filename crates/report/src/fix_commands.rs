@@ -28,7 +28,8 @@ impl FixCommands {
         let acting = || changes.iter().filter(|change| !change.now.is_empty());
         let is_undone = acting().all(|change| !change.undo.is_empty());
         let inspect = std::iter::once(&fix.inspect);
-        let undo = lines(acting().filter(|_| is_undone).map(|change| &change.undo));
+        // One limit may bound another: what was set last is taken back first.
+        let undo = lines(acting().rev().filter(|_| is_undone).map(|change| &change.undo));
         Self {
             now: lines(inspect.chain(acting().map(|change| &change.now))),
             is_read_only: !fix.inspect.is_empty() && acting().next().is_none(),
@@ -201,7 +202,7 @@ mod tests {
         );
         assert_eq!(
             known[2],
-            "sysctl -w vm.dirty_background_ratio=10\nsysctl -w vm.dirty_bytes=9000"
+            "sysctl -w vm.dirty_bytes=9000\nsysctl -w vm.dirty_background_ratio=10"
         );
         assert_eq!(commands([background, most(None)])[2], "");
     }

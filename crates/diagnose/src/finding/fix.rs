@@ -1,6 +1,6 @@
 //! What to do about a finding: words, and what changes as data. The shell's lines are written by who prints it.
 
-use timeline::signals::{CGROUP_HIGH, CGROUP_MAX, CGROUP_MIN};
+use timeline::signals::{CGROUP_HIGH, CGROUP_MAX, CGROUP_MAX_WITH_SWAP, CGROUP_MIN};
 use timeline::{Fact, Gauge, Signal};
 use units::{Bytes, Limit};
 
@@ -13,6 +13,19 @@ pub struct Fix {
     pub inspect: String,
     /// What is changed, in this order; empty if the fix is words only, or only shows something.
     pub changes: Vec<FixChange>,
+    /// The limit that was too small, if the fix raises one: by its changes, or in words.
+    pub raises: Option<SmallLimit>,
+}
+
+/// A limit of a cgroup that was too small.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmallLimit {
+    /// The cgroup's path as the source has it.
+    pub cgroup: String,
+    /// Which limit.
+    pub file: LimitFile,
+    /// What it was when that was felt.
+    pub size: Bytes,
 }
 
 /// Something that a fix changes on the host.
@@ -76,13 +89,13 @@ pub struct LimitChange {
 impl LimitChange {
     /// The kernel's file, where the hierarchy is mounted as systemd does.
     pub fn path(&self) -> String {
-        let controller = if self.file == LimitFile::MaxV1 { "/memory" } else { "" };
+        let controller = if self.file.is_v1() { "/memory" } else { "" };
         format!("/sys/fs/cgroup{controller}{}/{}", self.cgroup, self.file.name())
     }
 }
 
 /// A limit of a cgroup that an administrator can change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LimitFile {
     /// The kernel does not reclaim below it.
     Min,
@@ -92,6 +105,8 @@ pub enum LimitFile {
     Max,
     /// The same on cgroup v1.
     MaxV1,
+    /// The limit of memory and swap together, on cgroup v1: the kernel refuses a larger limit of memory alone.
+    MaxWithSwapV1,
 }
 
 impl LimitFile {
@@ -102,6 +117,7 @@ impl LimitFile {
             Self::High => "memory.high",
             Self::Max => "memory.max",
             Self::MaxV1 => "memory.limit_in_bytes",
+            Self::MaxWithSwapV1 => "memory.memsw.limit_in_bytes",
         }
     }
 
@@ -111,15 +127,20 @@ impl LimitFile {
             Self::Min => Some("MemoryMin"),
             Self::High => Some("MemoryHigh"),
             Self::Max => Some("MemoryMax"),
-            Self::MaxV1 => None,
+            Self::MaxV1 | Self::MaxWithSwapV1 => None,
         }
+    }
+
+    /// Whether only cgroup v1 has it.
+    pub const fn is_v1(self) -> bool {
+        matches!(self, Self::MaxV1 | Self::MaxWithSwapV1)
     }
 
     /// The limit as it is written to the kernel's file.
     pub fn written(self, limit: Limit) -> String {
         match (limit, self) {
             (Limit::Bytes(size), _) => size.get().to_string(),
-            (Limit::Unlimited, Self::MaxV1) => "-1".to_owned(),
+            (Limit::Unlimited, file) if file.is_v1() => "-1".to_owned(),
             (Limit::Unlimited, _) => "max".to_owned(),
         }
     }
@@ -129,6 +150,7 @@ impl LimitFile {
             Self::Min => CGROUP_MIN,
             Self::High => CGROUP_HIGH,
             Self::Max | Self::MaxV1 => CGROUP_MAX,
+            Self::MaxWithSwapV1 => CGROUP_MAX_WITH_SWAP,
         }
     }
 }

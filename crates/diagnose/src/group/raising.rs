@@ -1,9 +1,9 @@
 //! What raising a limit would change: how much further the cgroup gets until another limit binds.
 
-use units::Bytes;
+use units::{Bytes, Limit};
 
 use super::{GroupLimitState, GroupState};
-use crate::measures::cgroups::NEARLY_FULL;
+use crate::measures::cgroups::{NEARLY_FULL, is_raised};
 
 /// Returns what raising which limit would change. `has_finding`: some finding is about the cgroup.
 pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
@@ -29,6 +29,13 @@ pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
             None => "No limit was hit: raising one changes nothing so far.".to_owned(),
         }];
     };
+    if let Some(raised) = binding.since.filter(|now| is_raised(binding.limit, *now)) {
+        let now = match raised {
+            Limit::Bytes(now) => format!("is {now} since"),
+            Limit::Unlimited => "does not exist since".to_owned(),
+        };
+        return vec![format!("The limit that was hit, {}, {now}.", name(binding))];
+    }
     let mut sentences = vec![further(state, at, binding)];
     if is_full(binding) {
         sentences.push(

@@ -211,3 +211,36 @@ fn kills_of_the_kernels_log_count_where_no_counter_was_read_after_them() {
         assert_ne!(other.felt.kills, Some(Count::new(2)));
     }
 }
+
+#[test]
+fn hits_are_those_of_one_limit_and_a_limit_that_was_raised_since_is_not_to_be_raised() {
+    let limits = |after: u64| {
+        let limit = |mib| Limit::Bytes(MIB(mib));
+        let steps = [vec![limit(64); 30], vec![limit(after); 31]].concat();
+        let hits = [vec![100; 29], vec![7; 31]].concat();
+        let case = group(host(), "/a", Some(64), [64, 60, 2, 2])
+            .gauge_steps_of(Cgroup, "/a", CGROUP_MAX, &steps)
+            .gauge_steps_of(
+                Cgroup,
+                "/a",
+                CGROUP_CURRENT,
+                &[vec![MIB(64); 30], vec![MIB(30); 31]].concat(),
+            )
+            .counter_steps_of(Cgroup, "/a", CGROUP_EVENTS_MAX, &hits);
+        case.with(|cx| {
+            let whole = cx.timeline.whole().unwrap();
+            let group = cx.timeline.entity(Cgroup, "/a").unwrap();
+            let mut state = GroupState { path: "/a".to_owned(), ..GroupState::default() };
+            state.limits = super::limits(cx, group, 10, &whole);
+            let sentences = raising::sentences(&state, true);
+            (state.limits[0].hits.unwrap().get(), sentences)
+        })
+    };
+    let (hits, sentences) = limits(256);
+    // The hits of the second in which it was raised may be of either limit.
+    assert_eq!(hits, 29 * 100 + 7);
+    assert_eq!(sentences, ["The limit that was hit, memory.max of /a (64 MiB), is 256 MiB since."]);
+    let (hits, sentences) = limits(64);
+    assert_eq!(hits, 29 * 100 + 31 * 7);
+    assert!(sentences[0].starts_with("Raising memory.max of /a (64 MiB)"), "{sentences:?}");
+}

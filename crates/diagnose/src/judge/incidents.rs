@@ -1,5 +1,6 @@
 //! One rule on one timeline: sorts the occurrences of its trigger into incidents and bursts.
 
+pub(crate) mod limits_now;
 mod story;
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,8 +13,9 @@ use crate::finding::Finding;
 use crate::finding::{Bursts, Harm, Occasion, Outcome};
 use crate::judge::bursts::{self, Weighed};
 use crate::judge::weight::{WaitTracks, Weight};
+use crate::measures::cgroups;
 use crate::oom::{self, kills::KillCounts};
-use crate::rule::{Incident, Rule, Waits};
+use crate::rule::{Class, Incident, Rule, Waits};
 use crate::trigger::{self, Occurrence, Trigger};
 use story::Windows;
 
@@ -112,6 +114,17 @@ pub(crate) fn evaluate(
     cx: &Evidence<'_>,
     host_waits: &WaitTracks,
 ) -> Result<RuleAnswer, Missing> {
+    let mut answer = evaluate_then(rule, cx, host_waits)?;
+    limits_now::bring_up_to_date(cx, &mut answer);
+    Ok(answer)
+}
+
+/// Evaluates it, with advice for the time of each incident.
+fn evaluate_then(
+    rule: &'static Rule,
+    cx: &Evidence<'_>,
+    host_waits: &WaitTracks,
+) -> Result<RuleAnswer, Missing> {
     let occurrences = match (rule.trigger)() {
         Trigger::Source => return about_source(rule, cx),
         Trigger::While(trigger) => {
@@ -120,10 +133,11 @@ pub(crate) fn evaluate(
                 Some(is_reported) => oom::beside_levels(cx, levels, is_reported),
                 None => levels,
             };
-            match trigger.noticed {
+            let levels = match trigger.noticed {
                 Some(kind) => oom::notices::or_levels(cx, levels, kind)?,
                 None => levels?,
-            }
+            };
+            if rule.class == Class::Limit { cgroups::at_one_limit_each(cx, levels) } else { levels }
         }
         Trigger::Found(found) => {
             let occurrences = (found.find)(cx)?;

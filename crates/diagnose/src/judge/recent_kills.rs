@@ -7,6 +7,7 @@ use units::Span;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::judge::RuleAnswers;
+use crate::judge::incidents::limits_now;
 
 /// Returns findings for kills at most `recent` before the timeline's end: the newest of each cgroup and of the host.
 pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<Finding> {
@@ -32,14 +33,18 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
     // The newest kill is usually the one in question.
     newest.sort_by_key(|(_, known, _)| std::cmp::Reverse(known.stamp.boot));
     let watched = timeline.times().last().copied().unwrap_or_default();
+    let cx = Evidence::new(timeline, facts);
     let mut findings = Vec::new();
     for (_, known, count) in newest {
         let ago = end.boot.saturating_sub(known.stamp.boot);
-        findings.extend(judge_report(known, count, facts).map(|finding| Finding {
-            title: finding.title.clone().after(&format!("{ago} ago: ")),
-            when: None,
-            before: Some(ago.saturating_sub(watched)),
-            ..finding
+        findings.extend(judge_report(known, count, facts).map(|mut finding| {
+            limits_now::as_of_now(&cx, &mut finding, None);
+            Finding {
+                title: finding.title.clone().after(&format!("{ago} ago: ")),
+                when: None,
+                before: Some(ago.saturating_sub(watched)),
+                ..finding
+            }
         }));
     }
     findings

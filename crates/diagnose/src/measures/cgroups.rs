@@ -6,14 +6,17 @@ use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_HIGH,
     CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, CGROUP_SLAB_RECLAIMABLE,
 };
-use timeline::{Counter, Entity, EntitySeries, Gauge, Kind, Signal, Stretch, Track};
+use timeline::{
+    Counter, Entity, EntitySeries, Gauge, Kind, LimitStep, Signal, Stretch, Track, limit_steps,
+};
 use units::{Bytes, Count, Limit, Micros, PerSecond, Quantity as _, Ratio};
 
 use crate::evidence::{Evidence, Missing, Need};
-use crate::finding::Finding;
+use crate::finding::{Finding, LimitFile};
 use crate::measures::pressure;
 use crate::measures::readings::NOTICED;
-use crate::trigger::{self, Predicate, Reading, gauge};
+use crate::remedy;
+use crate::trigger::{self, Occurrence, Predicate, Reading, gauge};
 
 /// Returns the cgroups that report `signal`.
 ///
@@ -78,13 +81,97 @@ pub(crate) fn upwards<'a>(
     ancestors(&group.key).filter_map(move |key| timeline.entity(Entity::Cgroup, key))
 }
 
-/// Returns the tightest value that the cgroup's own limit had; `None` if it never had one.
+/// Returns the tightest value that the cgroup's own limit ever had; `None` if it never had one.
 pub(crate) fn limit(
     cx: &Evidence<'_>,
     group: &EntitySeries,
     signal: Signal<Gauge<Limit>>,
 ) -> Option<Bytes> {
     cx.timeline.gauge_of(group, signal)?.min()?.0.limited().filter(|limit| *limit > Bytes::ZERO)
+}
+
+/// Returns the limit that the cgroup itself had in a stretch, the tightest where a controller adjusted it; `None` without
+/// one. Another moment's limit is not that of this one.
+pub(crate) fn limit_in(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    signal: Signal<Gauge<Limit>>,
+    stretch: &Stretch,
+) -> Option<Bytes> {
+    let limits = cx.timeline.gauge_of(group, signal)?;
+    match limits.min_in(stretch) {
+        Some((limit, _)) => limit.limited().filter(|limit| *limit > Bytes::ZERO),
+        // It was not read then.
+        None => self::limit(cx, group, signal),
+    }
+}
+
+/// The same at a sample, or when it was read last before that.
+pub(crate) fn limit_at(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    signal: Signal<Gauge<Limit>>,
+    index: usize,
+) -> Option<Bytes> {
+    match cx.timeline.latest_of(group, signal, index) {
+        Some(limit) => limit.limited().filter(|limit| *limit > Bytes::ZERO),
+        None => limit(cx, group, signal),
+    }
+}
+
+/// Returns the tighter of a cgroup's own limits at a sample, and its file.
+pub(crate) fn binding_at(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    index: usize,
+) -> Option<(LimitFile, Bytes)> {
+    let limits = [remedy::kills_at(cx), LimitFile::High];
+    let set = limits
+        .into_iter()
+        .filter_map(|file| Some((file, limit_at(cx, group, file.signal(), index)?)));
+    set.min_by_key(|(_, limit)| *limit)
+}
+
+/// Splits occurrences in cgroups at changes of the cgroup's limit: each part is about one limit.
+pub(crate) fn at_one_limit_each(cx: &Evidence<'_>, all: Vec<Occurrence>) -> Vec<Occurrence> {
+    all.into_iter().flat_map(|one| split_at_limits(cx, one)).collect()
+}
+
+/// From so many changes within one occurrence on, a program sets the limit all the time, and there is no one limit.
+const CHANGES_MAX: usize = 16;
+
+fn split_at_limits(cx: &Evidence<'_>, whole: Occurrence) -> Vec<Occurrence> {
+    let key = whole.key.as_deref();
+    let Some(group) = key.and_then(|key| cx.timeline.entity(Entity::Cgroup, key)) else {
+        return vec![whole];
+    };
+    let mut cuts: Vec<usize> = other_limits(cx, group)
+        .into_iter()
+        .filter(|at| whole.first < *at && *at <= whole.last)
+        .collect();
+    cuts.dedup();
+    if cuts.is_empty() || cuts.len() > CHANGES_MAX {
+        return vec![whole];
+    }
+    let firsts = std::iter::once(whole.first).chain(cuts.iter().copied());
+    let lasts = cuts.iter().map(|at| at - 1).chain([whole.last]);
+    let parts = firsts.zip(lasts).filter(|(first, last)| first < last);
+    parts.map(|(first, last)| Occurrence { first, last, key: whole.key.clone() }).collect()
+}
+
+/// Whether a limit is larger than it was, and by so much that it is another one.
+pub(crate) fn is_raised(was: Bytes, now: Limit) -> bool {
+    let step = LimitStep { since: 0, at: 0, from: Limit::Bytes(was), to: now };
+    step.is_raised() && step.is_other_limit()
+}
+
+/// The samples from which on a cgroup had another limit, in order.
+pub(crate) fn other_limits(cx: &Evidence<'_>, group: &EntitySeries) -> Vec<usize> {
+    let steps = [CGROUP_MAX, CGROUP_HIGH].map(|limit| limit_steps(cx.timeline, group, limit));
+    let others = steps.into_iter().flatten().filter(LimitStep::is_other_limit);
+    let mut all: Vec<usize> = others.map(|step| step.at).collect();
+    all.sort_unstable();
+    all
 }
 
 /// The lower one of the cgroup's own limits: memory.max, and memory.high where it exists.
@@ -166,7 +253,7 @@ pub(crate) fn is_at_limit(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Str
     };
     [CGROUP_MAX, CGROUP_HIGH]
         .into_iter()
-        .filter_map(|signal| limit(cx, group, signal))
+        .filter_map(|signal| limit_in(cx, group, signal, stretch))
         .any(|limit| current >= limit.share(AT_LIMIT))
 }
 

@@ -3,7 +3,7 @@
 use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY,
-    CGROUP_FILE_WRITEBACK, CGROUP_HIGH, CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_PSI_IO_SOME,
+    CGROUP_FILE_WRITEBACK, CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_PSI_IO_SOME,
     CGROUP_REFAULT_FILE, MEM_ACTIVE_FILE, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_WRITEBACK,
     NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
 };
@@ -106,13 +106,8 @@ pub(crate) const UNWRITTEN_MIN: Bytes = Bytes::from_mib(2);
 /// File pages of the cgroup and what is left below its limit: the memory that its dirty limit is a share of
 /// (mm/memcontrol.c, mem_cgroup_wb_stats). Limits of ancestors can make it smaller.
 fn dirtyable(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Track<Bytes>, Missing> {
-    let most = [CGROUP_MAX, CGROUP_HIGH]
-        .into_iter()
-        .filter_map(|signal| cgroups::limit(cx, group, signal))
-        .min();
-    let most = most.ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))?;
     let files = gauge(CGROUP_INACTIVE_FILE).and(gauge(CGROUP_ACTIVE_FILE));
-    let left = Reading::constant(most).minus(gauge(CGROUP_CURRENT));
+    let left = cgroups::tightest().minus(gauge(CGROUP_CURRENT));
     files.and(left).track_of(cx, group)
 }
 

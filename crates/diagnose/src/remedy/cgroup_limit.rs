@@ -1,4 +1,5 @@
-//! Changes of a cgroup's limit, through systemd where it owns the cgroup.
+//! Changes of a cgroup's limit, through systemd where it owns the cgroup. What a story advises is for its own moment;
+//! `judge/incidents/limits_now.rs` compares it with the end of the source.
 
 use timeline::cgroup::{ContainerRuntime, GroupName, ROOT};
 use timeline::{EntitySeries, facts::CgroupMode};
@@ -6,7 +7,7 @@ use units::{Bytes, Limit};
 
 use super::whole_mib;
 use crate::evidence::Evidence;
-use crate::finding::{Fix, LimitChange, LimitFile};
+use crate::finding::{Fix, LimitChange, LimitFile, SmallLimit};
 use crate::measures::cgroups::{is_plain, unit_of};
 
 /// Returns the limit at which the kernel kills, on this host.
@@ -17,7 +18,35 @@ pub(crate) fn kills_at(cx: &Evidence<'_>) -> LimitFile {
     }
 }
 
-/// Sets a cgroup's limit; undo restores what the source last showed.
+/// Raises a cgroup's limit that was too small; undo restores what the source last showed.
+pub(crate) fn raise_limit(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    file: LimitFile,
+    too_small: Bytes,
+) -> Fix {
+    raise_limit_to(cx, group, file, too_small, more(too_small))
+}
+
+/// The same to this size.
+pub(crate) fn raise_limit_to(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    file: LimitFile,
+    too_small: Bytes,
+    to: Bytes,
+) -> Fix {
+    let fix = set_limit(cx, group, file, to);
+    Fix { raises: Some(SmallLimit { cgroup: group.key.clone(), file, size: too_small }), ..fix }
+}
+
+/// The same for a cgroup known by its path; undo restores the limit that was too small.
+pub(crate) fn raise_limit_of(path: &str, file: LimitFile, too_small: Bytes, to: Bytes) -> Fix {
+    let fix = set_limit_of(path, file, to, Some(Limit::Bytes(too_small)));
+    Fix { raises: Some(SmallLimit { cgroup: path.to_owned(), file, size: too_small }), ..fix }
+}
+
+/// Sets a limit, also as a bound below which a cgroup has to stay; undo restores what the source last showed.
 pub(crate) fn set_limit(
     cx: &Evidence<'_>,
     group: &EntitySeries,

@@ -94,7 +94,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
-    let raised = remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit));
+    let raised = remedy::raise_limit(cx, group, remedy::kills_at(cx), limit);
     Ok(RULE
         .found(
             waits.severity(),
@@ -155,7 +155,7 @@ impl Starved {
         let in_cgroup = cx.rate_of(group, CGROUP_REFAULT_FILE).ok();
         let counted = in_cgroup.is_some();
         let refaults = in_cgroup.map_or_else(|| cx.refaults_file(), Ok)?.to_bytes(cx.page_size()?);
-        let limit = cgroups::limit(cx, group, CGROUP_MAX);
+        let limit = cgroups::limit_in(cx, group, CGROUP_MAX, stretch);
         let signal = CGROUP_MAX.def().name;
         Ok(Self {
             limit: limit.ok_or_else(|| Missing::because(vec![signal], Need::SameTime))?,

@@ -157,7 +157,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not("dirty-throttle", "the host is far from its own limit of dirty pages")
         .with(earlier_writes(cx, stretch, limit), Finding::fix)
-        .fix(remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit)).described(
+        .fix(remedy::raise_limit(cx, group, remedy::kills_at(cx), limit).described(
             "Or raise the limit, if the host has the memory: a larger one is full later, and no \
              limit makes the disk faster.",
         ))

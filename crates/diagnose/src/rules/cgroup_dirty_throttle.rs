@@ -6,7 +6,6 @@ use timeline::signals::{
     DIRTY_AND_WRITEBACK, MEM_AVAILABLE, NR_DIRTY_THRESHOLD, PSWPOUT,
 };
 
-use crate::finding::LimitFile;
 use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, SWAP_OUT_NOTABLE};
 use crate::measures::writeback::{
@@ -92,7 +91,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let share = |signal| cgroups::stalled(cx, group, signal, stretch);
     let waited = Waited::during(stretch, [CGROUP_PSI_IO_SOME, CGROUP_PSI_IO_FULL], share);
     let waits = waited.time().unwrap_or_default();
-    let (knob, signal, max) = binding(cx, group)?;
+    let (knob, max) = cgroups::binding_at(cx, group, stretch.last)
+        .ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))?;
     let title = Title::from(format!(
         "Writers in {name} wait for the disk {waits}: its {max} leave \
                                      room for only {level} of unwritten data."
@@ -115,7 +115,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             ),
         )
         .counts_as("the cgroup's dirty pages")
-        .shows(signal, max, None, format!("its memory limit is {max}"))
+        .shows(knob.signal(), max, None, format!("its memory limit is {max}"))
         .with(waited.some, |finding, some| {
             let text = format!("I/O stalls of the cgroup: {}", waited.shares());
             finding
@@ -138,25 +138,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "Write less, or to a faster disk: what writes faster than the disk waits with any \
              limit. Smaller vm.dirty_bytes of the host would make the cgroup wait earlier.",
         ))
-        .fix(remedy::set_limit(cx, group, knob, remedy::more(max)).described(format!(
+        .fix(remedy::raise_limit(cx, group, knob, max).described(format!(
             "If it writes in bursts, raise the cgroup's memory limit (it was {max}): its dirty \
              limit grows with it, and a longer burst fits. Start with a quarter more."
         )))
         .affects([Affected::new("cgroup", &group.key, format!("{dirty} unwritten, of {level}"))])
         .sure_by_kinds(cx, "")
         .into())
-}
-
-/// The tighter of the cgroup's two limits.
-fn binding(
-    cx: &Evidence<'_>,
-    group: &EntitySeries,
-) -> Result<(LimitFile, Signal<timeline::Gauge<units::Limit>>, Bytes), Missing> {
-    let limits = [(remedy::kills_at(cx), CGROUP_MAX), (LimitFile::High, CGROUP_HIGH)];
-    let set = limits
-        .into_iter()
-        .filter_map(|(knob, signal)| Some((knob, signal, cgroups::limit(cx, group, signal)?)));
-    set.min_by_key(|(_, _, limit)| *limit).ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))
 }
 
 #[cfg(test)]

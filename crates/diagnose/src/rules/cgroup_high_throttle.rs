@@ -98,7 +98,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some(_) => "",
         None => "the cgroup's memory.pressure would settle it",
     };
-    let raised = remedy::set_limit(cx, group, LimitFile::High, remedy::more(high.max(used)));
+    let needs = remedy::more(high.max(used));
+    let raised = remedy::raise_limit_to(cx, group, LimitFile::High, high, needs);
     let name = cgroups::called(cx, group);
     let title = Title::from(format!(
         "{} is throttled: it needs more than its memory.high of {high}{waits}.",
@@ -181,7 +182,7 @@ impl Throttled {
             (events, used.mean_in(stretch)?)
         };
         Some(Self {
-            high: cgroups::limit(cx, group, CGROUP_HIGH)?,
+            high: cgroups::limit_in(cx, group, CGROUP_HIGH, stretch)?,
             used,
             events: Some(events).filter(|events| *events > Count::ZERO)?,
         })

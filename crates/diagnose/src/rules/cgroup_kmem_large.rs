@@ -91,7 +91,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     ))
     .then(host);
     let anon = cx.timeline.at_of(group, CGROUP_ANON, index);
-    let raised = remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit));
+    let (file, _) = cgroups::binding_at(cx, group, index).unwrap_or((remedy::kills_at(cx), limit));
+    let raised = remedy::raise_limit(cx, group, file, limit);
     let shown = RULE
         .found(Severity::warning_if(harm.is_felt()), title)
         .graph("kernel memory of the cgroup", &track)

@@ -117,7 +117,7 @@ fn ahead(cx: &Evidence<'_>, group: &EntitySeries) -> Option<(SteadyGrowth, Growi
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let group = incident.entity()?;
     let name = cgroups::called(cx, group);
-    let limit = cgroups::limit(cx, group, CGROUP_MAX);
+    let limit = cgroups::limit_at(cx, group, CGROUP_MAX, incident.stretch.last);
     let (Some((growth, part)), Some(limit)) = (ahead(cx, group), limit) else {
         return clear!("{name} does not grow towards its limit in a line");
     };
@@ -134,7 +134,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         growth.growth.judged,
         growth.pace()
     );
-    let raised = remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit));
+    let raised = remedy::raise_limit(cx, group, remedy::kills_at(cx), limit);
     Ok(RULE
         .found(Severity::warning_if(part != GrowingPart::Usage), title)
         .shows_from(

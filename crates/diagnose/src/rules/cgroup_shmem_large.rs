@@ -88,7 +88,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         capital(&name)
     ))
     .then(host);
-    let raised = remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit));
+    let (file, _) = cgroups::binding_at(cx, group, index).unwrap_or((remedy::kills_at(cx), limit));
+    let raised = remedy::raise_limit(cx, group, file, limit);
     Ok(RULE
         .found(Severity::warning_if(harm.is_felt()), title)
         .graph("shared memory of the cgroup", &shmem)

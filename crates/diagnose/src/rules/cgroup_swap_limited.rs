@@ -4,7 +4,6 @@ use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_SWAP_CURRENT, CGROUP_SWAP_MAX, SWAP_FREE, SWAP_TOTAL,
 };
 
-use crate::finding::LimitFile;
 use crate::measures::cgroups::{self, LimitHarm};
 use crate::measures::readings::NOTICED;
 use crate::prelude::*;
@@ -67,7 +66,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let name = cgroups::called(cx, group);
     let swap = cx.gauge_of(group, CGROUP_SWAP_CURRENT)?;
-    let most = cgroups::limit(cx, group, CGROUP_SWAP_MAX);
+    let most = cgroups::limit_in(cx, group, CGROUP_SWAP_MAX, stretch);
     let Some(((used, index), most)) = swap.max_in(stretch).zip(most) else {
         return clear!("swap of {name} was not measured");
     };
@@ -89,8 +88,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     ))
     .then(left);
     let at = |signal| cx.timeline.at_of(group, signal, index);
-    let raised =
-        limit.map(|limit| remedy::set_limit(cx, group, LimitFile::Max, remedy::more(limit)));
+    let raised = cgroups::binding_at(cx, group, index)
+        .map(|(file, limit)| remedy::raise_limit(cx, group, file, limit));
     Ok(RULE
         .found(Severity::warning_if(harm.is_felt()), title)
         .graph("swap of the cgroup", &swap)

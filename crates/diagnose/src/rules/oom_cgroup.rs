@@ -31,8 +31,9 @@ declare_rule! {
     /// ## How it is recognised
     /// The cgroup's `oom_kill` event rises, and it or a cgroup above it hit its own limit at that moment (`oom`, or
     /// `max` if that is all there is). Every kill counts; there is no minimum duration. Kills at the limit of one
-    /// cgroup that follow each other within {oom::AGAIN} are one incident. Kills before the first sample are
-    /// informational. The kernel's own report in a pasted log names the cgroup, the limit and the memory charged to it.
+    /// cgroup that follow each other within {oom::AGAIN} are one incident; at another limit begins another. Kills
+    /// before the first sample are informational. The kernel's own report in a pasted log names the cgroup, the limit
+    /// and the memory charged to it.
     ///
     /// What led to it is sought in the samples before: a process of the cgroup, else its anonymous memory, that rose in
     /// a line for {LASTS_MIN} or longer until the kill, by {OF_LIMIT} of the limit or more; or shared memory and tmpfs
@@ -79,7 +80,34 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         Err(_) => Vec::new(),
     };
     let reported = report::occurrences(cx, &counted);
-    Ok(joined(cx, [counted, reported].concat(), oom::AGAIN))
+    Ok(at_one_limit_each(cx, [counted, reported].concat()))
+}
+
+/// Joins kills that follow each other at the same limit.
+fn at_one_limit_each(cx: &Evidence<'_>, mut all: Vec<Occurrence>) -> Vec<Occurrence> {
+    let mut parts: Vec<Vec<Occurrence>> = Vec::new();
+    let mut known: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut numbers: HashMap<(Option<String>, usize), usize> = HashMap::new();
+    all.sort_by_key(|kill| (kill.first, kill.last));
+    for kill in all {
+        let changes = kill.key.as_ref().map(|key| {
+            known.entry(key.clone()).or_insert_with(|| {
+                let group = cx.timeline.entity(Cgroup, key);
+                group.map_or_else(Vec::new, |group| cgroups::other_limits(cx, group))
+            })
+        });
+        // The limit that the last reading before the kill shows.
+        let before = changes.map_or(0, |changes| changes.partition_point(|at| *at <= kill.first));
+        let part = *numbers.entry((kill.key.clone(), before)).or_insert(parts.len());
+        if part == parts.len() {
+            parts.push(Vec::new());
+        }
+        parts[part].push(kill);
+    }
+    let mut all: Vec<Occurrence> =
+        parts.into_iter().flat_map(|part| joined(cx, part, oom::AGAIN)).collect();
+    all.sort_by_key(|kill| (kill.first, kill.last));
+    all
 }
 
 fn occurrence(kills: &GroupKills) -> Option<Occurrence> {
@@ -119,7 +147,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if worst.is_around_container {
         return Ok(around_container(cx, &kills, limited, count, worst).into());
     }
-    let limit = cgroups::limit(cx, limited, CGROUP_MAX);
+    let limit = cgroups::limit_at(cx, limited, CGROUP_MAX, worst.from);
     let available = cx.level(MEM_AVAILABLE, worst.from);
     let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
@@ -146,7 +174,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "Raise the limit to what the cgroup needs (start with a quarter more), or make its \
              programs smaller (heap, workers).",
         ))
-        .when(!is_v1, |finding| throttle_first(cx, finding, limited, limit))
+        .when(!is_v1, |finding| throttle_first(cx, finding, limited, limit, worst.from))
         .verify(report::verify(is_v1, LimitHit::Memory))
         .affects(kills.affected(cx))
         .sure_by_kinds(cx, "")
@@ -315,7 +343,7 @@ impl<'a> LimitKills<'a> {
 /// Raises the limit by a quarter, if it is known.
 fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &str) -> Fix {
     let commands = limit.map_or_else(Fix::default, |limit| {
-        remedy::set_limit(cx, group, remedy::kills_at(cx), remedy::more(limit))
+        remedy::raise_limit(cx, group, remedy::kills_at(cx), limit)
     });
     commands.described(what)
 }
@@ -334,9 +362,10 @@ fn throttle_first(
     finding: Finding,
     group: &EntitySeries,
     limit: Option<Bytes>,
+    at: usize,
 ) -> Finding {
     let high = limit.map(|limit| high_below(remedy::more(limit)));
-    let current = cgroups::limit(cx, group, CGROUP_HIGH);
+    let current = cgroups::limit_at(cx, group, CGROUP_HIGH, at);
     if current.zip(high).is_some_and(|(current, high)| current <= high) {
         return finding;
     }
@@ -382,7 +411,7 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into_iter()
         .filter_map(|group| {
             let total = cx.timeline.last_of(group, CGROUP_EVENTS_OOM_KILL)?;
-            let limit = cgroups::limit(cx, group, CGROUP_MAX);
+            let limit = cgroups::limit_at(cx, group, CGROUP_MAX, first_reading(group));
             // Where memory.max was not read, hits of a limit show that there is one.
             let is_unread = cx.timeline.last_of(group, CGROUP_MAX).is_none();
             let hits = cx.timeline.last_of(group, CGROUP_EVENTS_OOM);
@@ -418,6 +447,10 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), LimitHit::Memory))
         .sure_by_kinds(cx, "the kernel log shows when and why")
         .into())
+}
+
+fn first_reading(group: &EntitySeries) -> usize {
+    group.samples().map_or(0, |(first, _)| first)
 }
 
 #[cfg(test)]

@@ -295,6 +295,23 @@ impl Case {
         self
     }
 
+    /// Adds a counter of a cgroup that exists in some samples only and rises by `increases[i]` in second i, from 1000.
+    pub(crate) fn counter_within_of<U: Unit>(
+        mut self,
+        key: &str,
+        samples: std::ops::Range<usize>,
+        signal: Signal<Counter<U>>,
+        increases: &[u64],
+    ) -> Self {
+        let mut total = 1000;
+        for (sample, increase) in self.samples[samples].iter_mut().zip(increases) {
+            let row = sample.table_mut(Entity::Cgroup).entry(key);
+            row.row.set(signal, U::from_raw(total));
+            total += increase;
+        }
+        self
+    }
+
     /// Records a fact.
     pub(crate) fn fact(mut self, fact: Fact, text: &str) -> Self {
         self.facts.record(Span::ZERO, fact, text);

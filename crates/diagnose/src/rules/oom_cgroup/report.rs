@@ -3,8 +3,8 @@
 use timeline::Entity::Cgroup;
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
-use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX};
-use units::{Bytes, Count, Limit, Ratio};
+use timeline::signals::CGROUP_CURRENT;
+use units::{Bytes, Count, Ratio};
 
 use super::{RULE, THROTTLE_FIRST, high_below};
 use crate::evidence::Evidence;
@@ -317,30 +317,20 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
         )
     });
     // A container sees neither the host's paths nor its limits.
-    let on_host = || Fix::say("The limit is set on the host.");
-    let elsewhere =
-        remedy::set_elsewhere(path).or_else(|| cx.facts.container.as_ref().map(|_| on_host()));
-    let is_elsewhere = elsewhere.is_some();
-    if let Some(now) = at_limit.limit.and_then(|limit| raised_since(cx, path, limit.limit)) {
-        let limit = match now {
-            Limit::Bytes(bytes) => format!("Its limit is {bytes} now"),
-            Limit::Unlimited => "It has no limit now".to_owned(),
-        };
-        let fix =
-            Fix::say(format!("{limit}: see whether that is enough before changing it again."));
-        return finding
-            .cause(cause)
-            .fix(fix.inspect(format!("memtide check --cgroup {path} --for 10s")));
-    }
+    let is_inside = cx.facts.container.is_some() && remedy::set_elsewhere(path).is_none();
+    let is_elsewhere = is_inside || remedy::set_elsewhere(path).is_some();
     // The commands set memory.max, so figures of other limits do not help.
-    let printed = at_limit.limit.filter(|_| at_limit.which == LimitHit::Memory && !is_elsewhere);
+    let printed = at_limit.limit.filter(|_| at_limit.which == LimitHit::Memory);
     let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
-    let commands = raised.zip(printed).map(|(raised, limit)| {
+    let fix = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { LimitFile::MaxV1 } else { LimitFile::Max };
-        let from = Limit::Bytes(limit.limit);
-        remedy::set_limit_of(path, knob, raised, Some(from))
+        remedy::raise_limit_of(path, knob, limit.limit, raised)
     });
-    let finding = finding.cause(cause).fix(elsewhere.or(commands).unwrap_or_default().described(
+    let mut fix = fix.or_else(|| remedy::set_elsewhere(path)).unwrap_or_default();
+    if is_inside {
+        fix = Fix { raises: fix.raises, ..Fix::say("The limit is set on the host.") };
+    }
+    let finding = finding.cause(cause).fix(fix.described(
         "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs \
          smaller (heap, workers).",
     ));
@@ -353,19 +343,14 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
     finding.fix(high.unwrap_or_default().described(THROTTLE_FIRST))
 }
 
-/// Returns the limit that a cgroup has at the end of the source, where it was raised since the report.
-fn raised_since(cx: &Evidence<'_>, path: &str, at_kill: Bytes) -> Option<Limit> {
-    let group = cx.timeline.entity(Cgroup, path)?;
-    let now = cx.timeline.last_of(group, CGROUP_MAX)?;
-    now.limited().is_none_or(|now| now > at_kill).then_some(now)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
     use crate::rules::swap_full;
     use crate::rules::testing::{Case, changed, clear, found};
+    use timeline::signals::CGROUP_MAX;
+    use units::Limit;
 
     #[test]
     fn a_cgroup_full_of_dirty_pages_is_not_said_to_need_more() {
