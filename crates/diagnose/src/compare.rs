@@ -19,9 +19,12 @@ mod settings;
 mod spread;
 mod statement;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
-use timeline::{Facts, Timeline};
+use timeline::cgroup::ancestors;
+use timeline::{Entity, Facts, Timeline};
 
 pub use cause::{Cause, CauseStrength};
 pub use figure::{Figure, Measure};
@@ -101,6 +104,13 @@ pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
     let memory = Memory::compare(&old, &new);
     let rates = rates::compare(&old, &new);
     let mut facts = settings::compare(&old, &new);
+    let around = [before, after]
+        .into_iter()
+        .flat_map(|side| &side.diagnosis.findings)
+        .filter(|finding| finding.scope.entity == Entity::Cgroup)
+        .flat_map(|finding| ancestors(&finding.scope.key))
+        .collect();
+    facts.extend(settings::limits(&old, &new, &around));
     let it = differences::Differences {
         before: before.diagnosis,
         after: after.diagnosis,
@@ -116,7 +126,7 @@ pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
     let (headline, more) = headline::statements(&it, &decision, cause.as_ref());
     let is_other_size = it.is_other_size();
     let names = cause.iter().flat_map(|cause| &cause.facts);
-    let names: Vec<&str> = names.copied().collect();
+    let names: Vec<Cow<'static, str>> = names.cloned().collect();
     for fact in &mut facts {
         fact.explains = names.contains(&fact.name);
     }

@@ -277,4 +277,30 @@ mod tests {
         assert_eq!(undo, "echo -1 > /sys/fs/cgroup/memory/pods/web/memory.limit_in_bytes");
         assert_eq!(of(LimitFile::Max, None)[2], "");
     }
+
+    #[test]
+    fn a_limit_that_bounds_another_is_raised_first_and_taken_back_last() {
+        let of = |file| {
+            FixChange::Limit(LimitChange {
+                cgroup: "/web".to_owned(),
+                unit: None,
+                file,
+                from: Some(Limit::Bytes(Bytes::from_mib(64))),
+                to: Bytes::from_mib(80),
+            })
+        };
+        let [now, keep, undo] = commands([of(LimitFile::MaxWithSwapV1), of(LimitFile::MaxV1)]);
+        let at = "/sys/fs/cgroup/memory/web/memory";
+        assert_eq!(
+            now,
+            format!("echo 80M > {at}.memsw.limit_in_bytes\necho 80M > {at}.limit_in_bytes")
+        );
+        assert_eq!(keep, "");
+        assert_eq!(
+            undo,
+            format!(
+                "echo 67108864 > {at}.limit_in_bytes\necho 67108864 > {at}.memsw.limit_in_bytes"
+            )
+        );
+    }
 }

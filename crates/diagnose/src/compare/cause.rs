@@ -4,8 +4,11 @@
 //! itself rests on; a setting or the machine's size that bears on the finding; a setting that bears on the rate or the
 //! amount. A fact that explains something else is called related. A setting that merely differs explains nothing.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
+use timeline::cgroup::ancestors;
 use timeline::facts::{
     NR_HUGEPAGES, SWAPPINESS, THP_DEFRAG, THP_ENABLED, VFS_CACHE_PRESSURE, ZONE_RECLAIM_MODE,
 };
@@ -13,7 +16,7 @@ use timeline::signals::{
     COMPACT_STALL, MEM_ANON_HUGE, MEM_DIRTY, MEM_SLAB_RECLAIMABLE, MEM_TOTAL, PSWPIN, PSWPOUT,
     REFAULT_FILE, SWAP_TOTAL, THP_FAULT_ALLOC, THP_FAULT_FALLBACK, ZONE_RECLAIM_FAILED,
 };
-use timeline::{Fact, Gauge, Signal, SignalDef};
+use timeline::{Entity, Fact, Gauge, Signal, SignalDef};
 use units::Bytes;
 
 use super::decision::{By, Decision};
@@ -22,7 +25,7 @@ use super::findings::{FindingChange, Turn};
 use super::memory::AmountChange;
 use super::movement::Use;
 use super::rates::RateChange;
-use super::settings::{RAM, SWAP};
+use super::settings::{RAM, SWAP, is_tighter, limit_names};
 use crate::finding::Finding;
 use crate::rule::{Class, DIRTY_SETTINGS, Explains};
 use crate::rules;
@@ -43,7 +46,7 @@ pub enum CauseStrength {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cause {
     /// Their names, as in `facts`.
-    pub facts: Vec<&'static str>,
+    pub facts: Vec<Cow<'static, str>>,
     /// How sure that is.
     pub strength: CauseStrength,
     /// Id of the finding that they explain; null where they explain what moved.
@@ -104,10 +107,10 @@ pub(super) fn find(it: &Differences<'_>, decision: &Decision<'_>) -> Option<Caus
 }
 
 impl Differences<'_> {
-    fn differing(&self, names: &[&str]) -> Vec<&'static str> {
+    fn differing(&self, names: &[&str]) -> Vec<Cow<'static, str>> {
         let differing = self.facts.iter().filter(|fact| fact.differs());
-        let named = differing.filter(|fact| names.contains(&fact.name));
-        named.map(|fact| fact.name).collect()
+        let named = differing.filter(|fact| names.contains(&fact.name.as_ref()));
+        named.map(|fact| fact.name.clone()).collect()
     }
 
     /// The finding on the side where it is worse.
@@ -124,6 +127,25 @@ impl Differences<'_> {
         self.cause(self.differing(&names), CauseStrength::Is, Some(change.id))
     }
 
+    /// The limits around the cgroup of a finding about a limit that are lower on the side where it is worse.
+    fn tighter_limits(&self, change: &FindingChange) -> Vec<Cow<'static, str>> {
+        let is_about_limits =
+            rules::by_id(change.id).is_some_and(|rule| rule.class == Class::Limit);
+        let scope = self.worse(change).map(|finding| &finding.scope);
+        let Some(scope) = scope.filter(|scope| is_about_limits && scope.entity == Entity::Cgroup)
+        else {
+            return Vec::new();
+        };
+        let (poor, rich) = if change.is_worse_after().unwrap_or_default() {
+            (self.sides.1, self.sides.0)
+        } else {
+            (self.sides.0, self.sides.1)
+        };
+        let around = ancestors(&scope.key).filter(|key| is_tighter(poor, rich, key));
+        let names: Vec<String> = around.flat_map(limit_names).collect();
+        self.differing(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     fn bears_on(&self, change: &FindingChange, strength: CauseStrength) -> Option<Cause> {
         let rule = rules::by_id(change.id);
         let explained_by = rule.map_or(&[][..], |rule| rule.explained_by);
@@ -136,7 +158,11 @@ impl Differences<'_> {
         if strength == CauseStrength::May {
             names.extend(self.shortage(change));
         }
-        self.cause(self.differing(&names), strength, Some(change.id))
+        let mut facts = self.differing(&names);
+        if strength == CauseStrength::Explains {
+            facts.extend(self.tighter_limits(change));
+        }
+        self.cause(facts, strength, Some(change.id))
     }
 
     /// RAM or swap, where the side on which the finding is worse has less of it, and less makes the finding likelier.
@@ -206,7 +232,7 @@ impl Differences<'_> {
     /// Whether a cause is known to bear on a rate or an amount of this name.
     pub(super) fn is_of_cause(&self, cause: &Cause, name: &str) -> bool {
         of_signals().iter().any(|(facts, signals)| {
-            let bears = names(facts).iter().any(|fact| cause.facts.contains(fact));
+            let bears = names(facts).iter().any(|fact| cause.facts.iter().any(|name| name == fact));
             bears && signals.contains(&name)
         })
     }
@@ -249,7 +275,7 @@ impl Differences<'_> {
 
     fn cause(
         &self,
-        facts: Vec<&'static str>,
+        facts: Vec<Cow<'static, str>>,
         strength: CauseStrength,
         finding: Option<&'static str>,
     ) -> Option<Cause> {

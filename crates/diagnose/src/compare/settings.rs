@@ -1,15 +1,16 @@
 //! Facts that differ: tunables, kernel, RAM, swap, processors, cgroups, NUMA.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use timeline::Fact;
 use timeline::facts::{
     self, ADMIN_RESERVE, CgroupMode, KERNEL_CMDLINE, KERNEL_VERSION, MIN_FREE, USER_RESERVE,
 };
-use timeline::signals::{MEM_TOTAL, SWAP_TOTAL};
-use units::{Bytes, Count, PageSize, Quantity};
+use timeline::signals::{CGROUP_HIGH, CGROUP_MAX, MEM_TOTAL, SWAP_TOTAL};
+use timeline::{Entity, EntitySeries, Fact, Gauge, Signal};
+use units::{Bytes, Count, Limit, PageSize, Quantity, Span, Unit as _};
 
 use crate::evidence::Evidence;
 
@@ -22,8 +23,8 @@ pub(super) const SWAP: &str = "swap";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "FactEntry")]
 pub struct FactChange {
-    /// Its dotted name, or `ram`, `swap`, `kernel`, `cpus`, `cgroup`, ….
-    pub name: &'static str,
+    /// Its dotted name, or `ram`, `swap`, `kernel`, `cpus`, `cgroup`, …, or `limit of /web` and `memory.high of /web`.
+    pub name: Cow<'static, str>,
     /// Its value before; null where that source lacks it, which is no change.
     pub before: Option<String>,
     /// Its value after.
@@ -83,11 +84,81 @@ fn follows(fact: Fact, before: &Evidence<'_>, after: &Evidence<'_>) -> bool {
 }
 
 fn changed(
-    name: &'static str,
+    name: impl Into<Cow<'static, str>>,
     before: Option<String>,
     after: Option<String>,
 ) -> Option<FactChange> {
-    (before != after).then_some(FactChange { name, before, after, explains: false })
+    (before != after).then(|| FactChange { name: name.into(), before, after, explains: false })
+}
+
+/// A limit of a cgroup, and its name in sentences.
+const LIMITS: [(Signal<Gauge<Limit>>, &str); 2] =
+    [(CGROUP_MAX, "limit"), (CGROUP_HIGH, "memory.high")];
+/// At most this many limits that differ are named: two hosts may run thousands of the same cgroups with other limits.
+const LIMITS_MAX: usize = 20;
+
+/// The names of a cgroup's limits among the facts.
+pub(super) fn limit_names(key: &str) -> impl Iterator<Item = String> {
+    LIMITS.into_iter().map(move |(_, name)| format!("{name} of {key}"))
+}
+
+/// Limits of cgroups that both sides have and that differ; those of the cgroups `first` come first.
+pub(super) fn limits(
+    before: &Evidence<'_>,
+    after: &Evidence<'_>,
+    first: &BTreeSet<&str>,
+) -> Vec<FactChange> {
+    let mut all: Vec<(bool, FactChange)> = Vec::new();
+    for old in before.timeline.entities(Entity::Cgroup) {
+        let Some(new) = after.timeline.entity(Entity::Cgroup, &old.key) else {
+            continue;
+        };
+        for (limit, name) in LIMITS {
+            let both = usual(before, old, limit).zip(usual(after, new, limit));
+            let words = both.map(|both| [both.0, both.1].map(in_words));
+            let change = words.and_then(|[before, after]| {
+                changed(format!("{name} of {}", old.key), Some(before), Some(after))
+            });
+            let is_later = !first.contains(old.key.as_str());
+            all.extend(change.map(|change| (is_later, change)));
+        }
+    }
+    all.sort_by_key(|(is_later, _)| *is_later);
+    all.truncate(LIMITS_MAX);
+    all.into_iter().map(|(_, change)| change).collect()
+}
+
+/// Whether a limit of a cgroup was lower on one side for most of the time than on the other.
+pub(super) fn is_tighter(poor: &Evidence<'_>, rich: &Evidence<'_>, key: &str) -> bool {
+    let group =
+        |cx: &Evidence<'_>, limit| usual(cx, cx.timeline.entity(Entity::Cgroup, key)?, limit);
+    LIMITS.iter().any(|(limit, _)| {
+        let both = group(poor, *limit).zip(group(rich, *limit));
+        both.is_some_and(|(poor, rich)| match (poor, rich) {
+            (Limit::Bytes(poor), Limit::Bytes(rich)) => poor < rich,
+            (poor, rich) => poor != Limit::Unlimited && rich == Limit::Unlimited,
+        })
+    })
+}
+
+fn in_words(limit: Limit) -> String {
+    limit.limited().map_or_else(|| "none".to_owned(), |limit| limit.to_string())
+}
+
+/// The limit that a cgroup had for most of the time.
+fn usual(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) -> Option<Limit> {
+    let (_, runs) = group.runs().find(|(found, _)| *found == limit.id())?;
+    let times = cx.timeline.times();
+    let mut held: BTreeMap<u64, (Span, usize)> = BTreeMap::new();
+    for (at, run) in runs.iter().enumerate() {
+        let until = runs.get(at + 1).map_or(run.last(), |next| next.first());
+        let lasted = times.get(until)?.saturating_sub(*times.get(run.first())?);
+        let known = held.entry(run.value).or_insert((Span::ZERO, at));
+        *known = (known.0.plus(lasted), at);
+    }
+    // Of equal ones the last.
+    let (value, _) = held.into_iter().max_by_key(|(_, held)| *held)?;
+    Some(Limit::from_raw(value))
 }
 
 /// Whether the hosts have the same amount of RAM, as far as is known.
@@ -174,7 +245,7 @@ mod tests {
     fn compared(
         before: &Case,
         after: &Case,
-    ) -> Vec<(&'static str, Option<String>, Option<String>)> {
+    ) -> Vec<(Cow<'static, str>, Option<String>, Option<String>)> {
         let changes = before.with(|before| after.with(|after| compare(before, after)));
         changes.into_iter().map(|c| (c.name, c.before, c.after)).collect()
     }
@@ -187,7 +258,7 @@ mod tests {
     fn a_setting_differs_by_its_chosen_word() {
         let before = Case::once().fact(THP_ENABLED, "[always] madvise never");
         let after = Case::once().fact(THP_ENABLED, "always madvise [never]");
-        let expected = [("thp.enabled", some("always"), some("never"))];
+        let expected = [("thp.enabled".into(), some("always"), some("never"))];
         assert_eq!(compared(&before, &after), expected);
     }
 
@@ -203,7 +274,7 @@ mod tests {
     fn of_boot_parameters_only_what_differs_is_told() {
         let before = Case::once().fact(KERNEL_CMDLINE, "root=/dev/vda quiet psi=1");
         let after = Case::once().fact(KERNEL_CMDLINE, "root=/dev/vda quiet");
-        let expected = [("kernel.cmdline", some("psi=1"), some("-"))];
+        let expected = [("kernel.cmdline".into(), some("psi=1"), some("-"))];
         assert_eq!(compared(&before, &after), expected);
     }
 

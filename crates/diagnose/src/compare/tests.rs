@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 use timeline::facts::{SWAPPINESS, THP_ENABLED, ZONE_RECLAIM_MODE};
 use timeline::signals::{
+    CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE,
     MEM_ANON, MEM_ANON_HUGE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM,
     MEM_TOTAL, PGPGIN, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON,
     REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
 };
 use timeline::{Sample, Stamp};
-use units::{Bytes, Span};
+use units::{Bytes, Limit, Span};
 
 use super::*;
 use crate::rules::testing::Case;
@@ -95,9 +96,9 @@ fn used(it: &Comparison) -> Option<(i64, UseWaiting)> {
 }
 
 /// What explains the change, where the headline begins with that.
-fn explained(it: &Comparison) -> Option<(&'static str, CauseStrength)> {
+fn explained(it: &Comparison) -> Option<(&str, CauseStrength)> {
     match it.headline.first()? {
-        Statement::Explained(cause, facts) => Some((facts[0].name, cause.strength)),
+        Statement::Explained(cause, facts) => Some((facts[0].name.as_ref(), cause.strength)),
         _ => None,
     }
 }
@@ -338,7 +339,7 @@ fn a_setting_that_bears_on_the_finding_may_explain_it() {
     let cause = it.cause.unwrap();
     assert_eq!(
         (cause.facts.as_slice(), cause.strength),
-        (&["vm.swappiness"][..], CauseStrength::May)
+        (&[Cow::Borrowed("vm.swappiness")][..], CauseStrength::May)
     );
     assert_eq!(explained(&compared(&before, &after)), Some(("vm.swappiness", CauseStrength::May)));
     assert!(it.facts[0].explains);
@@ -503,4 +504,51 @@ proptest! {
             }
         }
     }
+}
+
+/// A cgroup with this limit in MiB that reads evicted files again, or does not, on a host at rest.
+fn limited(limit: u64, is_starved: bool) -> Case {
+    let (pages, stall) = if is_starved { (12_000, 200_000) } else { (0, 0) };
+    healthy()
+        .gauge_of(Entity::Cgroup, "/web", CGROUP_MAX, Limit::Bytes(mib(limit)))
+        .gauge_of(Entity::Cgroup, "/web", CGROUP_CURRENT, mib(if is_starved { limit } else { 60 }))
+        .counter_of(Entity::Cgroup, "/web", CGROUP_EVENTS_MAX, pages / 60)
+        .counter_of(Entity::Cgroup, "/web", CGROUP_REFAULT_FILE, pages)
+        .counter_of(Entity::Cgroup, "/web", CGROUP_PSI_MEMORY_SOME, stall)
+}
+
+#[test]
+fn a_limit_that_differs_is_named_and_explains_what_the_tighter_one_brings() {
+    let it = compared(&limited(64, true), &limited(256, false));
+    assert_eq!(it.direction, Direction::Better, "{:?}", it.headline);
+    assert_eq!(explained(&it), Some(("limit of /web", CauseStrength::Explains)));
+    let fact = &it.facts[0];
+    assert_eq!(
+        (fact.before.as_deref(), fact.after.as_deref(), fact.explains),
+        (Some("64 MiB"), Some("256 MiB"), true)
+    );
+}
+
+#[test]
+fn a_limit_that_is_larger_where_it_is_worse_or_of_another_cgroup_explains_nothing() {
+    let it = compared(&limited(64, false), &limited(128, true));
+    assert_eq!(it.cause, None);
+    assert_eq!((it.facts[0].name.as_ref(), it.facts[0].explains), ("limit of /web", false));
+    let other = |case: Case, limit| {
+        case.gauge_of(Entity::Cgroup, "/db", CGROUP_MAX, Limit::Bytes(mib(limit)))
+    };
+    let it = compared(&other(limited(64, true), 100), &other(limited(64, false), 200));
+    assert_eq!(it.cause, None);
+    assert_eq!(it.facts[0].name, "limit of /db");
+    assert_eq!(compared(&limited(64, true), &limited(64, false)).facts, []);
+}
+
+#[test]
+fn the_limit_of_a_side_is_the_one_that_it_had_for_most_of_the_time() {
+    let steps = [vec![Limit::Bytes(mib(64)); 25], vec![Limit::Bytes(mib(256)); 6]].concat();
+    let mostly = || healthy().gauge_steps_of(Entity::Cgroup, "/web", CGROUP_MAX, &steps);
+    let at =
+        |limit| healthy().gauge_of(Entity::Cgroup, "/web", CGROUP_MAX, Limit::Bytes(mib(limit)));
+    assert_eq!(compared(&mostly(), &at(64)).facts, []);
+    assert_eq!(compared(&mostly(), &at(256)).facts.len(), 1);
 }

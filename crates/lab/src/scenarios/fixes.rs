@@ -115,6 +115,14 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         counts.add(guest, vec![], vec![limit(*file, 100)]);
         counts.add(guest, vec![limit(*file, 64)], vec![limit(*file, 100)]);
     }
+    if guest.is_cgroup_v1() {
+        // A limit with swap that would be in the way of the larger limit of memory.
+        let both = [LimitFile::MaxV1, LimitFile::MaxWithSwapV1];
+        let sick = both.map(|file| limit(file, 64));
+        let mut cure = both.map(|file| limit(file, 100));
+        cure.reverse();
+        counts.add(guest, sick.into(), cure.into());
+    }
     for (name, count) in [
         ("tried", counts.tried),
         ("had", counts.had),

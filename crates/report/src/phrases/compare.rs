@@ -302,7 +302,7 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
 
 fn fact(fact: &FactChange, index: usize, explains: &str) -> ComparisonRow {
     ComparisonRow {
-        label: fact.name.to_owned(),
+        label: fact.name.clone().into_owned(),
         before: fact.before.clone().unwrap_or_default(),
         after: fact.after.clone().unwrap_or_default(),
         change: if fact.explains { explains } else { "" }.to_owned(),
@@ -317,7 +317,7 @@ fn known_to_one(side: &str, facts: &[&FactChange], extent: Extent) -> Option<Str
         return None;
     }
     let most = extent.at_most(NAMES_MAX);
-    let shown = facts.iter().take(most).map(|fact| fact.name);
+    let shown = facts.iter().take(most).map(|fact| fact.name.as_ref());
     let shown = shown.collect::<Vec<_>>().join(", ");
     let more = match facts.len().saturating_sub(most) {
         0 => String::new(),

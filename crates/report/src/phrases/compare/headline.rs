@@ -137,8 +137,8 @@ fn explained(cause: &Cause, facts: &[FactChange]) -> String {
 }
 
 /// The name of a fact in a sentence.
-fn label(fact: &FactChange) -> &'static str {
-    match fact.name {
+fn label(fact: &FactChange) -> &str {
+    match fact.name.as_ref() {
         "ram" => "RAM",
         name => name,
     }
@@ -302,8 +302,8 @@ mod tests {
 
     #[test]
     fn facts_that_explain_are_named_with_their_values() {
-        let fact = |name, before: &str, after: &str| FactChange {
-            name,
+        let fact = |name: &'static str, before: &str, after: &str| FactChange {
+            name: name.into(),
             before: Some(before.to_owned()),
             after: Some(after.to_owned()),
             explains: true,
