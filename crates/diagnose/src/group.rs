@@ -22,7 +22,7 @@ use units::{Bytes, Count, Limit, Pages, PerSecond, Quantity as _, Ratio, Span};
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::finding::LimitFile;
-use crate::measures::cgroups::{own_events, stalled, undroppable};
+use crate::measures::cgroups::{counts_hits, own_events, stalled, undroppable};
 use crate::remedy;
 
 pub use findings::GroupDiagnosis;
@@ -327,7 +327,8 @@ fn limits(
                 limit,
                 used,
                 undroppable,
-                hits: events_at_limit(cx, level, knob, events, at, whole),
+                hits: events_at_limit(cx, level, knob, events, at, whole)
+                    .filter(|_| counts_hits(cx, level)),
                 since: cx
                     .timeline
                     .last_of(level, knob.signal())
@@ -377,7 +378,7 @@ impl GroupFelt {
             some: stalled(cx, group, CGROUP_PSI_MEMORY_SOME, whole),
             full: stalled(cx, group, CGROUP_PSI_MEMORY_FULL, whole),
             throttled: count(CGROUP_EVENTS_HIGH),
-            hits: count(CGROUP_EVENTS_MAX),
+            hits: count(CGROUP_EVENTS_MAX).filter(|_| counts_hits(cx, group)),
             kills: count(CGROUP_EVENTS_OOM_KILL),
             refaults_file: rate(CGROUP_REFAULT_FILE),
             refaults_anon: rate(CGROUP_REFAULT_ANON),

@@ -3,7 +3,7 @@
 use units::{Bytes, Limit};
 
 use super::{GroupLimitState, GroupState};
-use crate::measures::cgroups::{NEARLY_FULL, is_raised};
+use crate::measures::cgroups::{AT_LIMIT, NEARLY_FULL, is_raised};
 
 /// Returns what raising which limit would change. `has_finding`: some finding is about the cgroup.
 pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
@@ -51,9 +51,11 @@ pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
     sentences
 }
 
-/// Whether the cgroup met this limit, or is nearly full of memory that cannot be dropped.
+/// Whether the cgroup met this limit, or is nearly full of memory that cannot be dropped. Where hits are not counted, a
+/// cgroup that is at its limit met it.
 fn binds(limit: &GroupLimitState) -> bool {
-    is_full(limit) || limit.hits.is_some_and(|hits| hits.get() > 0)
+    let is_at_it = || limit.share().is_some_and(|share| share >= AT_LIMIT);
+    is_full(limit) || limit.hits.map_or_else(is_at_it, |hits| hits.get() > 0)
 }
 
 fn is_full(limit: &GroupLimitState) -> bool {

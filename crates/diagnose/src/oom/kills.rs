@@ -94,7 +94,7 @@ impl GroupHits {
         Self {
             has_limit: cgroups::limit(cx, group, CGROUP_MAX).is_some(),
             oom: rises(CGROUP_EVENTS_OOM),
-            max: rises(CGROUP_EVENTS_MAX),
+            max: rises(CGROUP_EVENTS_MAX).filter(|_| cgroups::counts_hits(cx, group)),
         }
     }
 

@@ -162,7 +162,8 @@ impl Starved {
             refaulted: cx.mean_in(stretch, CGROUP_REFAULT_FILE, &refaults)?,
             refaults,
             counted,
-            hits: events(cx, group, CGROUP_EVENTS_MAX, stretch),
+            hits: events(cx, group, CGROUP_EVENTS_MAX, stretch)
+                .filter(|_| cgroups::counts_hits(cx, group)),
         })
     }
 

@@ -6,16 +6,15 @@
 
 use std::collections::HashMap;
 
-use timeline::cgroup::{ROOT, parent};
+use timeline::cgroup::ROOT;
 use timeline::facts::CgroupMode;
-use timeline::signals::CGROUP_MAX_WITH_SWAP;
 use timeline::{Entity, EntitySeries, LimitStep, limit_steps};
 use units::{Bytes, Limit, Span};
 
 use super::RuleAnswer;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Fix, FixChange, LimitChange, LimitFile, SmallLimit};
-use crate::measures::cgroups::is_raised;
+use crate::measures::cgroups::{self, is_raised};
 use crate::remedy::{more, whole_mib};
 
 /// What was recorded after a limit was raised is too short to show that it is over if it is shorter: as long as a level
@@ -271,7 +270,7 @@ fn with_swap_first(
     now: Limit,
     to: Bytes,
 ) -> Option<LimitChange> {
-    let own = own_with_swap(cx, group).filter(|_| limit.file == LimitFile::MaxV1)?;
+    let own = cgroups::with_swap(cx, group).filter(|_| limit.file == LimitFile::MaxV1)?;
     let more = to.saturating_sub(now.limited()?);
     (own < to).then(|| LimitChange {
         file: LimitFile::MaxWithSwapV1,
@@ -279,14 +278,6 @@ fn with_swap_first(
         to: whole(own + more).max(to),
         ..limit.clone()
     })
-}
-
-/// The cgroup's own limit of memory and swap together; `None` where the kernel shows that of a cgroup above.
-fn own_with_swap(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Bytes> {
-    let last = |group| cx.timeline.last_of(group, CGROUP_MAX_WITH_SWAP)?.limited();
-    let own = last(group)?;
-    let above = parent(&group.key).and_then(|key| cx.timeline.entity(Entity::Cgroup, key));
-    above.and_then(last).is_none_or(|above| own < above).then_some(own)
 }
 
 /// Leaves a fix in words.

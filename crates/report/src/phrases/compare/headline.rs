@@ -309,7 +309,7 @@ mod tests {
             explains: true,
         };
         let cause = |strength, finding, is_beside| Cause {
-            facts: vec!["vm.swappiness"],
+            facts: vec!["vm.swappiness".into()],
             strength,
             finding,
             is_beside,

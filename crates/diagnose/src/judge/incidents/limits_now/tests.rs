@@ -6,8 +6,8 @@ use crate::rules::testing::{Case, changed, incidents, times};
 use timeline::Entity::Cgroup;
 use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL,
-    CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE,
-    MEM_AVAILABLE, MEM_TOTAL,
+    CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_MAX_WITH_SWAP, CGROUP_PSI_MEMORY_SOME,
+    CGROUP_REFAULT_FILE, MEM_AVAILABLE, MEM_TOTAL,
 };
 
 const WEB: &str = "/web";
@@ -200,4 +200,16 @@ fn the_bound_below_a_limit_that_was_raised_since_is_not_set() {
     let all = incidents(rules::by_id("oom-cgroup").copied().unwrap(), &case);
     assert_eq!(all[0].fixes.len(), 1, "{all:?}");
     assert!(changed(&all[0].fixes[0]).is_empty());
+}
+
+#[test]
+fn hits_that_only_the_limit_with_swap_counts_do_not_clear_a_cgroup() {
+    let mib = |mib| Limit::Bytes(Bytes::from_mib(mib));
+    let found = |with_swap_limit| {
+        let case = with_swap(with_swap_limit, Limit::Unlimited);
+        found(&case.counter_of(Cgroup, WEB, CGROUP_EVENTS_MAX, 0)).len()
+    };
+    assert_eq!(found(mib(80)), 1);
+    assert_eq!(found(mib(160)), 0);
+    assert_eq!(found(Limit::Unlimited), 0);
 }
