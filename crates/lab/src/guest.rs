@@ -1,6 +1,8 @@
 //! The machine from inside, as a scenario uses it: what it may set, start, read and report.
 
 mod container;
+mod doctor;
+mod files;
 mod part;
 mod program;
 mod recording;
@@ -18,9 +20,12 @@ pub use container::GuestContainer;
 pub use part::Part;
 pub use program::MemtideCommand;
 
+pub(crate) use files::GuestFiles;
+
+use doctor::Doctor;
 use recording::GuestRecording;
 
-use crate::message::{GuestMessage, uptime_s};
+use crate::message::{GuestMessage, TreatmentOrder, uptime_s};
 use crate::mounts;
 use crate::reading::KernelReader;
 use crate::setting::ScenarioSettings;
@@ -35,6 +40,9 @@ pub struct Guest {
     /// What was to be measured and is not a number.
     not_measured: Option<String>,
     recording: GuestRecording,
+    /// The finding that is treated, once the recording has begun.
+    treated: Option<TreatmentOrder>,
+    doctor: Option<Doctor>,
 }
 
 impl Guest {
@@ -42,10 +50,13 @@ impl Guest {
     pub(crate) fn new(
         settings: ScenarioSettings,
         is_cgroup_v1: bool,
+        treated: Option<TreatmentOrder>,
         messages: File,
         capture: (File, Span),
     ) -> Self {
         Self {
+            treated,
+            doctor: None,
             settings,
             is_cgroup_v1,
             messages,
@@ -57,6 +68,9 @@ impl Guest {
 
     /// Ends the recording; what could not be measured or sampled is an error.
     pub(crate) fn finish(&mut self) -> Result<(), String> {
+        if let Some(doctor) = self.doctor.take() {
+            doctor.take_back();
+        }
         let recorded = self.recording.end();
         match &self.not_measured {
             Some(name) => Err(format!("{name} could not be measured")),
@@ -71,6 +85,11 @@ impl Guest {
     /// Begins the recording. Settings are made before: a capture holds those of its begin.
     pub fn record(&mut self) {
         self.recording.begin();
+        let port = self.messages.try_clone();
+        if let (Some(order), Ok(port), None) = (&self.treated, port, &self.doctor) {
+            let files = GuestFiles { is_cgroup_v1: self.is_cgroup_v1 };
+            self.doctor = Doctor::begin(order.rule.clone(), files, port).ok();
+        }
     }
 
     /// Something new begins.
@@ -128,7 +147,7 @@ impl Guest {
     /// # Errors
     /// Where it cannot be started.
     pub fn start(&self, part: &[&str]) -> Result<Part, String> {
-        Part::start(part, Stdio::piped(), Command::spawn)
+        Part::start(part, self.stretch(), Stdio::piped(), Command::spawn)
     }
 
     /// Starts a part that works beside others: nobody reads what it prints.
@@ -136,7 +155,12 @@ impl Guest {
     /// # Errors
     /// Where it cannot be started.
     pub fn launch(&self, part: &[&str]) -> Result<Part, String> {
-        Part::start(part, Stdio::null(), Command::spawn)
+        Part::start(part, self.stretch(), Stdio::null(), Command::spawn)
+    }
+
+    /// How many times as long as the scenario says its loads work.
+    fn stretch(&self) -> f64 {
+        self.treated.as_ref().map_or(1.0, |order| order.stretch)
     }
 
     /// Plays a part to its end.
@@ -161,7 +185,7 @@ impl Guest {
     /// # Errors
     /// Where the kernel refuses it.
     pub fn container(&self, cgroup: &str) -> Result<GuestContainer, String> {
-        GuestContainer::start(cgroup, self.is_cgroup_v1)
+        GuestContainer::start(cgroup, self.is_cgroup_v1, self.stretch())
     }
 
     /// Whether the machine has the memory controller of cgroup v1.
@@ -305,9 +329,10 @@ impl Guest {
         mounts::swap_on("/dev/zram0")
     }
 
-    /// Waits.
+    /// Waits; while a recording runs as much longer as loads work longer.
     pub fn sleep(&self, seconds: f64) {
-        std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
+        let stretch = if self.doctor.is_some() { self.stretch() } else { 1.0 };
+        std::thread::sleep(std::time::Duration::from_secs_f64(seconds * stretch));
     }
 }
 

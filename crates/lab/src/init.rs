@@ -57,7 +57,7 @@ fn play() -> Result<(), String> {
     let capture = setup::open_port(1)?;
     let port = messages.try_clone().map_err(|error| error.to_string())?;
     let capture = (capture, Span::from_secs_f64(job.every_s));
-    let mut guest = Guest::new(job.settings, job.is_cgroup_v1, messages, capture);
+    let mut guest = Guest::new(job.settings, job.is_cgroup_v1, job.treated, messages, capture);
     guest.send(&GuestMessage::Ready { boot_s: uptime_s() });
     if let Some(is_on) = job.mglru {
         // A kernel without it has nothing to switch off.

@@ -26,6 +26,44 @@ pub(crate) struct Job {
     pub is_cgroup_v1: bool,
     /// Whether MGLRU is switched on or off; `None`: as the kernel has it.
     pub mglru: Option<bool>,
+    /// The finding that is treated while the load goes on; `None`: none is.
+    pub treated: Option<TreatmentOrder>,
+}
+
+/// Which finding a guest treats, and how much longer its loads work than the scenario says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TreatmentOrder {
+    /// The rule's id.
+    pub rule: String,
+    /// How many times as long each load works, so that there is a time after the treatment.
+    pub stretch: f64,
+}
+
+/// What a guest did about a finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Treatment {
+    /// Seconds since the kernel's start.
+    pub at_s: f64,
+    /// The finding, as its first line says it.
+    pub finding: String,
+    /// What its first fix says.
+    pub advice: String,
+    /// What came of that.
+    pub outcome: TreatmentOutcome,
+}
+
+/// Whether the first fix of a finding was carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TreatmentOutcome {
+    /// These files were written, and read back.
+    Applied(Vec<String>),
+    /// It is words only.
+    IsWords,
+    /// It is a command, which needs a shell.
+    IsCommand(String),
+    /// The kernel refused it.
+    Refused(String),
 }
 
 /// A line from the guest.
@@ -62,6 +100,10 @@ pub enum GuestMessage {
         /// How much.
         y: f64,
     },
+    /// A finding was treated.
+    Treated(Treatment),
+    /// The treatment was taken back; why not, where the state before did not come back.
+    TakenBack(Option<String>),
     /// The scenario could not go on.
     Failed {
         /// Why.

@@ -5,12 +5,72 @@ use std::collections::BTreeMap;
 use report::model::{Level, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Bytes;
+use units::{Bytes, Ratio};
 
 /// Name and version of the contract of `lab run`.
 pub const LAB_SCHEMA: &str = "memtide-lab/1";
 /// Name and version of the contract of `lab score`.
 pub const SCORE_SCHEMA: &str = "memtide-lab-score/1";
+
+/// Name and version of the contract of `lab cure`.
+pub const CURE_SCHEMA: &str = "memtide-lab-cure/1";
+
+/// Whether the first fix of each finding ends what it was found for.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CureReport {
+    /// Name and version of this contract.
+    pub schema: &'static str,
+    /// The kernel's version.
+    pub kernel: String,
+    /// How the machine's instructions ran: KVM or TCG.
+    pub accelerator: String,
+    /// A row for each finding that was to be treated.
+    pub rows: Vec<CureRow>,
+}
+
+/// A finding, its first fix, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CureRow {
+    /// The rule's id.
+    pub rule: String,
+    /// The scenario that made it.
+    pub scenario: String,
+    /// Its arm.
+    pub arm: String,
+    /// The finding, in a sentence; empty where it was not found while the load went on.
+    pub finding: String,
+    /// What its first fix says.
+    pub advice: String,
+    /// What was carried out, a command a line; empty where nothing was.
+    pub applied: Vec<String>,
+    /// What came of it.
+    pub effect: CureEffect,
+    /// Why, where the effect alone does not say it.
+    pub because: String,
+    /// Work done a second after the fix, of that before: bytes that programs read and wrote, or their CPU time where they read
+    /// and write nothing.
+    pub work_ratio: Option<Ratio>,
+    /// Whether the fix was taken back and the state before came back; `None` where nothing was carried out.
+    pub is_taken_back: Option<bool>,
+}
+
+/// What came of a fix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CureEffect {
+    /// The finding is gone, nothing new was found, and no less work is done.
+    Cured,
+    /// The finding is there still, but less bad, or more work is done.
+    Better,
+    /// All is as before.
+    NoEffect,
+    /// Something new and bad was found, or much less work is done.
+    Worse,
+    /// The fix is words, or a command that needs a shell.
+    NotCarriedOut,
+    /// The finding was not there while the load went on, or the load ended too soon.
+    NotTried,
+}
 
 /// What came of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -274,9 +334,11 @@ mod tests {
 
     #[test]
     fn the_published_schemas_are_fresh() {
-        for (name, schema) in
-            [("lab", schema_of::<LabReport>()), ("lab-score", schema_of::<ScoreReport>())]
-        {
+        for (name, schema) in [
+            ("lab", schema_of::<LabReport>()),
+            ("lab-score", schema_of::<ScoreReport>()),
+            ("lab-cure", schema_of::<CureReport>()),
+        ] {
             let schema = schema.unwrap() + "\n";
             let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
             let path = docs.join(format!("{name}.schema.json"));

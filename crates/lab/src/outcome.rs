@@ -11,6 +11,7 @@ use crate::case::{CaseLabels, CaseVerdict};
 use crate::claim::MeasuredArms;
 use crate::host::accelerator::Accelerator;
 use crate::host::work::WorkDirectory;
+use crate::message::Treatment;
 use crate::setting::ScenarioSettings;
 
 /// What an arm left.
@@ -26,6 +27,10 @@ pub struct ArmOutcome {
     pub measured: BTreeMap<String, f64>,
     /// Curves that the scenario measured, by name.
     pub curves: BTreeMap<String, Vec<(f64, f64)>>,
+    /// What was done about the finding that was to be treated; `None` where none was, or it was not found.
+    pub treatment: Option<Treatment>,
+    /// Whether that was taken back: `Some(None)` where it was, with the reason where not; `None` where nothing was done.
+    pub taken_back: Option<Option<String>>,
     /// The samples.
     pub source: Source,
     /// Where the samples are.

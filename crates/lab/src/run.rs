@@ -12,7 +12,7 @@ use crate::host::accelerator::Accelerator;
 use crate::host::image::GuestImage;
 use crate::host::machine::{Machine, has_memory_for};
 use crate::host::vm::Vm;
-use crate::message::{GuestMessage, Job};
+use crate::message::{GuestMessage, Job, Treatment, TreatmentOrder};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
 use crate::progress::{RunProgress, RunStep};
 use crate::scenario::{Arm, Scenario};
@@ -41,6 +41,8 @@ pub struct RunOptions {
     pub timeout: Span,
     /// Where captures are kept: `ARM.jsonl`. `None`: nowhere.
     pub output: Option<PathBuf>,
+    /// The finding that is treated while the load goes on; `None`: none is.
+    pub treated: Option<TreatmentOrder>,
 }
 
 impl Default for RunOptions {
@@ -56,6 +58,7 @@ impl Default for RunOptions {
             every: Span::from_millis(500),
             timeout: Span::from_mins(4),
             output: None,
+            treated: None,
         }
     }
 }
@@ -135,6 +138,8 @@ impl<'a> Player<'a> {
             settings,
             measured: measurements.values,
             curves: measurements.curves,
+            treatment: measurements.treatment,
+            taken_back: measurements.taken_back,
             report: answers::check(&source),
             source,
             capture,
@@ -151,6 +156,7 @@ impl<'a> Player<'a> {
             every_s: self.options.every.as_secs_f64(),
             is_cgroup_v1: is_cgroup_v1(settings, self.options),
             mglru: self.options.mglru.or(self.scenario.mglru),
+            treated: self.options.treated.clone(),
             ..Job::default()
         }
     }
@@ -210,6 +216,8 @@ pub(crate) fn settings(
 struct Measurements {
     values: BTreeMap<String, f64>,
     curves: BTreeMap<String, Vec<(f64, f64)>>,
+    treatment: Option<Treatment>,
+    taken_back: Option<Option<String>>,
 }
 
 /// Follows a guest's messages until it is done.
@@ -234,6 +242,8 @@ fn follow(
                 GuestMessage::Point { curve, x, y } => {
                     measurements.curves.entry(curve).or_default().push((x, y));
                 }
+                GuestMessage::Treated(treatment) => measurements.treatment = Some(treatment),
+                GuestMessage::TakenBack(why_not) => measurements.taken_back = Some(why_not),
                 GuestMessage::Failed { why } => {
                     let last_words = vm.last_words();
                     return Err(LabError::Guest { why, last_words });

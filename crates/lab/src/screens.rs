@@ -4,7 +4,10 @@ use report::Screen;
 use report::model::Level;
 use report::text::{Style, TextPage, piece, width};
 
-use crate::model::{ClaimState, LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport};
+use crate::claim::times;
+use crate::model::{
+    ClaimState, CureReport, LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport,
+};
 use crate::words;
 
 /// Cells of what is compared, of the article's figure and of that which was measured.
@@ -13,6 +16,8 @@ const ARTICLE_CELLS: usize = 16;
 const HERE_CELLS: usize = 11;
 /// Column of text after an arm's name.
 const ARM_CELLS: usize = 24;
+/// Cells of the effect of a fix.
+const CURE_CELLS: usize = 12;
 
 /// Returns the screen of `lab run`.
 pub fn run_screen(report: &LabReport, screen: &Screen) -> String {
@@ -133,6 +138,39 @@ pub fn score_screen(report: &ScoreReport, screen: &Screen) -> String {
     for case in &report.unscored {
         let text = format!("{}: {}", case.case, case.why);
         page.hanging(&[], 4, Style::Critical, &text);
+    }
+    page.finish()
+}
+
+/// Returns the screen of `lab cure`.
+pub fn cure_screen(report: &CureReport, screen: &Screen) -> String {
+    let mut page = TextPage::new(screen);
+    let head = format!("Linux {}, {}", report.kernel, report.accelerator);
+    page.hanging(&[], 0, Style::Faint, &head);
+    page.hanging(&[], 0, Style::Strong, &words::cure_headline(report));
+    for row in &report.rows {
+        page.gap();
+        let (style, effect) = words::cure_effect(row.effect);
+        let place = format!("{} · {} {}", row.rule, row.scenario, row.arm);
+        page.line(&[piece(style, left(effect, CURE_CELLS)), piece(Style::Strong, place)]);
+        let work = row.work_ratio.map(|ratio| format!("work {}", times(ratio.get())));
+        let undo = match row.is_taken_back {
+            Some(false) => Some("the state before did not come back".to_owned()),
+            Some(true) | None => None,
+        };
+        let because = Some(row.because.clone()).filter(|text| !text.is_empty());
+        let notes: Vec<String> = [because, work, undo].into_iter().flatten().collect();
+        let indent = [piece(Style::Plain, " ".repeat(CURE_CELLS))];
+        for (style, text) in [
+            (Style::Plain, &row.finding),
+            (Style::Plain, &row.advice),
+            (Style::Command, &row.applied.join("; ")),
+            (Style::Faint, &notes.join(" · ")),
+        ] {
+            if !text.is_empty() {
+                page.hanging(&indent, CURE_CELLS, style, text);
+            }
+        }
     }
     page.finish()
 }

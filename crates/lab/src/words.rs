@@ -1,6 +1,8 @@
 //! Words of the lab's answers.
 
-use crate::model::{ClaimState, ScoreCell, ScoreReport};
+use report::text::Style;
+
+use crate::model::{ClaimState, CureEffect, CureReport, ScoreCell, ScoreReport};
 
 /// Printed where a value is unknown.
 pub(crate) const ABSENT: &str = "–";
@@ -11,6 +13,33 @@ pub(crate) fn holds(state: ClaimState) -> &'static str {
         ClaimState::Holds => "yes",
         ClaimState::Fails => "NO",
         ClaimState::NotMeasured | ClaimState::NoBounds => ABSENT,
+    }
+}
+
+/// `4 of 6 fixes that were carried out cure, 1 makes it worse.`
+pub(crate) fn cure_headline(report: &CureReport) -> String {
+    let count = |effect| report.rows.iter().filter(|row| row.effect == effect).count();
+    let tried = report.rows.iter().filter(|row| !row.applied.is_empty());
+    let tried = tried.filter(|row| row.effect != CureEffect::NotTried).count();
+    let cured = count(CureEffect::Cured);
+    let worse = match count(CureEffect::Worse) {
+        0 => "none makes it worse".to_owned(),
+        1 => "1 makes it worse".to_owned(),
+        worse => format!("{worse} make it worse"),
+    };
+    let words = count(CureEffect::NotCarriedOut);
+    format!("{cured} of {tried} fixes that were carried out cure, {worse}; {words} are words.")
+}
+
+/// What came of a fix, in a cell of the table.
+pub(crate) fn cure_effect(effect: CureEffect) -> (Style, &'static str) {
+    match effect {
+        CureEffect::Cured => (Style::Fine, "cured"),
+        CureEffect::Better => (Style::Warning, "better"),
+        CureEffect::NoEffect => (Style::Critical, "NO EFFECT"),
+        CureEffect::Worse => (Style::Critical, "WORSE"),
+        CureEffect::NotCarriedOut => (Style::Faint, "words"),
+        CureEffect::NotTried => (Style::Warning, "not tried"),
     }
 }
 

@@ -21,18 +21,20 @@ pub struct GuestContainer {
     /// Its PID namespace.
     processes: File,
     is_cgroup_v1: bool,
+    /// How many times as long as they say its parts work.
+    stretch: f64,
     /// Its first process: with it all others end.
     _first: Part,
 }
 
 impl GuestContainer {
-    pub(super) fn start(cgroup: &str, is_cgroup_v1: bool) -> Result<Self, String> {
+    pub(super) fn start(cgroup: &str, is_cgroup_v1: bool, stretch: f64) -> Result<Self, String> {
         let open = |path: String, options: &std::fs::OpenOptions| {
             let file = options.open(&path);
             file.map_err(|error| format!("cannot open {path}: {error}"))
         };
         let tasks = open(format!("{cgroup}/cgroup.procs"), File::options().write(true))?;
-        let first = Part::start(&["hog", "64K"], Stdio::null(), |command| {
+        let first = Part::start(&["hog", "64K"], 1.0, Stdio::null(), |command| {
             spawn(command, &tasks, is_cgroup_v1, sys::unshare_processes)
         })?;
         let processes = format!("/proc/{}/ns/pid", first.pid());
@@ -40,6 +42,7 @@ impl GuestContainer {
             tasks,
             processes: open(processes, File::options().read(true))?,
             is_cgroup_v1,
+            stretch,
             _first: first,
         })
     }
@@ -54,7 +57,7 @@ impl GuestContainer {
     /// # Errors
     /// Where it cannot be started.
     pub fn launch(&self, part: &[&str]) -> Result<Part, String> {
-        Part::start(part, Stdio::null(), |command| self.spawn(command))
+        Part::start(part, self.stretch, Stdio::null(), |command| self.spawn(command))
     }
 
     /// Starts this program with other arguments in it, as `docker exec` does.

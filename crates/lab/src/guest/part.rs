@@ -13,14 +13,16 @@ pub struct Part {
 }
 
 impl Part {
-    /// Starts a part by `spawn`; `output` is piped where somebody reads it.
+    /// Starts a part by `spawn`, to work `stretch` times as long as it says; `output` is piped where somebody reads it.
     pub(super) fn start(
         part: &[&str],
+        stretch: f64,
         output: Stdio,
         spawn: impl FnOnce(&mut Command) -> std::io::Result<Child>,
     ) -> Result<Self, String> {
         let name = part.join(" ");
         let mut command = Command::new("/proc/self/exe");
+        let part = longer(part, stretch);
         command.arg("lab").args(part).arg("--in-scenario").stdin(Stdio::null()).stdout(output);
         let child = spawn(&mut command).map_err(|error| format!("cannot start {name}: {error}"))?;
         Ok(Self { child, name })
@@ -78,9 +80,35 @@ impl Part {
     }
 }
 
+/// The arguments of a part that works this many times as long: the seconds of `--for 16s`.
+fn longer(part: &[&str], stretch: f64) -> Vec<String> {
+    let mut is_time = false;
+    let argument = |text: &&str| {
+        let seconds = text.strip_suffix('s').and_then(|text| text.parse::<f64>().ok());
+        let is_stretched = std::mem::replace(&mut is_time, *text == "--for");
+        match seconds.filter(|_| is_stretched) {
+            Some(seconds) => format!("{}s", seconds * stretch),
+            None => (*text).to_owned(),
+        }
+    };
+    part.iter().map(argument).collect()
+}
+
 impl Drop for Part {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::longer;
+
+    #[test]
+    fn only_the_time_of_work_is_longer() {
+        let part = ["hog", "300M", "--fill", "6s", "--for", "30s", "--join", "/sys/fs/cgroup/app"];
+        assert_eq!(longer(&part, 1.0), part);
+        assert_eq!(longer(&part, 2.5)[3..6], ["6s", "--for", "75s"]);
     }
 }

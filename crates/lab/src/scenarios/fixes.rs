@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 
 use diagnose::{
-    AppliedFix, Fix, FixChange, FixError, FixTarget, Lasting, LimitChange, LimitFile,
-    SettingChange, SettingValue,
+    AppliedFix, Fix, FixChange, FixError, Lasting, LimitChange, LimitFile, SettingChange,
+    SettingValue,
 };
 use timeline::Fact;
 use timeline::facts::{
@@ -14,10 +14,10 @@ use timeline::facts::{
     TCP_MEM_LIMITS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE, VFS_CACHE_PRESSURE,
     WATERMARK_BOOST, WATERMARK_SCALE, ZONE_RECLAIM_MODE, ZSWAP_MAX_POOL,
 };
-use units::{Bytes, PageSize, Span};
+use units::{Bytes, Span};
 
 use crate::claim::{Claim, MeasuredArms, percent};
-use crate::guest::Guest;
+use crate::guest::{Guest, GuestFiles};
 use crate::scenario::{Arm, Scenario};
 use crate::setting::ScenarioSetting;
 
@@ -162,7 +162,7 @@ impl FixCounts {
     fn add(&mut self, guest: &mut Guest, sick: Vec<FixChange>, cure: Vec<FixChange>) {
         self.tried += 1;
         if let Err(error) =
-            self.try_fix(&mut GuestFiles { is_v1: guest.is_cgroup_v1() }, sick, cure)
+            self.try_fix(&mut GuestFiles { is_cgroup_v1: guest.is_cgroup_v1() }, sick, cure)
         {
             guest.phase(error.to_string());
         }
@@ -193,35 +193,6 @@ impl FixCounts {
         sick.undo(files)?;
         self.undone += 1;
         Ok(())
-    }
-}
-
-/// Files of the machine.
-struct GuestFiles {
-    is_v1: bool,
-}
-
-impl GuestFiles {
-    /// The lab mounts the controller of v1 where systemd has the directory of all controllers.
-    fn place(&self, path: &str) -> String {
-        match path.strip_prefix("/sys/fs/cgroup/memory/").filter(|_| self.is_v1) {
-            Some(below) => format!("/sys/fs/cgroup/{below}"),
-            None => path.to_owned(),
-        }
-    }
-}
-
-impl FixTarget for GuestFiles {
-    fn read(&mut self, path: &str) -> std::io::Result<String> {
-        std::fs::read_to_string(self.place(path))
-    }
-
-    fn write(&mut self, path: &str, text: &str) -> std::io::Result<()> {
-        std::fs::write(self.place(path), text)
-    }
-
-    fn page_size(&self) -> PageSize {
-        PageSize::USUAL
     }
 }
 

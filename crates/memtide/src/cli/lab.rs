@@ -15,6 +15,7 @@ Examples:
   memtide lab list
   memtide lab run write-plateau
   memtide lab run swapdemo --arm swappiness-1 --out swapdemo
+  memtide lab cure cgroup-high
   memtide lab hog 1G --limit 512M --for 30s
 
 It needs qemu-system-x86 and a readable kernel image. It needs no root and changes nothing on the host.")]
@@ -29,6 +30,8 @@ pub(crate) enum LabCommand {
     List(LabListArgs),
     /// Play a scenario and compare with the article
     Run(LabRunArgs),
+    /// Carry out the first fix of each finding that a scenario makes, while its load goes on, and judge the time after it
+    Cure(LabCureArgs),
     /// Start the machine with a prompt and memtide, to try things
     Shell(LabShellArgs),
     /// Play scenarios and keep a labelled capture of each arm
@@ -114,6 +117,33 @@ pub(crate) struct LabRunArgs {
     pub(crate) accel: Option<AccelChoice>,
     /// How long an arm may take
     #[arg(long, value_name = "TIME", default_value = "4m", value_parser = span)]
+    pub(crate) timeout: Span,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabCureArgs {
+    /// A scenario: memtide lab list; all that make a finding if not given
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// One arm only
+    #[arg(long, value_name = "ARM")]
+    pub(crate) arm: Option<String>,
+    /// Kernel to boot, as for lab run
+    #[arg(long, value_name = "FILE|VERSION")]
+    pub(crate) kernel: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
+    /// The memory controller of cgroup v1 instead of v2
+    #[arg(long)]
+    pub(crate) cgroup_v1: bool,
+    /// Keep the captures in this directory, as SCENARIO/ARM.jsonl
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// How the machine's instructions run: by KVM, or by emulation; KVM where it works if not given
+    #[arg(long, value_enum)]
+    pub(crate) accel: Option<AccelChoice>,
+    /// How long an arm may take
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = span)]
     pub(crate) timeout: Span,
 }
 

@@ -1,5 +1,6 @@
 //! `memtide lab`: scenarios in a virtual machine, and parts of workloads alone.
 
+mod cure;
 mod list;
 mod pages_directory;
 mod parts;
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &LabArgs, output: &Output) -> anyhow::Result<Exit> {
     match &args.command {
         LabCommand::List(args) => list::list(args, output),
         LabCommand::Run(args) => run::run(args, output),
+        LabCommand::Cure(args) => cure::cure(args, output),
         LabCommand::Shell(args) => shell::shell(args),
         LabCommand::Corpus(args) => score::corpus(args, output),
         LabCommand::Score(args) => score::score(args, output),

@@ -118,6 +118,28 @@ fn every_fix_is_applied_read_back_and_undone() {
     assert_eq!(held.count(), 3, "{out}{progress}");
 }
 
+/// A fix that cures, and that is taken back.
+#[test]
+fn a_fix_is_carried_out_while_the_load_goes_on_and_judged_by_the_time_after() {
+    if !has_machine() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (code, out, progress) =
+        memtide_in(directory.path(), &["lab", "cure", "hugepages-idle", "--json"]);
+    assert_eq!(code, Some(0), "{out}{progress}");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let row = &report["rows"][0];
+    assert_eq!(
+        (&row["rule"], &row["effect"]),
+        (&"hugetlb-unused".into(), &"cured".into()),
+        "{out}"
+    );
+    assert_eq!(row["applied"][0], "sysctl -w vm.nr_hugepages=0", "{out}");
+    assert_eq!(row["is_taken_back"], true, "{out}");
+    assert_eq!(machines_in(directory.path()), 0);
+}
+
 /// Directories of machines below a directory for temporary files.
 pub(crate) fn machines_in(temporary: &Path) -> usize {
     let entries = std::fs::read_dir(temporary).unwrap();
