@@ -6,6 +6,7 @@
 
 use report::Report;
 use report::model::Severity;
+use timeline::facts;
 use timeline::signals::{PROC_RCHAR, PROC_UTIME, PROC_WCHAR};
 use timeline::{Entity, ProcessKey, Source, Stretch, TimePoint, TimeRange};
 use units::{Ratio, Span};
@@ -86,12 +87,13 @@ pub fn cure(
 }
 
 /// Fills in the row of an arm that was played.
-fn judge(mut row: CureRow, played: ArmOutcome) -> CureRow {
+fn judge(mut row: CureRow, mut played: ArmOutcome) -> CureRow {
     let Some(treatment) = played.treatment else {
         "it was not found while the load went on".clone_into(&mut row.because);
         return row;
     };
-    let Treatment { at_s, finding, advice, outcome } = treatment;
+    let Treatment { at_s, finding, advice, outcome, settings } = treatment;
+    let at = Span::from_secs_f64(at_s);
     row.finding = finding;
     row.advice = advice;
     row.is_taken_back = played.taken_back.as_ref().map(Option::is_none);
@@ -113,7 +115,13 @@ fn judge(mut row: CureRow, played: ArmOutcome) -> CureRow {
             return row;
         }
     }
-    match Windows::of(&played.source, Span::from_secs_f64(at_s)) {
+    let since = played.source.timeline.stamp(0).map_or(at, |first| at.saturating_sub(first.boot));
+    for (name, value) in settings {
+        if let Some(fact) = facts::ALL.iter().find(|fact| fact.name == name) {
+            played.source.facts.record(since, *fact, &value);
+        }
+    }
+    match Windows::of(&played.source, at) {
         Some(windows) => windows.compare(row, played.source),
         None => {
             "the load ended too soon after the fix".clone_into(&mut row.because);

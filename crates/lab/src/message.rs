@@ -50,6 +50,8 @@ pub struct Treatment {
     pub advice: String,
     /// What came of that.
     pub outcome: TreatmentOutcome,
+    /// Settings that hold since, by name: a capture has those of its begin.
+    pub settings: Vec<(String, String)>,
 }
 
 /// Whether the first fix of a finding was carried out.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use diagnose::{AppliedFix, Diagnosis, Finding, Fix, FixError};
+use diagnose::{AppliedFix, Diagnosis, Finding, Fix, FixChange, FixError, SettingValue};
 use probe::{ProcessDetail, Root};
 use report::FixCommands;
 use sampler::{WatchOptions, Watcher};
@@ -120,7 +120,16 @@ impl Sick {
                 Err(error) => (TreatmentOutcome::Refused(error.to_string()), None),
             }
         };
-        let advice = self.fix.what;
-        (Treatment { at_s, finding: self.finding, advice, outcome }, applied)
+        let setting = |change: &FixChange| match change {
+            FixChange::Setting(change) => {
+                let SettingValue { fact, value } = &change.to;
+                Some((fact.name.to_owned(), value.clone()))
+            }
+            FixChange::Limit(_) | FixChange::Command(_) => None,
+        };
+        let held = self.fix.changes.iter().filter(|_| applied.is_some());
+        let settings = held.filter_map(setting).collect();
+        let (finding, advice) = (self.finding, self.fix.what);
+        (Treatment { at_s, finding, advice, outcome, settings }, applied)
     }
 }
