@@ -2,13 +2,14 @@
 //! `judge/incidents/limits_now.rs` compares it with the end of the source.
 
 use timeline::cgroup::{ContainerRuntime, GroupName, ROOT};
+use timeline::signals::CGROUP_MAX;
 use timeline::{EntitySeries, facts::CgroupMode};
-use units::{Bytes, Limit};
+use units::{Bytes, Limit, Ratio};
 
 use super::whole_mib;
 use crate::evidence::Evidence;
 use crate::finding::{Fix, LimitChange, LimitFile, SmallLimit};
-use crate::measures::cgroups::{is_plain, unit_of};
+use crate::measures::cgroups::{is_plain, limit, unit_of, upwards};
 
 /// Returns the limit at which the kernel kills, on this host.
 pub(crate) fn kills_at(cx: &Evidence<'_>) -> LimitFile {
@@ -109,6 +110,29 @@ fn set_by(path: &str) -> Option<&'static str> {
 /// Returns a limit a quarter larger than one that was too small: a starting point, not a measurement.
 pub(crate) fn more(size: Bytes) -> Bytes {
     Bytes::new(size.get().saturating_add(size.get() / 4))
+}
+
+/// What the host keeps for others of what it has available: an engineering choice.
+const KEPT: Ratio = Ratio::from_percent(50.0);
+
+/// A larger step surprises whoever set the limit: an engineering choice.
+const TIMES_MAX: u64 = 4;
+
+/// Returns a limit below which the need of a cgroup shows; `None` where there is no room for even [`more`]. At a limit that
+/// is too small a need cannot be measured: a loop over files fits as a whole or is read from the disk as before, and a
+/// throttled program does not get to what it wants. Takes half of the least that the host had `available`, no more than
+/// [`TIMES_MAX`] times the limit, and no more than the limits around the cgroup.
+pub(crate) fn limit_to_measure(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    too_small: Bytes,
+    available: Option<Bytes>,
+) -> Option<Bytes> {
+    let room = too_small + available?.share(KEPT);
+    let room = room.min(Bytes::new(too_small.get().saturating_mul(TIMES_MAX)));
+    let around = upwards(cx, group).skip(1).filter_map(|above| limit(cx, above, CGROUP_MAX));
+    let to = around.fold(room, Bytes::min);
+    (to >= more(too_small)).then_some(Bytes::from_mib(whole_mib(to)))
 }
 
 /// Returns a path below the root of the hierarchy that does not lead out of it, and that a shell takes unchanged: only a

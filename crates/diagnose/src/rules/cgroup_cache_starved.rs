@@ -94,7 +94,6 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
-    let raised = remedy::raise_limit(cx, group, remedy::kills_at(cx), limit);
     Ok(RULE
         .found(
             waits.severity(),
@@ -122,10 +121,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not("oom-cgroup", "nothing was killed; there was page cache to evict")
         .cause(format!("The cgroup needs {needs}, more than its limit of {limit}."))
-        .fix(raised.described(format!(
-            "Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with \
-             a quarter more."
-        )))
+        .fix(raised(cx, group, limit, &needs, available))
         .affects([Affected::new(
             "cgroup",
             &group.key,
@@ -136,6 +132,29 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .sure_by_kinds(cx, open)
         .into())
+}
+
+/// Raises the limit to where the need of the cgroup shows, else by a quarter.
+fn raised(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    limit: Bytes,
+    needs: &str,
+    available: Option<Bytes>,
+) -> Fix {
+    let file = remedy::kills_at(cx);
+    match remedy::limit_to_measure(cx, group, limit, available) {
+        Some(to) => remedy::raise_limit_to(cx, group, file, limit, to).described(format!(
+            "Raise its limit (it was {limit}) to {to}, for which there is room: it needs {needs}, \
+             and a loop over files that does not fit as a whole is read from the disk as before. \
+             Once nothing refaults, set it a little above what the cgroup has then. Or make the \
+             program smaller."
+        )),
+        None => remedy::raise_limit(cx, group, file, limit).described(format!(
+            "Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with \
+             a quarter more."
+        )),
+    }
 }
 
 /// The readings of a cgroup that reads its files again.

@@ -2,7 +2,7 @@
 
 use timeline::facts::CgroupMode;
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_PSI_MEMORY_FULL,
+    CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_MAX, CGROUP_PSI_MEMORY_FULL,
     CGROUP_PSI_MEMORY_SOME, MEM_AVAILABLE,
 };
 
@@ -98,8 +98,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some(_) => "",
         None => "the cgroup's memory.pressure would settle it",
     };
-    let needs = remedy::more(high.max(used));
-    let raised = remedy::raise_limit_to(cx, group, LimitFile::High, high, needs);
+    let raised = raised(cx, group, high, used, available);
     let name = cgroups::called(cx, group);
     let title = Title::from(format!(
         "{} is throttled: it needs more than its memory.high of {high}{waits}.",
@@ -154,13 +153,45 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.not("available-exhaustion", why)
         })
         .not("oom-cgroup", "memory.high throttles; it does not kill")
-        .fix(raised.described(format!(
-            "Raise memory.high (it was {high}) above what the cgroup needs, or make the program \
-             smaller. Start with a quarter more."
-        )))
+        .fix(raised)
         .affects([Affected::new("cgroup", &group.key, format!("{used} of memory.high {high}"))])
         .sure_by_kinds(cx, open)
         .into())
+}
+
+/// The limit at which the kernel kills, less this: the kernel is to slow the cgroup down first. An engineering choice.
+const BELOW_MAX: Ratio = Ratio::from_percent(90.0);
+
+/// Raises memory.high to where the need of the cgroup shows, else by a quarter.
+fn raised(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    high: Bytes,
+    used: Bytes,
+    available: Option<Bytes>,
+) -> Fix {
+    let held = high.max(used);
+    let below_max = cgroups::limit(cx, group, CGROUP_MAX).map(|max| max.share(BELOW_MAX));
+    let to = remedy::limit_to_measure(cx, group, held, available);
+    let to = to.map(|to| below_max.map_or(to, |below| to.min(below)));
+    let (to, how) = match to.filter(|to| *to >= remedy::more(held)) {
+        Some(to) => (
+            to,
+            format!(
+                "Raise memory.high (it was {high}) to {to}, for which there is room: what the \
+                 cgroup needs shows only below the limit. After a time of usual load set it a \
+                 little above memory.current. Or make the program smaller."
+            ),
+        ),
+        None => (
+            remedy::more(held),
+            format!(
+                "Raise memory.high (it was {high}) above what the cgroup needs, or make the \
+                 program smaller. Start with a quarter more."
+            ),
+        ),
+    };
+    remedy::raise_limit_to(cx, group, LimitFile::High, high, to).described(how)
 }
 
 /// The readings of a throttled cgroup.
@@ -238,7 +269,27 @@ mod tests {
         let finding = found(RULE, &stalled(group(key, 90, 17), key, 95));
         let [FixChange::Limit(raised)] = &finding.fixes[0].changes[..] else { panic!() };
         assert_eq!(raised.unit.as_deref(), Some("web.service"));
-        assert_eq!((raised.file, raised.to), (LimitFile::High, Bytes::from_mib(113)));
+        // Half of what the host has available is added.
+        assert_eq!((raised.file, raised.to), (LimitFile::High, Bytes::from_mib(90 + 243)));
+    }
+
+    #[test]
+    fn it_is_raised_to_where_the_need_shows_and_stays_below_limits_and_what_the_host_has() {
+        let to = |case: Case| {
+            let finding = found(RULE, &stalled(case, "/pod/app", 95));
+            let [FixChange::Limit(raised)] = &finding.fixes[0].changes[..] else { panic!() };
+            (raised.to.get() >> 20, finding.fixes[0].what.contains("Start with a quarter more"))
+        };
+        let app = || group("/pod/app", 80, 17);
+        let limit = |case: Case, key: &str, mib| {
+            case.gauge_of(Cgroup, key, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(mib)))
+        };
+        assert_eq!(to(app().gauge(MEM_AVAILABLE, Bytes::from_gib(8))), (320, false));
+        assert_eq!(to(limit(app(), "/pod/app", 200)), (180, false));
+        assert_eq!(to(limit(app(), "/pod", 150)), (150, false));
+        // No room for a measurement.
+        assert_eq!(to(limit(app(), "/pod", 90)), (100, true));
+        assert_eq!(to(app().gauge(MEM_AVAILABLE, Bytes::from_mib(20))), (100, true));
     }
 
     #[test]

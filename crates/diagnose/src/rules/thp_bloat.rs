@@ -111,8 +111,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not("hugetlb-unused", "these pages come from ordinary memory and are not reserved")
         .fix(Fix::file(
-            "Give huge pages only to programs that request them. If the kernel command line sets \
-             the mode: transparent_hugepage=madvise.",
+            "Give huge pages only to programs that request them, and start the large programs \
+             again: the huge pages that they have stay. If the kernel command line sets the mode: \
+             transparent_hugepage=madvise.",
             THP_ENABLED,
             "madvise",
             mode,

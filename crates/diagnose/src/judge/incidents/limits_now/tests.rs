@@ -75,7 +75,7 @@ fn what_returned_at_a_larger_limit_is_not_over_and_advice_starts_from_the_larger
         assert!(!finding.title.contains("over since"), "{}", finding.title);
         assert_eq!(
             changed(&finding.fixes[0]),
-            ["/web/memory.max=83886080 -> /web/memory.max=104857600"]
+            ["/web/memory.max=83886080 -> /web/memory.max=335544320"]
         );
     }
     assert!(has_line(&all[0], "it happened at a limit of 80 MiB, too"), "{all:?}");
@@ -86,12 +86,12 @@ fn a_limit_that_was_not_changed_or_lowered_is_advised_as_before() {
     let same = found(&starved(&[(90, 80)], 60));
     assert_eq!(
         changed(&same[0].fixes[0]),
-        ["/web/memory.max=83886080 -> /web/memory.max=104857600"]
+        ["/web/memory.max=83886080 -> /web/memory.max=335544320"]
     );
     let lowered = found(&starved(&[(60, 80), (30, 40)], 59));
     assert_eq!(
         changed(&lowered[0].fixes[0]),
-        ["/web/memory.max=41943040 -> /web/memory.max=104857600"]
+        ["/web/memory.max=41943040 -> /web/memory.max=335544320"]
     );
     // A controller adjusted it a little: the advice is above what is set now.
     let adjusted = found(&starved(&[(60, 80), (30, 84)], 59));
@@ -148,15 +148,15 @@ fn with_swap(own: Limit, above: Limit) -> Case {
 fn on_v1_the_limit_with_swap_is_raised_first_where_it_is_in_the_way() {
     let mib = |mib| Limit::Bytes(Bytes::from_mib(mib));
     let advised = |own, above| changed(&found(&with_swap(own, above))[0].fixes[0]);
-    let memory = "/web/memory.limit_in_bytes=83886080 -> /web/memory.limit_in_bytes=104857600";
+    let memory = "/web/memory.limit_in_bytes=83886080 -> /web/memory.limit_in_bytes=335544320";
     assert_eq!(
         advised(mib(80), Limit::Unlimited),
         [
-            "/web/memory.memsw.limit_in_bytes=83886080 -> /web/memory.memsw.limit_in_bytes=104857600",
+            "/web/memory.memsw.limit_in_bytes=83886080 -> /web/memory.memsw.limit_in_bytes=335544320",
             memory
         ]
     );
-    assert_eq!(advised(mib(200), Limit::Unlimited), [memory]);
+    assert_eq!(advised(mib(400), Limit::Unlimited), [memory]);
     assert_eq!(advised(Limit::Unlimited, Limit::Unlimited), [memory]);
     // The kernel shows that of a cgroup above.
     assert_eq!(advised(mib(80), mib(80)), [memory]);
