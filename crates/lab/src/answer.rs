@@ -195,6 +195,8 @@ mod tests {
                 settings: BTreeMap::new(),
                 measured: measured.map(|(name, value)| (name.to_owned(), value)).into(),
                 curves: BTreeMap::new(),
+                treatment: None,
+                taken_back: None,
                 report: answers::check(&source),
                 source,
                 capture,

@@ -9,7 +9,7 @@ use report::model::Severity;
 use timeline::facts;
 use timeline::signals::{PROC_RCHAR, PROC_UTIME, PROC_WCHAR};
 use timeline::{Entity, ProcessKey, Source, Stretch, TimePoint, TimeRange};
-use units::{Ratio, Span};
+use units::{Ratio, Span, WallClock};
 
 use crate::LabError;
 use crate::message::{Treatment, TreatmentOrder, TreatmentOutcome};
@@ -92,8 +92,7 @@ fn judge(mut row: CureRow, mut played: ArmOutcome) -> CureRow {
         "it was not found while the load went on".clone_into(&mut row.because);
         return row;
     };
-    let Treatment { at_s, finding, advice, outcome, settings } = treatment;
-    let at = Span::from_secs_f64(at_s);
+    let Treatment { at_unix_ns, finding, advice, outcome, settings } = treatment;
     row.finding = finding;
     row.advice = advice;
     row.is_taken_back = played.taken_back.as_ref().map(Option::is_none);
@@ -115,10 +114,14 @@ fn judge(mut row: CureRow, mut played: ArmOutcome) -> CureRow {
             return row;
         }
     }
-    let since = played.source.timeline.stamp(0).map_or(at, |first| at.saturating_sub(first.boot));
+    let Some(begun) = played.source.timeline.stamp(0).and_then(|first| first.wall) else {
+        "the samples have no times".clone_into(&mut row.because);
+        return row;
+    };
+    let at = WallClock::from_unix_nanos(at_unix_ns).saturating_since(begun);
     for (name, value) in settings {
         if let Some(fact) = facts::ALL.iter().find(|fact| fact.name == name) {
-            played.source.facts.record(since, *fact, &value);
+            played.source.facts.record(at, *fact, &value);
         }
     }
     match Windows::of(&played.source, at) {
@@ -140,11 +143,10 @@ struct Windows {
 }
 
 impl Windows {
-    /// `at`: when the fix was carried out, since the kernel's start. `None` if too little of the load is left.
+    /// `at`: when the fix was carried out, since the first sample. `None` if too little of the load is left.
     fn of(source: &Source, at: Span) -> Option<Self> {
         let timeline = &source.timeline;
         let times = timeline.times();
-        let at = at.saturating_sub(timeline.stamp(0)?.boot);
         let fixed = times.partition_point(|time| *time <= at).checked_sub(1)?;
         let settled = times.partition_point(|time| *time < at.plus(SETTLE));
         let clock = timeline.constant(Ratio::new(0.0));

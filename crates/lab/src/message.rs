@@ -42,8 +42,8 @@ pub struct TreatmentOrder {
 /// What a guest did about a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Treatment {
-    /// Seconds since the kernel's start.
-    pub at_s: f64,
+    /// On the machine's clock, nanoseconds since 1970: its samples have that time, too.
+    pub at_unix_ns: i64,
     /// The finding, as its first line says it.
     pub finding: String,
     /// What its first fix says.

@@ -6,6 +6,7 @@ mod cache_full;
 mod cgroup_dirty;
 mod cgroup_high;
 mod cgroup_oom;
+mod cgroup_starved;
 mod container_starved;
 mod containers;
 pub mod fixes;
@@ -44,6 +45,7 @@ pub const ALL: &[&Scenario] = &[
     &thp_bloat::SCENARIO,
     &cgroup_high::SCENARIO,
     &cgroup_oom::SCENARIO,
+    &cgroup_starved::SCENARIO,
     &cgroup_dirty::SCENARIO,
     &container_starved::SCENARIO,
     &containers::SCENARIO,

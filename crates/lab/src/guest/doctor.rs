@@ -9,10 +9,10 @@ use diagnose::{AppliedFix, Diagnosis, Finding, Fix, FixChange, FixError, Setting
 use probe::{ProcessDetail, Root};
 use report::FixCommands;
 use sampler::{WatchOptions, Watcher};
-use units::Span;
+use units::{Span, WallClock};
 
 use super::files::GuestFiles;
-use crate::message::{GuestMessage, Treatment, TreatmentOutcome, uptime_s};
+use crate::message::{GuestMessage, Treatment, TreatmentOutcome};
 
 /// How long a finding must have been there before it is treated, so that the time before shows the disease.
 const SICK: Span = Span::from_secs(6);
@@ -106,7 +106,7 @@ fn finding_of<'a>(rule: &str, diagnosis: &'a Diagnosis) -> Option<&'a Finding> {
 
 impl Sick {
     fn treat(self, mut files: GuestFiles) -> (Treatment, Option<AppliedFix>) {
-        let at_s = uptime_s();
+        let now = probe::now().wall.map_or(0, WallClock::unix_nanos);
         let (outcome, applied) = if self.fix.changes.is_empty() {
             (TreatmentOutcome::IsWords, None)
         } else {
@@ -130,6 +130,6 @@ impl Sick {
         let held = self.fix.changes.iter().filter(|_| applied.is_some());
         let settings = held.filter_map(setting).collect();
         let (finding, advice) = (self.finding, self.fix.what);
-        (Treatment { at_s, finding, advice, outcome, settings }, applied)
+        (Treatment { at_unix_ns: now, finding, advice, outcome, settings }, applied)
     }
 }
