@@ -3,13 +3,38 @@
 use diagnose::{Diagnosis, Evidence};
 use report::Report;
 use report::model::GroupSection;
-use timeline::Source;
 use timeline::cgroup::ROOT;
+use timeline::{Source, TimePoint};
 use units::Span;
 
 /// Returns the answer of `check` about a source.
 pub fn check(source: &Source) -> Report {
     Report::new(source, &diagnosis(source))
+}
+
+/// The same about a moment of it: what happened then leads. A moment that is relative to the ends of a source is not known
+/// in a part of it.
+pub fn check_about(source: &Source, at: TimePoint) -> Report {
+    Report::new(source, &diagnosis_about(source, asked(source, at)))
+}
+
+/// As [`check_about`], about one cgroup.
+pub fn check_group_about(source: &Source, path: &str, at: TimePoint) -> Report {
+    group_report(source, diagnosis_about(source, asked(source, at)), path)
+}
+
+/// A moment of the wall clock on the timeline's clock.
+fn asked(source: &Source, at: TimePoint) -> Option<Span> {
+    let TimePoint::At(at) = at else {
+        return None;
+    };
+    let timeline = &source.timeline;
+    let is_before = |index: &usize| {
+        timeline.stamp(*index).and_then(|stamp| stamp.wall).is_some_and(|wall| wall <= at)
+    };
+    let before = (0..timeline.len()).rev().find(is_before)?;
+    let since = at.saturating_since(timeline.stamp(before)?.wall?);
+    Some(timeline.times().get(before)?.plus(since))
 }
 
 /// Returns the answer of `check` about this host, live, with its recording if the source has one. Kills and stalls
@@ -48,7 +73,11 @@ fn diagnosis_now(source: &Source, recent: Span) -> Diagnosis {
 
 /// Returns what the rules find in a source.
 pub(crate) fn diagnosis(source: &Source) -> Diagnosis {
-    let diagnosis = diagnose::diagnose(&source.timeline, &source.facts);
+    diagnosis_about(source, None)
+}
+
+fn diagnosis_about(source: &Source, asked: Option<Span>) -> Diagnosis {
+    let diagnosis = diagnose::diagnose_about(&source.timeline, &source.facts, asked);
     if source.origin.is_cut_short {
         diagnosis.first_part_only(source.timeline.duration())
     } else if source.timeline.is_empty() {

@@ -38,6 +38,8 @@ pub struct Evidence<'a> {
     pub facts: &'a Facts,
     /// The number of samples that show the incident a story explains; `None` if it has no interval, or is a moment.
     shown: Option<usize>,
+    /// The moment that was asked about, on the timeline's clock; `None` if none was.
+    asked: Option<Span>,
     group_kills: KnownKills,
 }
 
@@ -49,7 +51,18 @@ impl<'a> Evidence<'a> {
 
     /// Creates a rule's view of a source.
     pub fn new(timeline: &'a Timeline, facts: &'a Facts) -> Self {
-        Self { timeline, facts, shown: None, group_kills: Arc::default() }
+        Self { timeline, facts, shown: None, asked: None, group_kills: Arc::default() }
+    }
+
+    /// Returns the same view for a moment that was asked about: of findings that are as bad, the one at it leads.
+    pub(crate) fn asked_about(self, at: Option<Span>) -> Self {
+        Self { asked: at, ..self }
+    }
+
+    /// How far a stretch is from the moment that was asked about; `None` if none was.
+    pub(crate) fn from_asked(&self, stretch: Option<Stretch>) -> Option<Span> {
+        let (asked, stretch) = (self.asked?, stretch?);
+        Some(stretch.from.saturating_sub(asked).max(asked.saturating_sub(stretch.to)))
     }
 
     /// Returns the same view for the story of an incident.

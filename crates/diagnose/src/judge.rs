@@ -55,8 +55,14 @@ pub struct Diagnosis {
 
 /// Runs all rules on a source. Segments in unknown order are judged separately and the results merged.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
+    diagnose_about(timeline, facts, None)
+}
+
+/// The same about a moment, on the timeline's clock: of findings that are as bad, the one at it leads, and a finding with
+/// several occasions speaks of the nearest.
+pub fn diagnose_about(timeline: &Timeline, facts: &Facts, asked: Option<Span>) -> Diagnosis {
     if timeline.is_one_segment() {
-        return judge(&Evidence::new(timeline, facts));
+        return judge(&Evidence::new(timeline, facts).asked_about(asked));
     }
     let segments = timeline.segments();
     segments::merge(
@@ -193,7 +199,7 @@ impl RuleAnswers {
             let answer = incidents::evaluate(rule, cx, &host_waits)
                 .and_then(|answer| rounding::survives(cx, rule, answer));
             match answer {
-                Ok(answer) => all.add(rule, answer),
+                Ok(answer) => all.add(cx, rule, answer),
                 Err(missing) => all.not_evaluated.push((rule.id, missing)),
             }
         }
@@ -293,7 +299,7 @@ impl RuleAnswers {
         });
     }
 
-    fn add(&mut self, rule: &'static Rule, answer: incidents::RuleAnswer) {
+    fn add(&mut self, cx: &Evidence<'_>, rule: &'static Rule, answer: incidents::RuleAnswer) {
         if answer.is_empty() {
             let why =
                 if answer.clear.is_empty() { "nothing showed it".to_owned() } else { answer.clear };
@@ -302,7 +308,7 @@ impl RuleAnswers {
         self.without_story.extend(answer.without_story);
         if rule.is_note() {
             let joined = answer.incidents.into_iter().reduce(|mut one, other| {
-                one.join(other);
+                one.join(cx, other);
                 one
             });
             self.notes.extend(joined);

@@ -32,12 +32,15 @@ pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> 
         let next = groups.len();
         match *numbers.entry(group.clone()).or_insert(next) {
             number if number == next => groups.push((group, finding)),
-            number => groups[number].1.join(finding),
+            number => groups[number].1.join(cx, finding),
         }
     }
     lend_severity(&mut groups);
-    in_order(groups)
+    in_order(cx, groups)
 }
+
+/// What is nearer to the moment that was asked about happened at it: an engineering choice, the time in which people notice.
+const AT_MOMENT: Span = Span::from_mins(1);
 
 /// A rule and the scope in which it found something.
 type Problem = (&'static str, Scope);
@@ -88,7 +91,13 @@ fn lend_severity(groups: &mut [(CauseGroup, Finding)]) {
 
 /// Returns a sort key: the finding that leads has the least one.
 fn lead(finding: &Finding) -> impl Ord + use<> {
-    (Reverse((finding.severity, finding.event)), Reverse(finding.harm), place(finding.id))
+    lead_at(finding, false)
+}
+
+/// The same, of a finding that happened at the moment that was asked about.
+fn lead_at(finding: &Finding, is_asked: bool) -> impl Ord + use<> {
+    let weight = (finding.severity, is_asked, finding.event);
+    (Reverse(weight), Reverse(finding.harm), place(finding.id))
 }
 
 /// Inserts findings from before the first sample. They caused no finding in the samples and follow from none. If two
@@ -107,8 +116,9 @@ pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<
 }
 
 /// Returns the worst root first, each followed by its consequences.
-fn in_order(mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
-    groups.sort_by_key(|(_, finding)| lead(finding));
+fn in_order(cx: &Evidence<'_>, mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
+    let is_asked = |one: &Finding| cx.from_asked(one.when).is_some_and(|away| away <= AT_MOMENT);
+    groups.sort_by_key(|(_, finding)| lead_at(finding, is_asked(finding)));
     let mut roots: Vec<(Problem, Finding)> = Vec::new();
     let mut consequences: HashMap<Problem, Vec<Finding>> = HashMap::new();
     for (group, finding) in groups {
@@ -125,9 +135,11 @@ fn in_order(mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
 }
 
 impl Finding {
-    /// Joins a finding of the same rule from another time. The worse of the two supplies the text.
-    pub(crate) fn join(&mut self, other: Self) {
-        let other_speaks = other.worst_time() > self.worst_time();
+    /// Joins a finding of the same rule from another time. The one nearer to the moment that was asked about supplies the
+    /// text, or else the worse of the two.
+    pub(crate) fn join(&mut self, cx: &Evidence<'_>, other: Self) {
+        let weight = |one: &Self| (cx.from_asked(one.when).map(Reverse), one.worst_time());
+        let other_speaks = weight(&other) > weight(self);
         self.join_later(other, other_speaks);
         self.occasions.sort_by_key(|one| one.stretch.first);
     }
@@ -169,6 +181,40 @@ impl Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use timeline::signals::{
+        CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE,
+    };
+
+    /// Kills in these seconds at the limit of a cgroup.
+    fn killed(case: Case, key: &str, seconds: &[usize]) -> Case {
+        let mut events = vec![0; 1000];
+        seconds.iter().for_each(|second| events[*second] += 1);
+        case.gauge_of(Entity::Cgroup, key, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(96)))
+            .gauge_of(Entity::Cgroup, key, CGROUP_CURRENT, Bytes::from_mib(95))
+            .counter_steps_of(Entity::Cgroup, key, CGROUP_EVENTS_OOM_KILL, &events)
+            .counter_steps_of(Entity::Cgroup, key, CGROUP_EVENTS_OOM, &events)
+    }
+
+    #[test]
+    fn of_findings_as_bad_the_one_at_the_moment_that_is_asked_about_leads_and_speaks_of_it() {
+        let case = Case::over(1000).gauge(MEM_AVAILABLE, Bytes::from_mib(500));
+        let case = killed(case, "/often", &[100, 101, 102, 103]);
+        let case = killed(case, "/twice", &[300, 301, 700]);
+        let first = |asked: Option<u64>| {
+            case.with(|cx| {
+                let cx = Evidence::new(cx.timeline, cx.facts);
+                let cx = cx.asked_about(asked.map(Span::from_secs));
+                let first = crate::judge::judge(&cx).findings.into_iter().next().unwrap();
+                (first.scope.key.clone(), first.when.unwrap().to.as_secs_f64().round() as u64)
+            })
+        };
+        assert_eq!(first(None), ("/often".to_owned(), 104));
+        assert_eq!(first(Some(102)), ("/often".to_owned(), 104));
+        assert_eq!(first(Some(290)), ("/twice".to_owned(), 302));
+        assert_eq!(first(Some(705)), ("/twice".to_owned(), 701));
+        // Nothing happened then: the worst leads.
+        assert_eq!(first(Some(500)).0, "/often");
+    }
     use timeline::{Facts, Stretch, Timeline};
     use units::Limit;
 

@@ -32,7 +32,7 @@ Examples:
   memtide check /var/lib/memtide       a recording (memtide record)
   memtide check --since 'yesterday 22:00' --until 02:00
                                        this host's recording of that time
-  memtide check --at 02:14             the minutes around it
+  memtide check --at 02:14             the minutes around it, what happened then first
   memtide check --unit nginx           one unit: its limits first, the host second
   memtide check --container web sick.jsonl.zst
   memtide check free.txt oom.log       pasted text and a kernel log

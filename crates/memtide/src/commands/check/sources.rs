@@ -22,9 +22,12 @@ pub(super) fn saved(
     if args.explain_input {
         source::warn(&source, output);
     }
-    Ok(match source::group(&args.group, &mut source)? {
-        Some(group) => answers::check_group(&source, &group),
-        None => answers::check(&source),
+    let group = source::group(&args.group, &mut source)?;
+    Ok(match (group, args.around.at) {
+        (Some(group), Some(at)) => answers::check_group_about(&source, &group, at),
+        (Some(group), None) => answers::check_group(&source, &group),
+        (None, Some(at)) => answers::check_about(&source, at),
+        (None, None) => answers::check(&source),
     })
 }
 
