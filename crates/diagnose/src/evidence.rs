@@ -60,7 +60,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// How far a stretch is from the moment that was asked about; `None` if none was.
-    pub(crate) fn from_asked(&self, stretch: Option<Stretch>) -> Option<Span> {
+    pub(crate) fn away_from_asked(&self, stretch: Option<Stretch>) -> Option<Span> {
         let (asked, stretch) = (self.asked?, stretch?);
         Some(stretch.from.saturating_sub(asked).max(asked.saturating_sub(stretch.to)))
     }

@@ -117,7 +117,8 @@ pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<
 
 /// Returns the worst root first, each followed by its consequences.
 fn in_order(cx: &Evidence<'_>, mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
-    let is_asked = |one: &Finding| cx.from_asked(one.when).is_some_and(|away| away <= AT_MOMENT);
+    let is_asked =
+        |one: &Finding| cx.away_from_asked(one.when).is_some_and(|away| away <= AT_MOMENT);
     groups.sort_by_key(|(_, finding)| lead_at(finding, is_asked(finding)));
     let mut roots: Vec<(Problem, Finding)> = Vec::new();
     let mut consequences: HashMap<Problem, Vec<Finding>> = HashMap::new();
@@ -138,7 +139,7 @@ impl Finding {
     /// Joins a finding of the same rule from another time. The one nearer to the moment that was asked about supplies the
     /// text, or else the worse of the two.
     pub(crate) fn join(&mut self, cx: &Evidence<'_>, other: Self) {
-        let weight = |one: &Self| (cx.from_asked(one.when).map(Reverse), one.worst_time());
+        let weight = |one: &Self| (cx.away_from_asked(one.when).map(Reverse), one.worst_time());
         let other_speaks = weight(&other) > weight(self);
         self.join_later(other, other_speaks);
         self.occasions.sort_by_key(|one| one.stretch.first);
@@ -205,7 +206,7 @@ mod tests {
                 let cx = Evidence::new(cx.timeline, cx.facts);
                 let cx = cx.asked_about(asked.map(Span::from_secs));
                 let first = crate::judge::judge(&cx).findings.into_iter().next().unwrap();
-                (first.scope.key.clone(), first.when.unwrap().to.as_secs_f64().round() as u64)
+                (first.scope.key.clone(), first.when.unwrap().to.as_nanos() / 1_000_000_000)
             })
         };
         assert_eq!(first(None), ("/often".to_owned(), 104));
