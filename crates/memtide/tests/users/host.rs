@@ -192,8 +192,13 @@ impl GroupOfRoot {
         docker_names(id, name);
         let group = Path::new("/sys/fs/cgroup/system.slice").join(format!("docker-{id}.scope"));
         fs::create_dir(&group).unwrap();
-        let sleep = Started::by(Command::new("sleep").arg("3600"));
-        fs::write(group.join("cgroup.procs"), sleep.0.id().to_string()).unwrap();
+        // It enters before it starts: memory stays charged to the cgroup that it was taken in, and an owner without any has
+        // no row.
+        let enter = r#"echo $$ > "$0/cgroup.procs"; exec sleep 3600"#;
+        let sleep = Started::by(Command::new("sh").args(["-c", enter]).arg(&group));
+        let is_in =
+            || fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|pids| !pids.is_empty());
+        assert!(until(Duration::from_secs(30), is_in).is_some(), "{group:?} is empty");
         Self { group, _sleep: sleep }
     }
 }

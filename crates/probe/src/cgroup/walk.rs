@@ -669,6 +669,48 @@ mod tests {
         assert!(!keys(&sample).contains(&"/g0000"));
     }
 
+    /// An ordinary user may make more cgroups than become rows, deeper than those of root, and each with memory.
+    #[test]
+    fn five_thousand_cgroups_of_a_user_hide_no_larger_one_of_root() {
+        const OF_USER: &str = "user.slice/user-1000.slice/user@1000.service";
+        const OF_ROOT: &str = "system.slice/docker-1.scope";
+        let (directory, mount) = machine();
+        group(&mount.join("user.slice"), 20 << 20);
+        for at in 0..5_000 {
+            let group = mount.join(OF_USER).join(format!("docker-{at:04}.scope"));
+            fs::create_dir_all(&group).unwrap();
+            fs::write(group.join("memory.current"), "4096\n").unwrap();
+        }
+        group(&mount.join("system.slice"), 60 << 10);
+        group(&mount.join(OF_ROOT), 60 << 10);
+        let (sample, walk) = read(directory.path());
+        let of_root = format!("/{OF_ROOT}");
+        assert_eq!(keys(&sample)[..4], ["/", "/user.slice", "/system.slice", &of_root]);
+        assert_eq!((walk.read, walk.left_out), (Cgroups::REQUESTED_MAX, 5_004 - 2_048));
+
+        let mut cgroups = Cgroups::new(&Root::at(directory.path()));
+        cgroups.sample(&mut Sample::default());
+        group(&mount.join(OF_ROOT), 64 << 10);
+        cgroups.sample(&mut Sample::default());
+        let mut busiest = Sample::default();
+        cgroups.sample_busiest(&mut busiest, 64, 8);
+        assert_eq!(keys(&busiest), [&of_root]);
+    }
+
+    /// A cgroup without memory of its own is before those of a user that have none, as it is nearer to the mount.
+    #[test]
+    fn five_thousand_empty_cgroups_of_a_user_hide_no_empty_one_of_root() {
+        let (directory, mount) = machine();
+        for at in 0..5_000 {
+            let group = mount.join(format!("user.slice/user-1000.slice/docker-{at:04}.scope"));
+            fs::create_dir_all(&group).unwrap();
+            fs::write(group.join("memory.current"), "0\n").unwrap();
+        }
+        group(&mount.join("system.slice/docker-1.scope"), 0);
+        let (sample, _) = read(directory.path());
+        assert!(keys(&sample).contains(&"/system.slice/docker-1.scope"));
+    }
+
     #[test]
     fn a_group_that_vanishes_is_skipped() {
         let (directory, mount) = machine();
