@@ -34,6 +34,11 @@ impl<U: Unit> PerSecond<U> {
 }
 
 impl PerSecond<Bytes> {
+    /// `n` KiB each second.
+    pub const fn from_kib(n: f64) -> Self {
+        Self::new(n * 1_024.0)
+    }
+
     /// `n` MiB each second.
     pub const fn from_mib(n: f64) -> Self {
         Self::new(n * 1_048_576.0)

@@ -84,6 +84,48 @@ mod tests {
         found
     }
 
+    /// Thresholds with three digits that count, each with its rule and the reason.
+    const ODD: [(&str, &str, &str); 4] = [
+        // 10 MiB/s in pages of 4 KiB, the unit that the kernel counts in.
+        ("tier-thrash", "MOVED", "2,560 pages/s"),
+        // Shares above the whole: the two digits count from 100 %.
+        ("min-free-too-large", "BEYOND_DEFAULT", "1.15"),
+        ("cgroup-high-throttle", "ABOVE", "102 %"),
+        ("free-low-harmless", "Floor::NEAR", "115 %"),
+    ];
+
+    /// Whether a printed number can be remembered: two digits that count at most, or a power of two.
+    fn is_round(printed: &str) -> bool {
+        let digits: String = printed.chars().filter(char::is_ascii_digit).collect();
+        let is_power = || {
+            let number: Option<u64> = printed.split(' ').next().and_then(|it| it.parse().ok());
+            number.is_some_and(u64::is_power_of_two)
+        };
+        digits.trim_matches('0').len() <= 2 || is_power()
+    }
+
+    #[test]
+    fn a_round_number_has_two_digits_that_count_or_is_a_power_of_two() {
+        for round in
+            ["1 %", "100 KiB/s", "0.25", "1.5 GiB", "12,000 pages/s", "4 s", "0", "256 MiB"]
+        {
+            assert!(is_round(round), "{round}");
+        }
+        for odd in ["102 KiB/s", "1.25 GiB", "12,500", "0.105 %", "257 MiB", "2.56 s"] {
+            assert!(!is_round(odd), "{odd}");
+        }
+    }
+
+    #[test]
+    fn thresholds_print_as_round_numbers() {
+        let all = rules::ALL
+            .iter()
+            .flat_map(|rule| rule.numbers.iter().map(|(name, print)| (rule.id, *name, print())));
+        let odd: Vec<_> = all.filter(|(_, _, printed)| !is_round(printed)).collect();
+        let odd: Vec<_> = odd.iter().map(|(id, name, printed)| (*id, *name, &**printed)).collect();
+        assert_eq!(odd, ODD);
+    }
+
     #[test]
     fn a_number_with_a_unit_is_found_outside_of_code() {
         let text = "for 4 s or longer, (5 % of RAM), `sleep 5 s`, kernels 5.9 or later, {STALL}, \

@@ -58,7 +58,7 @@ declare_rule! {
 const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// The same for a disk that needs a seek for every page: an engineering choice. A mail of 2004 shows 0.4 MiB/s with 24
 /// tasks blocked.
-const SWAPPED_SLOWLY: BytesPerSecond = BytesPerSecond::from_mib(0.1);
+const SWAPPED_SLOWLY: BytesPerSecond = BytesPerSecond::from_kib(100.0);
 /// Tasks in uninterruptible sleep; one may be a backup.
 const BLOCKED: Count = Count::new(2);
 /// No host works with so little page cache: an engineering choice.
