@@ -33,104 +33,78 @@ macro_rules! facts {
 }
 
 facts! {
-    SWAPPINESS = "vm.swappiness", "/proc/sys/vm/swappiness", "How readily anonymous memory is \
-                                                            swapped out instead of page cache \
-                                                            dropped; 0 to 200, 100 is even.";
-    MIN_FREE = "vm.min_free_kbytes", "/proc/sys/vm/min_free_kbytes", "Sum of the zones' min \
-                                                            watermarks, in KiB; the floor of free \
-                                                            memory follows from it.";
-    WATERMARK_SCALE = "vm.watermark_scale_factor", "/proc/sys/vm/watermark_scale_factor", "Distance \
-                                                            between the watermarks in 1/10,000 of \
-                                                            the zone.";
-    WATERMARK_BOOST = "vm.watermark_boost_factor", "/proc/sys/vm/watermark_boost_factor", "How far \
-                                                            fragmentation may raise the \
-                                                            watermarks, in 1/10,000 of the high \
-                                                            watermark.";
-    ZONE_RECLAIM_MODE = "vm.zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", "Whether a full \
-                                                            NUMA node reclaims its own pages \
-                                                            before it takes free ones of another \
-                                                            node; bits 1 on, 2 write, 4 swap.";
-    OVERCOMMIT_MEMORY = "vm.overcommit_memory", "/proc/sys/vm/overcommit_memory", "0 refuses \
-                                                            absurd requests, 1 refuses none, 2 \
-                                                            refuses what exceeds CommitLimit.";
-    OVERCOMMIT_RATIO = "vm.overcommit_ratio", "/proc/sys/vm/overcommit_ratio", "Share of RAM that \
-                                                            CommitLimit counts, in percent.";
-    OVERCOMMIT_KBYTES = "vm.overcommit_kbytes", "/proc/sys/vm/overcommit_kbytes", "RAM that \
-                                                            CommitLimit counts, in KiB; 0 means \
-                                                            that the ratio holds.";
-    DIRTY_RATIO = "vm.dirty_ratio", "/proc/sys/vm/dirty_ratio", "Share of dirtyable memory at \
-                                                            which writers wait, in percent; 0 \
-                                                            means that the bytes hold.";
-    DIRTY_BYTES = "vm.dirty_bytes", "/proc/sys/vm/dirty_bytes", "Dirty bytes at which writers \
-                                                            wait; 0 means that the ratio holds.";
-    DIRTY_BACKGROUND_RATIO = "vm.dirty_background_ratio", "/proc/sys/vm/dirty_background_ratio", "Share \
-                                                            of dirtyable memory at which \
-                                                            background writing starts, in \
-                                                            percent.";
-    DIRTY_BACKGROUND_BYTES = "vm.dirty_background_bytes", "/proc/sys/vm/dirty_background_bytes", "Dirty \
-                                                            bytes at which background writing \
-                                                            starts.";
-    DIRTY_EXPIRE = "vm.dirty_expire_centisecs", "/proc/sys/vm/dirty_expire_centisecs", "Age at \
-                                                            which a dirty page must be written, in \
-                                                            hundredths of a second.";
-    DIRTY_WRITEBACK = "vm.dirty_writeback_centisecs", "/proc/sys/vm/dirty_writeback_centisecs", "How \
-                                                            often the flusher wakes, in hundredths \
-                                                            of a second.";
-    VFS_CACHE_PRESSURE = "vm.vfs_cache_pressure", "/proc/sys/vm/vfs_cache_pressure", "How readily \
-                                                            dentries and inodes are reclaimed; 100 \
-                                                            is even.";
-    PAGE_CLUSTER = "vm.page-cluster", "/proc/sys/vm/page-cluster", "Swap readahead: 2 to this \
-                                                            power pages.";
-    LOWMEM_RESERVE = "vm.lowmem_reserve_ratio", "/proc/sys/vm/lowmem_reserve_ratio", "Divisors of \
-                                                            the lowmem reserve, which lower zones \
-                                                            withhold from allocations that could \
-                                                            use higher ones.";
-    MIN_UNMAPPED = "vm.min_unmapped_ratio", "/proc/sys/vm/min_unmapped_ratio", "Share of unmapped \
-                                                            file pages above which node reclaim \
-                                                            acts, in percent.";
-    NR_HUGEPAGES = "vm.nr_hugepages", "/proc/sys/vm/nr_hugepages", "Reserved huge pages of the \
-                                                            default size.";
-    MAX_MAP_COUNT = "vm.max_map_count", "/proc/sys/vm/max_map_count", "The most mappings a process \
-                                                            may have.";
-    PANIC_ON_OOM = "vm.panic_on_oom", "/proc/sys/vm/panic_on_oom", "Whether the kernel panics \
-                                                            instead of killing a process.";
-    OOM_KILL_ALLOCATING = "vm.oom_kill_allocating_task", "/proc/sys/vm/oom_kill_allocating_task", "Whether \
-                                                            the allocating process is killed \
-                                                            instead of the one with the highest \
-                                                            score.";
-    ADMIN_RESERVE = "vm.admin_reserve_kbytes", "/proc/sys/vm/admin_reserve_kbytes", "RAM reserved \
-                                                            for root when overcommit is off, in \
-                                                            KiB.";
-    USER_RESERVE = "vm.user_reserve_kbytes", "/proc/sys/vm/user_reserve_kbytes", "RAM reserved for \
-                                                            a user's recovery when overcommit is \
-                                                            off, in KiB.";
-    COMPACTION_PROACTIVENESS = "vm.compaction_proactiveness", "/proc/sys/vm/compaction_proactiveness", "How \
-                                                            eagerly kcompactd makes huge-page \
-                                                            blocks in the background; 0 to 100.";
-    TCP_MEM_LIMITS = "net.ipv4.tcp_mem", "/proc/sys/net/ipv4/tcp_mem", "Limits of the memory of \
-                                                            all TCP sockets, in pages: where \
-                                                            pressure ends, where it begins, and \
-                                                            the most.";
-    NUMA_BALANCING = "kernel.numa_balancing", "/proc/sys/kernel/numa_balancing", "Whether pages \
-                                                            are moved to the node that uses \
-                                                            them.";
-    THP_ENABLED = "thp.enabled", "/sys/kernel/mm/transparent_hugepage/enabled", "Whether anonymous \
-                                                            memory gets huge pages: always, \
-                                                            madvise or never.";
-    THP_DEFRAG = "thp.defrag", "/sys/kernel/mm/transparent_hugepage/defrag", "How hard a page \
-                                                            fault tries for a huge page.";
-    THP_MAX_PTES_NONE = "thp.max_ptes_none", "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none", "How \
-                                                            many untouched small pages khugepaged \
-                                                            may fill in when it makes a huge \
-                                                            page.";
-    MGLRU = "lru_gen.enabled", "/sys/kernel/mm/lru_gen/enabled", "Whether the multi-generational \
-                                                            LRU is in use; a bit mask.";
+    SWAPPINESS = "vm.swappiness", "/proc/sys/vm/swappiness",
+        "How readily anonymous memory is swapped out instead of page cache dropped; 0 to 200, 100 \
+         is even.";
+    MIN_FREE = "vm.min_free_kbytes", "/proc/sys/vm/min_free_kbytes",
+        "Sum of the zones' min watermarks, in KiB; the floor of free memory follows from it.";
+    WATERMARK_SCALE = "vm.watermark_scale_factor", "/proc/sys/vm/watermark_scale_factor",
+        "Distance between the watermarks in 1/10,000 of the zone.";
+    WATERMARK_BOOST = "vm.watermark_boost_factor", "/proc/sys/vm/watermark_boost_factor",
+        "How far fragmentation may raise the watermarks, in 1/10,000 of the high watermark.";
+    ZONE_RECLAIM_MODE = "vm.zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode",
+        "Whether a full NUMA node reclaims its own pages before it takes free ones of another \
+         node; bits 1 on, 2 write, 4 swap.";
+    OVERCOMMIT_MEMORY = "vm.overcommit_memory", "/proc/sys/vm/overcommit_memory",
+        "0 refuses absurd requests, 1 refuses none, 2 refuses what exceeds CommitLimit.";
+    OVERCOMMIT_RATIO = "vm.overcommit_ratio", "/proc/sys/vm/overcommit_ratio",
+        "Share of RAM that CommitLimit counts, in percent.";
+    OVERCOMMIT_KBYTES = "vm.overcommit_kbytes", "/proc/sys/vm/overcommit_kbytes",
+        "RAM that CommitLimit counts, in KiB; 0 means that the ratio holds.";
+    DIRTY_RATIO = "vm.dirty_ratio", "/proc/sys/vm/dirty_ratio",
+        "Share of dirtyable memory at which writers wait, in percent; 0 means that the bytes \
+         hold.";
+    DIRTY_BYTES = "vm.dirty_bytes", "/proc/sys/vm/dirty_bytes",
+        "Dirty bytes at which writers wait; 0 means that the ratio holds.";
+    DIRTY_BACKGROUND_RATIO = "vm.dirty_background_ratio", "/proc/sys/vm/dirty_background_ratio",
+        "Share of dirtyable memory at which background writing starts, in percent.";
+    DIRTY_BACKGROUND_BYTES = "vm.dirty_background_bytes", "/proc/sys/vm/dirty_background_bytes",
+        "Dirty bytes at which background writing starts.";
+    DIRTY_EXPIRE = "vm.dirty_expire_centisecs", "/proc/sys/vm/dirty_expire_centisecs",
+        "Age at which a dirty page must be written, in hundredths of a second.";
+    DIRTY_WRITEBACK = "vm.dirty_writeback_centisecs", "/proc/sys/vm/dirty_writeback_centisecs",
+        "How often the flusher wakes, in hundredths of a second.";
+    VFS_CACHE_PRESSURE = "vm.vfs_cache_pressure", "/proc/sys/vm/vfs_cache_pressure",
+        "How readily dentries and inodes are reclaimed; 100 is even.";
+    PAGE_CLUSTER = "vm.page-cluster", "/proc/sys/vm/page-cluster",
+        "Swap readahead: 2 to this power pages.";
+    LOWMEM_RESERVE = "vm.lowmem_reserve_ratio", "/proc/sys/vm/lowmem_reserve_ratio",
+        "Divisors of the lowmem reserve, which lower zones withhold from allocations that could \
+         use higher ones.";
+    MIN_UNMAPPED = "vm.min_unmapped_ratio", "/proc/sys/vm/min_unmapped_ratio",
+        "Share of unmapped file pages above which node reclaim acts, in percent.";
+    NR_HUGEPAGES = "vm.nr_hugepages", "/proc/sys/vm/nr_hugepages",
+        "Reserved huge pages of the default size.";
+    MAX_MAP_COUNT = "vm.max_map_count", "/proc/sys/vm/max_map_count",
+        "The most mappings a process may have.";
+    PANIC_ON_OOM = "vm.panic_on_oom", "/proc/sys/vm/panic_on_oom",
+        "Whether the kernel panics instead of killing a process.";
+    OOM_KILL_ALLOCATING = "vm.oom_kill_allocating_task", "/proc/sys/vm/oom_kill_allocating_task",
+        "Whether the allocating process is killed instead of the one with the highest score.";
+    ADMIN_RESERVE = "vm.admin_reserve_kbytes", "/proc/sys/vm/admin_reserve_kbytes",
+        "RAM reserved for root when overcommit is off, in KiB.";
+    USER_RESERVE = "vm.user_reserve_kbytes", "/proc/sys/vm/user_reserve_kbytes",
+        "RAM reserved for a user's recovery when overcommit is off, in KiB.";
+    COMPACTION_PROACTIVENESS = "vm.compaction_proactiveness", "/proc/sys/vm/compaction_proactiveness",
+        "How eagerly kcompactd makes huge-page blocks in the background; 0 to 100.";
+    TCP_MEM_LIMITS = "net.ipv4.tcp_mem", "/proc/sys/net/ipv4/tcp_mem",
+        "Limits of the memory of all TCP sockets, in pages: where pressure ends, where it begins, \
+         and the most.";
+    NUMA_BALANCING = "kernel.numa_balancing", "/proc/sys/kernel/numa_balancing",
+        "Whether pages are moved to the node that uses them.";
+    THP_ENABLED = "thp.enabled", "/sys/kernel/mm/transparent_hugepage/enabled",
+        "Whether anonymous memory gets huge pages: always, madvise or never.";
+    THP_DEFRAG = "thp.defrag", "/sys/kernel/mm/transparent_hugepage/defrag",
+        "How hard a page fault tries for a huge page.";
+    THP_MAX_PTES_NONE = "thp.max_ptes_none", "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
+        "How many untouched small pages khugepaged may fill in when it makes a huge page.";
+    MGLRU = "lru_gen.enabled", "/sys/kernel/mm/lru_gen/enabled",
+        "Whether the multi-generational LRU is in use; a bit mask.";
     KSM_RUN = "ksm.run", "/sys/kernel/mm/ksm/run", "Whether KSM merges equal pages.";
-    ZSWAP_ENABLED = "zswap.enabled", "/sys/module/zswap/parameters/enabled", "Whether swapped \
-                                                            pages are compressed in RAM first.";
-    ZSWAP_MAX_POOL = "zswap.max_pool_percent", "/sys/module/zswap/parameters/max_pool_percent", "The \
-                                                            most RAM that zswap's pool may take, \
-                                                            in percent.";
+    ZSWAP_ENABLED = "zswap.enabled", "/sys/module/zswap/parameters/enabled",
+        "Whether swapped pages are compressed in RAM first.";
+    ZSWAP_MAX_POOL = "zswap.max_pool_percent", "/sys/module/zswap/parameters/max_pool_percent",
+        "The most RAM that zswap's pool may take, in percent.";
     KERNEL_CMDLINE = "kernel.cmdline", "/proc/cmdline", "The kernel's boot parameters.";
     KERNEL_VERSION = "kernel.version", "/proc/version", "The kernel's version and build.";
 }

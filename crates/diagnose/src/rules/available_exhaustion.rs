@@ -150,8 +150,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as(what)
         .shows_stalls(&stalls)
         .shows_holders(cx, index, ram.share(AVAILABLE_LOW))
-        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused", "no \
-                                                            reserved huge page is free"))
+        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused",
+            "no reserved huge page is free"))
         .not("free-low-harmless", "MemAvailable is low too, not only MemFree: there is no idle \
                                    cache to drop")
         .with(swap_left(cx, index), |finding, (free, total)| {

@@ -91,9 +91,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             Severity::Info,
             format!("{least} of RAM ({share}) was reserved at boot and lies outside MemTotal{by}."),
         )
-        .shows_from(Computed(ZONE_MANAGED), least, edge, cx.time(index), format!("the zones have \
-                                                            {whole}, of which {least} is not \
-                                                            managed"))
+        .shows_from(Computed(ZONE_MANAGED), least, edge, cx.time(index), format!(
+            "the zones have {whole}, of which {least} is not managed"))
         .counts_as("pages present but not managed")
         .with(cx.level(MEM_TOTAL, index), |finding, ram| finding.shows(MEM_TOTAL, ram, None, format!("MemTotal is {ram}")))
         .when(!parameters.is_empty(), |finding| {

@@ -102,8 +102,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "the floor is predicted; /proc/zoneinfo has the real one"
     };
     let title = Title::from(format!(
-        "RAM is full: the {free} still free is the kernel's own floor, \
-                                     and only {least} of {ram} is page cache."
+        "RAM is full: the {free} still free is the kernel's own floor, and only {least} of {ram} \
+         is page cache."
     ))
     .then(stalls.sentence());
     Ok(RULE

@@ -104,8 +104,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .found(Severity::warning_if(costs), title)
         .with(page_cache().track(cx).ok(), |finding, cache| finding.graph("page cache", &cache))
         .when(pages > 0, |finding| finding.shows(DROP_PAGECACHE, Count::new(pages), None, format!("page cache was dropped {}", Count::new(pages).named("time", "times"))))
-        .when(objects > 0, |finding| finding.shows(DROP_SLAB, Count::new(objects), None, format!("dentries \
-                                                            and inodes were dropped {}", Count::new(objects).named("time", "times"))))
+        .when(objects > 0, |finding| finding.shows(DROP_SLAB, Count::new(objects), None, format!(
+            "dentries and inodes were dropped {}", Count::new(objects).named("time", "times"))))
         .counts_as("the kernel's counter")
         .with(loss.lost, |finding, lost| {
             let text = format!("page cache fell by {lost}{}", cx.remark_of_ram(lost));
@@ -117,15 +117,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                                                         it{before}"))
         })
         .with(loss.waited, |finding, waited| {
-            finding.shows(PSI_IO_SOME, waited, None, format!("tasks then waited for disks {waited} \
-                                                            of the time"))
+            finding.shows(PSI_IO_SOME, waited, None, format!(
+                "tasks then waited for disks {waited} of the time"))
         })
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} was available: \
-                                                            nothing was short"))
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!(
+            "at least {least} was available: nothing was short"))
         .with(cx.level(MEM_SLAB_RECLAIMABLE, stretch.last), |finding, slab| {
-            finding.shows(MEM_SLAB_RECLAIMABLE, slab, cx.time(stretch.last), format!("{slab} of \
-                                                            dentries, inodes and the like are \
-                                                            left"))
+            finding.shows(MEM_SLAB_RECLAIMABLE, slab, cx.time(stretch.last), format!(
+                "{slab} of dentries, inodes and the like are left"))
         })
         .not("page-cache-thrash", "the kernel was asked to drop the cache; reclaim did not need it")
         .fix(Fix::say("Find the job, and remove it. The kernel log names the process.").inspect("journalctl -k -g drop_caches --no-pager | tail\ngrep -rs drop_caches /etc/cron* /etc/systemd /var/spool/cron /usr/local /opt | head"))

@@ -78,9 +78,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let kept = floor().track(cx)?.at(index).unwrap_or_default();
     let stalls = PressureWindow::during(cx, stretch);
     let title = Title::from(format!(
-        "{cma} of the free memory lies in CMA areas, which the kernel \
-                                     cannot use for itself; outside them {least} is free, and \
-                                     tasks wait for it."
+        "{cma} of the free memory lies in CMA areas, which the kernel cannot use for itself; \
+         outside them {least} is free, and tasks wait for it."
     ))
     .then(stalls.sentence());
     Ok(RULE

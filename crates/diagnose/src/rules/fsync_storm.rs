@@ -94,9 +94,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_long = waited >= WAITED_LONG && tasks.is_some_and(|tasks| tasks.get() >= TASKS_WAITING);
     let each = Bytes::from_f64(load.written.get() / rate.get().max(1.0));
     let title = Title::from(format!(
-        "Durable writes (fsync) wait for {name}: {rate} flushes with \
-                                     {each} each, and tasks wait for disks {waited} of the \
-                                     time."
+        "Durable writes (fsync) wait for {name}: {rate} flushes with {each} each, and tasks wait \
+         for disks {waited} of the time."
     ))
     .then("Memory is not short.");
     Ok(RULE

@@ -87,8 +87,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("kswapd's CPU", &cpus)
         .shows_from(PROC_STIME, used, CPU_BUSY, None, format!("{name} used {used} of a CPU"))
         .counts_as("kswapd's CPU time")
-        .shows_below(PGSTEAL_KSWAPD, reclaimed, RECLAIMED_MAX, None, format!("it scanned {scanned} \
-                                                            and reclaimed {reclaimed}"))
+        .shows_below(PGSTEAL_KSWAPD, reclaimed, RECLAIMED_MAX, None, format!(
+            "it scanned {scanned} and reclaimed {reclaimed}"))
         .counts_as("its yield")
         .with(available, |finding, (left, index)| {
             finding.shows(MEM_AVAILABLE, left, cx.time(index), format!("at least {left} available"))

@@ -73,9 +73,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("the level")
         .shows_available(cx, stretch)
         .with(cx.level(CGROUPS, index), |finding, cgroups| finding.shows(CGROUPS, cgroups, cx.time(index), format!("{cgroups} cgroups exist")))
-        .with(cx.level(CGROUPS_DYING, index), |finding, dying| finding.shows(CGROUPS_DYING, dying, cx.time(index), format!("{dying} \
-                                                            removed cgroups are still in the \
-                                                            kernel")))
+        .with(cx.level(CGROUPS_DYING, index), |finding, dying| finding.shows(CGROUPS_DYING, dying, cx.time(index), format!(
+            "{dying} removed cgroups are still in the kernel")))
         .not("slab-leak", "per-CPU memory is in no slab cache")
         .fix(Fix::say("Count what has a part for each CPU, and compare possible CPUs with those \
                        online.")

@@ -117,8 +117,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         format!(", {held} of it in {}", cgroups::called(cx, group))
     });
     let title = Title::from(format!(
-        "Cgroups protect {most} of RAM ({share}) from reclaim{first}; \
-                                     everything else has {rest}, and tasks wait for it."
+        "Cgroups protect {most} of RAM ({share}) from reclaim{first}; everything else has {rest}, \
+         and tasks wait for it."
     ))
     .then(stalls.sentence());
     let breached = groups.iter().filter_map(|(group, _)| {

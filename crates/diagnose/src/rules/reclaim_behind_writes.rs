@@ -80,8 +80,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let level = unwritten.and_then(|unwritten| unwritten.mean_in(stretch));
     let at = speed.map_or_else(String::new, |speed| format!(" at {speed}"));
     let title = Title::from(format!(
-        "Allocations wait for the disk: reclaim meets {rate} of dirty \
-                                     file pages that have yet to be written{at}."
+        "Allocations wait for the disk: reclaim meets {rate} of dirty file pages that have yet to \
+         be written{at}."
     ))
     .then(stalls.sentence());
     let throttled = cx.mean_rate(NR_THROTTLED_WRITTEN, stretch);

@@ -63,9 +63,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let left = least.map_or_else(String::new, |(least, _)| format!(" with {least} available"));
     let title = Title::from(format!(
-        "A controller reclaims memory that is in use{left}: {rate} \
-                                     scanned for memory.reclaim, and pages are needed again at \
-                                     once."
+        "A controller reclaims memory that is in use{left}: {rate} scanned for memory.reclaim, \
+         and pages are needed again at once."
     ))
     .then(stalls.sentence());
     Ok(RULE

@@ -127,8 +127,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let left =
         least.map_or_else(String::new, |(least, _)| format!(" with {least} available at least"));
     let title = Title::from(format!(
-        "Tasks wait for {name} {waited} of the time; it is busy {busy} \
-                                     of it ({} read, {} written).",
+        "Tasks wait for {name} {waited} of the time; it is busy {busy} of it ({} read, {} \
+         written).",
         disk.read, disk.written
     ))
     .then(format!("Memory is not the reason{left}."));

@@ -106,9 +106,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let worst = available.map_or(stretch.last, |(_, index)| index);
     let edge = if rate_in < SWAPPED_IN { SWAPPED_SLOWLY } else { SWAPPED_IN };
     let title = Title::from(format!(
-        "This host needs more memory than it has: pages are swapped \
-                                     out and needed again at once ({rate_in} swapped in for \
-                                     {}).",
+        "This host needs more memory than it has: pages are swapped out and needed again at once \
+         ({rate_in} swapped in for {}).",
         stretch.duration()
     ))
     .then(stalls.sentence());

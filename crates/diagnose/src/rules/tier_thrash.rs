@@ -69,8 +69,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     let least = MOVED.to_bytes(page);
     let title = Title::from(format!(
-        "Pages in use are moved to slow memory and back: {down_rate} \
-                                     demoted and {up_rate} promoted for {}.",
+        "Pages in use are moved to slow memory and back: {down_rate} demoted and {up_rate} \
+         promoted for {}.",
         stretch.duration()
     ))
     .then(stalls.sentence());

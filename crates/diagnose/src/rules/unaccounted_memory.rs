@@ -257,8 +257,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text).counts_as("a climb")
         })
         .counts_once_if(incomplete)
-        .when(lacks_lists, |finding| finding.not("per-CPU lists", "this source does not have them; \
-                                                            they take a few percent at most"))
+        .when(lacks_lists, |finding| finding.not("per-CPU lists",
+            "this source does not have them; they take a few percent at most"))
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source has them")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .with(buffers, |finding, buffers| {

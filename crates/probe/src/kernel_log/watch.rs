@@ -441,8 +441,8 @@ mod tests {
         vec![
             with_name("", " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, \
                            oom_score_adj=0"),
-            with_name(&format!("CPU: 0 UID: 0 PID: {pid} Comm: "), " Not tainted 6.18.44 #1 \
-                                                            PREEMPT(none) "),
+            with_name(&format!("CPU: 0 UID: 0 PID: {pid} Comm: "),
+                " Not tainted 6.18.44 #1 PREEMPT(none) "),
             b"memory: usage 6144kB, limit 6144kB, failcnt 27".to_vec(),
             [b"Memory cgroup stats for ", path, b":"].concat(),
             b"anon 5914624\nfile 0\nkernel_stack 16384".to_vec(),

@@ -290,8 +290,8 @@ mod tests {
             let part_answers = answers(&part);
             let unasked = whole.part(first, end);
             push(&mut whole, &more);
-            prop_assert_eq!(answers(&part), part_answers.clone(), "and so does a part of a source \
-                                                            that goes on");
+            prop_assert_eq!(answers(&part), part_answers.clone(),
+                "and so does a part of a source that goes on");
             prop_assert_eq!(answers(&unasked), part_answers);
         }
     }
