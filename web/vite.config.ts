@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig, transformWithEsbuild, type Plugin } from "vite";
 
-import { variables } from "./src/palette";
+import { heapVariables, variables } from "./src/palette";
 
 const root = new URL(".", import.meta.url).pathname;
 const source = join(root, "src");
@@ -30,7 +30,7 @@ function styles(): Plugin {
         ["compare.css", COMPARE.map(read)],
         ["lab.css", LAB.map(read)],
         ["figure.css", [variables(), ...FIGURE.map(read)]],
-        ["explain.css", EXPLAIN.map(read)],
+        ["explain.css", [heapVariables(), ...EXPLAIN.map(read)]],
       ] as const) {
         const { code } = await transformWithEsbuild(sheets.join("\n"), fileName, { loader: "css", minify: true });
         this.emitFile({ type: "asset", fileName, source: code });

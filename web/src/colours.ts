@@ -1,5 +1,6 @@
-/** Colours for the canvas: those of the style sheet, so that no colour is written twice. */
+/** Colours for the canvas: those of the style sheet, which has them of palette.ts, so that no colour is written twice. */
 
+import { INK } from "./palette";
 import type { Series } from "./page";
 
 export type Theme = "light" | "dark";
@@ -11,7 +12,7 @@ function variable(name: string, theme: Theme): string {
   let pair = known.get(name);
   if (pair === undefined) {
     const text = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
-    const [light = "#15202b", dark = "#e8edf2"] = text.match(/#[\da-f]{6}/gi) ?? [];
+    const [light = INK[0], dark = INK[1]] = text.match(/#[\da-f]{6}/gi) ?? [];
     known.set(name, (pair = [light, dark]));
   }
   return pair[theme === "light" ? 0 : 1];

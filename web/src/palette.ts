@@ -1,11 +1,14 @@
 /**
- * Every colour of the page, for the light and the dark theme: the one table. It becomes the style sheet's variables when
- * the page's program is built; the canvas is coloured from those (colours.ts). A term of memory has the same colour everywhere; colours of severity are never data's.
+ * Every colour of the page, for the light and the dark theme: the one table (a test). It becomes the style sheets' variables
+ * when the page's program is built; the canvas is coloured from those (colours.ts). A term of memory has the same colour everywhere; colours of severity are never data's.
  *
  * Neighbours in the stack differ by a ΔE₇₆ of 16 or more for normal, protan, deutan and tritan sight; see the test.
  */
 
 export type Pair = readonly [light: string, dark: string];
+
+/** Text; what has no colour of its own is drawn in it. */
+export const INK: Pair = ["#15202B", "#E8EDF2"];
 
 /** What a curve is about. The names are those that the writer uses. */
 export const DATA: Readonly<Record<string, Pair>> = {
@@ -73,7 +76,7 @@ export const TINT: Readonly<Record<string, Pair>> = {
 export const SURFACE = {
   page: ["#F4F6F8", "#0E1318"],
   panel: ["#FFFFFF", "#161D24"],
-  ink: ["#15202B", "#E8EDF2"],
+  ink: INK,
   "ink-2": ["#46535F", "#B1BCC7"],
   "ink-3": ["#5C6975", "#8C98A4"],
   line: ["#DDE3E9", "#27313B"],
@@ -85,21 +88,56 @@ export const SURFACE = {
   "on-severity": ["#FFFFFF", "#0E1318"],
 } as const satisfies Record<string, Pair>;
 
-/** The style sheet's variables, each with both its colours: `--ink:light-dark(#15202B,#E8EDF2)`. Paper is white. */
-export function variables(): string {
-  const tables: [string, Readonly<Record<string, Pair>>][] = [
-    ["", SURFACE],
-    ["", DATA],
-    ["is-", SEVERITY],
-    ["tint-", TINT],
-  ];
+/**
+ * Cells of a heap's picture, and the curve of a part of it. Blue is live, amber is free; from one to the other the lightness
+ * falls steadily (OKLab), so that it reads in grey, too. Neighbours differ by a ΔE₇₆ of 16 or more for normal, protan and
+ * deutan sight, and of 11 or more for tritan sight.
+ */
+export const HEAP = {
+  ground: ["#E9EDF1", "#252E37"],
+  "live-0": ["#F6C445", "#FFD158"],
+  "live-1": ["#BCA465", "#CAB87D"],
+  "live-2": ["#908B70", "#A1A48F"],
+  "live-3": ["#6B7675", "#7E9299"],
+  "live-4": ["#4A6177", "#5E80A0"],
+  "live-5": ["#083B75", "#1F5FA8"],
+  "hatch-ground": ["#FFF0C2", "#6B4C00"],
+  "hatch-line": ["#E09A00", "#F7C443"],
+  top: ["#FFF6DE", "#33290F"],
+  "top-edge": ["#B97700", "#F7C443"],
+  "dots-ground": ["#D3DAE0", "#3C4957"],
+  dot: ["#6F7F8F", "#9AA8B5"],
+  cached: ["#15202B", "#FFFFFF"],
+  part: ["#083B75", "#9DCBEA"],
+} as const satisfies Record<string, Pair>;
+
+type Table = readonly [prefix: string, colours: Readonly<Record<string, Pair>>];
+
+const OF_EVERY_PAGE: readonly Table[] = [
+  ["", SURFACE],
+  ["", DATA],
+  ["is-", SEVERITY],
+  ["tint-", TINT],
+];
+
+function declared(tables: readonly Table[]): string {
   const colours = tables.flatMap(([prefix, table]) =>
     Object.entries(table).map(([name, pair]) => `--${prefix}${name.replace(/_/g, "-")}:light-dark(${pair.join()})`),
   );
+  return colours.join(";");
+}
+
+/** The style sheet's variables, each with both its colours: `--ink:light-dark(#15202B,#E8EDF2)`. Paper is white. */
+export function variables(): string {
   return [
-    `:root{color-scheme:light dark;${colours.join(";")}}`,
+    `:root{color-scheme:light dark;${declared(OF_EVERY_PAGE)}}`,
     ":root[data-theme=light]{color-scheme:light}",
     ":root[data-theme=dark]{color-scheme:dark}",
     "@media print{:root:root{color-scheme:light}}",
   ].join("\n");
+}
+
+/** What a page with a picture of a heap has beside those. */
+export function heapVariables(): string {
+  return `:root{${declared([["heap-", HEAP]])}}`;
 }

@@ -1,7 +1,9 @@
+import { readdirSync, readFileSync } from "node:fs";
+
 import { describe, expect, test } from "vitest";
 
 import { PAGE } from "../fixtures/page";
-import { DATA, SEVERITY, SURFACE, TINT, variables, type Pair } from "../../src/palette";
+import { DATA, HEAP, SEVERITY, SURFACE, TINT, heapVariables, variables, type Pair } from "../../src/palette";
 
 type Rgb = readonly [number, number, number];
 
@@ -154,8 +156,9 @@ test("no colour of severity is one of data", () => {
 });
 
 test("each colour becomes one variable, and no name stands for two", () => {
-  const names = [...variables().matchAll(/--([a-z0-9-]+):light-dark\(#[0-9a-f]{6},#[0-9a-f]{6}\)/gi)].map(([, name]) => name);
-  const tables = [SURFACE, DATA, SEVERITY, TINT].map((table) => Object.keys(table).length);
+  const all = variables() + heapVariables();
+  const names = [...all.matchAll(/--([a-z0-9-]+):light-dark\(#[0-9a-f]{6},#[0-9a-f]{6}\)/gi)].map(([, name]) => name);
+  const tables = [SURFACE, DATA, SEVERITY, TINT, HEAP].map((table) => Object.keys(table).length);
   expect(names.length).toBe(tables.reduce((sum, count) => sum + count, 0));
   expect(new Set(names).size).toBe(names.length);
 });
@@ -164,4 +167,24 @@ test("each colour that the writer names is known", () => {
   const named = PAGE.charts.flatMap((chart) => chart.series.map((series) => series.colour));
   expect(named.length).toBeGreaterThan(25);
   expect(named.filter((name) => !(name in DATA))).toEqual([]);
+});
+
+/** The colours that are written in a text as `#rgb`, `#rrggbb`, with or without opacity; `url(#heap-hatch)` is none. */
+function written(text: string): string[] {
+  return text.match(/#(?:[\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})(?![\w-])/gi) ?? [];
+}
+
+test("a written colour is found, and a name behind # is none", () => {
+  expect(written("fill: light-dark(#E9EDF1, #252e37); color: #fff; #fffc")).toEqual(["#E9EDF1", "#252e37", "#fff", "#fffc"]);
+  expect(written("fill: url(#heap-hatch); #theme {} #add-more {} #face_1 {}")).toEqual([]);
+});
+
+test("no colour is written outside of the palette, and each variable of one is known", () => {
+  const source = new URL("../../src/", import.meta.url);
+  const files = readdirSync(source).filter((name) => /\.(css|ts)$/.test(name) && name !== "palette.ts");
+  expect(files).toContain("heap_cells.css");
+  const code = (name: string) => readFileSync(new URL(name, source), "utf8").replace(/\/\*[^]*?\*\/|\/\/.*/g, "");
+  expect(files.flatMap((name) => written(code(name)).map((colour) => `${name}: ${colour}`))).toEqual([]);
+  const used = files.flatMap((name) => [...code(name).matchAll(/var\(--(heap-[\w-]+)\)/g)].map(([, variable]) => variable));
+  expect([...new Set(used)].sort()).toEqual(Object.keys(HEAP).map((name) => `heap-${name}`).sort());
 });
