@@ -6,10 +6,11 @@ use probe::{
 use units::PageSize;
 
 use crate::allocator::{Allocator, AllocatorKind};
-use crate::anatomy::{Anatomy, AnatomyInput};
+use crate::anatomy::Anatomy;
 use crate::explained::FourSizes;
 use crate::file_rows::MappedFiles;
 use crate::find_allocators::AllocatorSearch;
+use crate::input::AnatomyInput;
 use crate::malloc_ranges::MallocRanges;
 use crate::pymalloc;
 use crate::ruby_pages;

@@ -9,7 +9,7 @@
 use probe::Mapping;
 
 use crate::allocator::{Allocator, AllocatorKind};
-use crate::anatomy::AnatomyInput;
+use crate::input::AnatomyInput;
 use crate::part::{Certainty, PartKind, PartStep, Place};
 
 /// The runtimes and allocators of a process, and what their heaps look like.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
-use crate::input_file::InputFile;
+use crate::input_file::{InputFile, UNPACKED_TIMES_MAX, unpacked_bytes_max};
 
 /// The compression of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,16 +44,6 @@ impl Packing {
 const WINDOW_LOG: u32 = 26;
 /// Memory for xz, in KiB: `xz -9` has a dictionary of 64 MiB, and tables. `xz --lzma2=dict=1GiB` needs more.
 const XZ_KIB: u32 = 96 << 10;
-
-/// A source may give this much, whatever it is packed in: it is searched within seconds.
-const UNPACKED_BYTES_MAX: u64 = 1 << 30;
-/// Beyond that it may give this many times its size: captures of a quiet host are packed to a hundredth.
-const UNPACKED_TIMES_MAX: u64 = 150;
-
-/// The most bytes that a source may give which takes this many on the disk.
-pub(crate) fn unpacked_bytes_max(stored: u64) -> u64 {
-    UNPACKED_BYTES_MAX.max(stored.saturating_mul(UNPACKED_TIMES_MAX))
-}
 
 /// Decompresses an input.
 pub(crate) fn unpack<'a>(

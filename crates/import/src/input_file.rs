@@ -36,7 +36,7 @@ fn readable(file: &File) -> io::Result<Option<u64>> {
     let meta = file.metadata()?;
     // Blocks of stat(2) have 512 bytes on every file system; some file systems count none.
     let stored = meta.blocks().saturating_mul(512);
-    Ok((meta.is_file() && stored > 0).then(|| crate::decompress::unpacked_bytes_max(stored)))
+    Ok((meta.is_file() && stored > 0).then(|| unpacked_bytes_max(stored)))
 }
 
 /// Whether a file may be opened: of devices only terminals and those in which the kernel has text or nothing (`/dev/null`,
@@ -147,6 +147,16 @@ fn had_writer(pipe: &File) -> io::Result<bool> {
     let at_once = rustix::event::Timespec::default();
     poll(&mut polled, Some(&at_once))?;
     Ok(polled[0].revents().contains(PollFlags::HUP))
+}
+
+/// A source may give this much, whatever it is packed in: it is searched within seconds.
+const UNPACKED_BYTES_MAX: u64 = 1 << 30;
+/// Beyond that it may give this many times its size: captures of a quiet host are packed to a hundredth.
+pub(crate) const UNPACKED_TIMES_MAX: u64 = 150;
+
+/// The most bytes that a source may give which takes this many on the disk.
+pub(crate) fn unpacked_bytes_max(stored: u64) -> u64 {
+    UNPACKED_BYTES_MAX.max(stored.saturating_mul(UNPACKED_TIMES_MAX))
 }
 
 #[cfg(test)]

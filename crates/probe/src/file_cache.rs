@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use units::{Bytes, PageSize, Pages};
 
-use crate::inventory::SearchTime;
+use crate::search_time::SearchTime;
 
 /// How much of a file is in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

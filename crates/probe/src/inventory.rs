@@ -9,8 +9,6 @@ mod allocinfo;
 mod bpf_objects;
 pub mod cached_files;
 mod dma_heaps;
-mod file_places;
-pub(crate) mod file_stat;
 mod file_systems;
 mod first_owners;
 mod gpu_buffers;
@@ -33,11 +31,10 @@ use timeline::{Inventory, SharedMemory, Stamp};
 
 use crate::host::live::now;
 use crate::kernel_file::Root;
-pub(crate) use file_places::MountPlaces;
+use crate::search_time::SearchTime;
 use file_systems::FileSystems;
 use holdings::OpenObjects;
 use nameless_files::NamelessFiles;
-pub(crate) use searched::SearchTime;
 use sockets::Sockets;
 
 pub use searched::SearchedProcess;

@@ -21,8 +21,11 @@ mod cgroup;
 mod columns;
 mod directory;
 mod error;
+mod fdinfo;
 mod fields;
 mod file_cache;
+mod file_places;
+mod file_stat;
 mod host;
 #[cfg(test)]
 mod hostile;
@@ -36,6 +39,7 @@ mod path_walk;
 mod pressure;
 mod process;
 pub mod saved;
+mod search_time;
 mod tasks;
 pub mod text;
 

@@ -11,7 +11,7 @@ use checked_open::{LastLink, look_up};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use crate::inventory::file_stat;
+use crate::file_stat;
 
 /// Looks up a path below a directory without opening it; a `/` in front means that directory. `may_pass` is asked about each
 /// thing on the way, and about the last.

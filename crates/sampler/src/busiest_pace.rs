@@ -2,8 +2,7 @@
 
 use units::{Ratio, Span};
 
-use crate::pace::LastDone;
-use crate::sampler::distance;
+use crate::pace::{LastDone, distance};
 
 /// The pace of the busiest cgroups.
 #[derive(Debug)]

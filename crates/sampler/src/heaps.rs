@@ -17,8 +17,8 @@ use timeline::signals::{
 };
 use units::{Bytes, PageSize, Ratio, Span};
 
+use crate::pace::distance;
 use crate::record::privilege;
-use crate::sampler::distance;
 
 /// At most this many processes of one name are read: the largest by anonymous memory, each owner's in turn.
 pub const HEAPS_PER_NAME_MAX: usize = 4;

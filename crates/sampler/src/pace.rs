@@ -5,7 +5,7 @@
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec};
-use units::Span;
+use units::{Ratio, Span};
 
 /// A beat of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +100,11 @@ pub(crate) fn sleep_until(time: Span) {
         // Only an invalid time fails here. It must not become a busy loop.
         Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
     }
+}
+
+/// Returns the interval at which work of this cost takes this share of one CPU.
+pub(crate) fn distance(cost: Span, share: Ratio) -> Span {
+    Span::from_secs_f64(cost.as_secs_f64() / share.get().max(f64::MIN_POSITIVE))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use timeline::{Sample, Stamp};
 use units::{Ratio, Span};
 
 use crate::busiest_pace::BusiestPace;
-use crate::pace::{Beat, LastDone, Pace, sleep_until};
+use crate::pace::{Beat, LastDone, Pace, distance, sleep_until};
 
 /// Called repeatedly with the time since the first sample. It may end the sampling; the samples so far are kept.
 pub type Progress<'a> = &'a mut dyn FnMut(Span) -> ControlFlow<()>;
@@ -238,11 +238,6 @@ impl Sampler {
 fn awake() -> Span {
     let now = now();
     now.awake_or_boot()
-}
-
-/// Returns the interval at which work of this cost takes this share of one CPU.
-pub(crate) fn distance(cost: Span, share: Ratio) -> Span {
-    Span::from_secs_f64(cost.as_secs_f64() / share.get().max(f64::MIN_POSITIVE))
 }
 
 #[cfg(test)]

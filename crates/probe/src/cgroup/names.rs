@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use timeline::cgroup::GroupNames;
 
-use crate::inventory::SearchTime;
 use crate::kernel_file::Root;
+use crate::search_time::SearchTime;
 use wanted::WantedNames;
 
 /// A person waits for the answer.

@@ -22,12 +22,12 @@ use rustix::io::Errno;
 use timeline::{CachedDirectory, CachedEntry, CachedFile, CachedFiles};
 use units::{Bytes, PageSize};
 
-pub use super::file_places::refused;
-use super::file_places::{FilePlace, MountPlaces};
-use super::file_stat::{self, FileStat};
 use super::open_files;
-use super::searched::{SearchTime, SearchedProcess};
+use super::searched::SearchedProcess;
 use crate::file_cache;
+pub use crate::file_places::refused;
+use crate::file_places::{FilePlace, MountPlaces};
+use crate::file_stat::{self, FileStat};
 use crate::kernel_file::Root;
 use crate::mounts::DeviceNumbers;
 use crate::path_walk::look_up_below;
@@ -35,6 +35,7 @@ use crate::process::SILENT_AFTER;
 use crate::process::mapped_file;
 use crate::process::maps::{self, Mapping};
 use crate::process::timed_read::read_within;
+use crate::search_time::SearchTime;
 use crate::text;
 
 /// A person who asks for files waits this long.

@@ -6,7 +6,8 @@
 use units::Bytes;
 
 use super::first_owners::FirstOwners;
-use super::open_files::{OpenFile, field};
+use super::open_files::OpenFile;
+use crate::fdinfo::field;
 use crate::kernel_file::Root;
 
 /// What their descriptors lead to; a name may follow.

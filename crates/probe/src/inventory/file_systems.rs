@@ -18,12 +18,14 @@ use rustix::io::Errno;
 use timeline::{SharedKind, SharedMeasure, SharedObject, UserProcess};
 use units::Bytes;
 
-use crate::inventory::searched::{SearchTime, SearchedProcess};
-use crate::inventory::{MountPlaces, file_stat};
+use crate::file_places::MountPlaces;
+use crate::file_stat;
+use crate::inventory::searched::SearchedProcess;
 use crate::kernel_file::Root;
 use crate::mounts::{self, DeviceNumbers};
 use crate::path_walk::look_up_below;
 use crate::process::links;
+use crate::search_time::SearchTime;
 use crate::text;
 
 /// `TMPFS_MAGIC` of `include/uapi/linux/magic.h`, also of a devtmpfs and a rootfs that are a tmpfs. Files in a ramfs are no

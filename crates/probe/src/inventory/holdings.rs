@@ -13,10 +13,11 @@ use super::gpu_buffers::GpuBuffers;
 use super::io_rings::IoRings;
 use super::open_files::OpenFile;
 use super::pipes::Pipes;
-use super::searched::{SearchTime, SearchedProcess};
+use super::searched::SearchedProcess;
 use super::sockets::Sockets;
 use crate::kernel_file::Root;
 use crate::process::status::StatusFacts;
+use crate::search_time::SearchTime;
 
 /// Objects of the kernel that processes have open.
 #[derive(Debug, Default)]

@@ -5,7 +5,8 @@
 use units::Bytes;
 
 use super::first_owners::FirstOwners;
-use super::open_files::{OpenFile, field};
+use super::open_files::OpenFile;
+use crate::fdinfo::field;
 use crate::kernel_file::Root;
 
 /// The target of their descriptors.

@@ -19,15 +19,16 @@ use rustix::io::Errno;
 use timeline::{SharedKind, SharedMeasure, SharedObject, SystemVSegment, UserProcess};
 use units::Bytes;
 
-use crate::inventory::file_stat::stat;
+use crate::file_stat::stat;
 use crate::inventory::open_files::{self, FILES_MAX, OpenFile};
-use crate::inventory::searched::{SearchTime, SearchedProcess};
+use crate::inventory::searched::SearchedProcess;
 use crate::kernel_file::Root;
 use crate::mounts::{DeviceNumbers, device_numbers};
 use crate::process::maps::{self, DELETED, Mapping};
 use crate::process::smaps::{SmapsField, each_smaps_block};
 use crate::process::timed_read::read_within;
 use crate::process::{SILENT_AFTER, links};
+use crate::search_time::SearchTime;
 use crate::text;
 
 /// What the search found.

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use super::searched::SearchTime;
 use crate::kernel_file::Root;
 use crate::process::timed_read::read_within;
 use crate::process::{SILENT_AFTER, links};
+use crate::search_time::SearchTime;
 
 /// At most this many files of one process are looked up.
 pub(super) const FILES_MAX: usize = 65_536;
@@ -55,14 +55,6 @@ impl OpenFile<'_> {
         let number = rest.strip_prefix(b":[")?.strip_suffix(b"]")?;
         std::str::from_utf8(number).ok()?.parse().ok()
     }
-}
-
-/// A field of `/proc/PID/fdinfo/FD`, which has one in each line: `map_id:\t31`.
-pub(super) fn field<'a>(fdinfo: &'a [u8], name: &str) -> Option<&'a str> {
-    let text = std::str::from_utf8(fdinfo).ok()?;
-    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-    let (_, value) = lines.find(|(key, _)| *key == name)?;
-    Some(value.trim())
 }
 
 /// Passes on the open files of a process. Returns whether these were all.

@@ -63,8 +63,8 @@ impl Pipes {
 mod tests {
     use super::*;
     use crate::inventory::open_files;
-    use crate::inventory::searched::SearchTime;
     use crate::kernel_file::Root;
+    use crate::search_time::SearchTime;
     use std::io::Write as _;
     use std::time::Duration;
 

@@ -1,6 +1,4 @@
-//! The processes that are searched, and how long that may take.
-
-use std::time::{Duration, Instant};
+//! The processes that are searched.
 
 use timeline::UserProcess;
 use units::{Bytes, Span};
@@ -37,25 +35,5 @@ impl SearchedProcess {
     /// Whether its mappings may be of shared memory.
     pub(super) fn may_map_shared(&self) -> bool {
         self.shared != Some(Bytes::ZERO) || self.huge > Bytes::ZERO
-    }
-}
-
-/// The time for a whole search.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SearchTime {
-    started: Instant,
-    at_most: Duration,
-}
-
-impl SearchTime {
-    pub(crate) fn starts(at_most: Duration) -> Self {
-        // The lint that forbids this call points the pure crates to this crate.
-        #[allow(clippy::disallowed_methods)]
-        let started = Instant::now();
-        Self { started, at_most }
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.started.elapsed() >= self.at_most
     }
 }

@@ -16,9 +16,10 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use units::Bytes;
 
 use super::open_files::OpenFile;
-use super::searched::{SearchTime, SearchedProcess};
+use super::searched::SearchedProcess;
 use crate::kernel_file::Root;
 use crate::process::links;
+use crate::search_time::SearchTime;
 
 /// At most this many sockets are kept.
 const SOCKETS_MAX: usize = 1 << 20;

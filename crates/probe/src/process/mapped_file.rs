@@ -20,11 +20,13 @@ use units::{Bytes, PageSize};
 
 use crate::error::ReadError;
 use crate::file_cache::{self, FileCacheUse};
-use crate::inventory::{MountPlaces, SearchTime, file_stat};
+use crate::file_places::MountPlaces;
+use crate::file_stat;
 use crate::kernel_file::{Root, retrying};
 use crate::path_walk::look_up_below;
 use crate::process::links;
 use crate::process::maps::Mapping;
+use crate::search_time::SearchTime;
 
 /// The longest time that the page cache of one file is counted.
 const CACHE_TIME_MAX: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use units::{Ratio, Span};
 
 use crate::Health;
 use crate::new_groups::{GROUPS_PER_SEARCH_MAX, NameSearch, SEARCH_EVERY};
-use crate::sampler::distance;
+use crate::pace::distance;
 
 /// The names of a recording's cgroups.
 #[derive(Debug)]

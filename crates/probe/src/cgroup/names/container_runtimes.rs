@@ -18,8 +18,9 @@ use super::containerd::{self, OciBundle};
 use super::docker::{self, DockerConfig};
 use super::home::HomeDirectory;
 use super::wanted::{Wanted, WantedNames};
-use crate::inventory::{MountPlaces, SearchTime};
+use crate::file_places::MountPlaces;
 use crate::kernel_file::Root;
+use crate::search_time::SearchTime;
 
 /// The lists of the storage that Podman and CRI-O share.
 const LISTS: [&str; 2] =

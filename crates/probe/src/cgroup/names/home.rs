@@ -14,8 +14,8 @@ use std::path::{Component, Path, PathBuf};
 use checked_open::{LastLink, look_up, reopen};
 use rustix::fs::{CWD, FileType, fstat};
 
-use crate::inventory::MountPlaces;
-use crate::inventory::file_stat::mount_of;
+use crate::file_places::MountPlaces;
+use crate::file_stat::mount_of;
 use crate::kernel_file::Root;
 use crate::path_walk::look_up_below;
 

@@ -8,8 +8,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::file_stat;
 use crate::error::ReadError;
+use crate::file_stat;
 use crate::kernel_file::Root;
 use crate::mounts::{self, DeviceNumbers, Mount};
 use crate::process::links;
@@ -51,8 +51,8 @@ impl FilePlace {
 /// Where the files of mounts and devices lie.
 #[derive(Debug, Default)]
 pub(crate) struct MountPlaces {
-    pub(super) by_id: HashMap<u64, FilePlace>,
-    pub(super) by_device: HashMap<DeviceNumbers, FilePlace>,
+    pub(crate) by_id: HashMap<u64, FilePlace>,
+    pub(crate) by_device: HashMap<DeviceNumbers, FilePlace>,
     /// By mount point, of this process's namespace.
     by_point: HashMap<PathBuf, FilePlace>,
     /// Other mount namespaces that were added.
@@ -112,7 +112,7 @@ impl MountPlaces {
     }
 
     /// Where a directory lies, by its path.
-    pub(super) fn of_path(&self, path: &Path) -> FilePlace {
+    pub(crate) fn of_path(&self, path: &Path) -> FilePlace {
         let mut points = path.ancestors().filter_map(|point| self.by_point.get(point));
         points.next().copied().unwrap_or(FilePlace::Disk)
     }

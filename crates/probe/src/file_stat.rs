@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, FileType, StatxFlags};
 use rustix::io::Errno;
 use units::Bytes;
 
-use super::open_files;
+use crate::fdinfo;
 use crate::kernel_file::Root;
 use crate::mounts::{DeviceNumbers, device_numbers};
 
@@ -17,9 +17,9 @@ pub(crate) struct FileStat {
     pub(crate) inode: u64,
     pub(crate) kind: FileType,
     /// Its blocks: of a file in a tmpfs, what it has in RAM or swap.
-    pub(super) bytes: Bytes,
+    pub(crate) bytes: Bytes,
     /// The id of the mount it was reached by; `None` before 5.8.
-    pub(super) mount: Option<u64>,
+    pub(crate) mount: Option<u64>,
 }
 
 /// Returns the id of the mount by which a file was reached; before 5.8 by `/proc/self/fdinfo`. No file system is asked.
@@ -30,7 +30,7 @@ pub(crate) fn mount_of(found: &OwnedFd) -> Option<u64> {
         _ => {
             let path = format!("/proc/self/fdinfo/{}", found.as_raw_fd());
             let text = Root::default().read(&path).ok()?;
-            open_files::field(&text, "mnt_id")?.parse().ok()
+            fdinfo::field(&text, "mnt_id")?.parse().ok()
         }
     }
 }
