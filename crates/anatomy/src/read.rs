@@ -159,7 +159,7 @@ impl Smaps {
 }
 
 fn noted<T>(read: Result<T, ReadError>, problems: &mut Vec<String>) -> Option<T> {
-    read.map_err(|error| problems.push(error.to_string())).ok()
+    read.map_err(|error| problems.push(probe::with_causes(&error))).ok()
 }
 
 /// First addresses of mappings in which a runtime's own headers stand; `None` where memory may not be read, or without

@@ -7,7 +7,7 @@ use diagnose::Evidence;
 use import::{OpenOptions, Resolution};
 use report::Report;
 use report::html::Picture;
-use timeline::{Source, TimePoint, TimeRange, Timeline};
+use timeline::{Source, TimePoint, TimeRange, Timeline, with_causes};
 use units::{Count, Span};
 
 /// A picture and its notes.
@@ -68,7 +68,7 @@ fn scan(
     let passed = import::scan(path, range, &scanned(charts), &mut |part| {
         reducer.take(&Evidence::new(part, whole.facts));
     });
-    let mut problems = passed.unwrap_or_else(|error| vec![error.to_string()]);
+    let mut problems = passed.unwrap_or_else(|error| vec![with_causes(&error)]);
     let interval = reducer.interval().unwrap_or(Span::from_secs(1));
     let mut drawing = reducer.drawing();
     for (from, to) in chart::worth_sharpening(stretches, whole.timeline, interval) {
@@ -77,7 +77,7 @@ fn scan(
                 let part = Evidence::new(&part.timeline, whole.facts);
                 drawing.sharpen(charts, &part, whole.timeline);
             }
-            Some(Err(error)) => problems.push(error.to_string()),
+            Some(Err(error)) => problems.push(with_causes(&error)),
             None => {}
         }
     }

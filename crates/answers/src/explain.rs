@@ -10,11 +10,11 @@ mod reading;
 mod select;
 
 use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
-use heap::HeapNotRead;
 use probe::{NoAnswer, ProcessIdentity, ReadError, Root, SharerBudget, process_cpu};
 use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::io::Errno;
 use sampler::Progress;
+use timeline::with_causes;
 use units::Span;
 
 use over_time::WatchedProcess;
@@ -25,6 +25,8 @@ pub use over_time::WATCH_MIN;
 pub use select::ExplainTarget;
 
 /// Why a process cannot be explained.
+// The message of a variant says what its fields are.
+#[allow(missing_docs)]
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
     /// There is no such process.
@@ -43,29 +45,17 @@ pub enum ExplainError {
     NoService(String),
     /// It is a kernel thread.
     #[error("process {pid} ({name}) is a kernel thread: it has no memory of its own")]
-    KernelThread {
-        /// Its PID.
-        pid: u32,
-        /// Its name.
-        name: String,
-    },
+    KernelThread { pid: u32, name: String },
     /// It has ended.
     #[error(
         "process {pid} ({name}) has ended, and its parent has not yet taken note of it (a zombie): \
          its memory is free"
     )]
-    Zombie {
-        /// Its PID.
-        pid: u32,
-        /// Its name.
-        name: String,
-    },
+    Zombie { pid: u32, name: String },
     /// Its first thread has ended, and others go on.
     #[error("the first thread of process {pid} ({name}) has ended; its memory is in use by others")]
     FirstThreadEnded {
-        /// Its PID.
         pid: u32,
-        /// Its name.
         name: String,
         /// A thread that goes on.
         thread: u32,
@@ -76,25 +66,16 @@ pub enum ExplainError {
     /// Not even its mappings could be read in time.
     #[error("process {pid} {why}")]
     NoAnswer {
-        /// Its PID.
         pid: u32,
         /// What the reader waited for.
         why: NoAnswer,
     },
     /// This user may not read its memory.
     #[error("the memory of process {pid} may not be read")]
-    NotPermitted {
-        /// Its PID.
-        pid: u32,
-        /// The kernel's reason.
-        source: ReadError,
-    },
+    NotPermitted { pid: u32, source: ReadError },
     /// A file could not be read.
     #[error("process files cannot be read")]
-    Read {
-        /// The kernel's reason.
-        source: ReadError,
-    },
+    Read { source: ReadError },
 }
 
 impl ExplainError {
@@ -171,7 +152,7 @@ fn read(
         memory: process_report::part(&anatomy.anatomy.root),
         allocators: (anatomy.allocators.allocators.iter()).map(process_report::allocator).collect(),
         has_malloc: ranges.map(|ranges| !ranges.is_empty()),
-        heap_not_read: heap.as_ref().err().map(HeapNotRead::to_string),
+        heap_not_read: heap.as_ref().err().map(|why| with_causes(why)),
         heap: (heap.as_ref().ok()).map(|heap| heap_report::heap_report(heap, options.with_rows)),
         files: files.map(|row| process_report::file(root, row)).collect(),
         files_left_out: anatomy.files.left_out as u64,

@@ -11,10 +11,10 @@ use crate::settle::read_settled;
 #[derive(Debug, thiserror::Error)]
 pub enum HeapNotRead {
     /// It has none that can be read.
-    #[error("{0}")]
+    #[error(transparent)]
     NoHeap(HeapError),
     /// This user may not read its memory, or it ended.
-    #[error("{0}")]
+    #[error(transparent)]
     Denied(ReadError),
     /// It gave no answer in time: whoever read it waited for the process.
     #[error("its memory {0}")]

@@ -38,4 +38,5 @@ pub use open::{
     MinuteScreen, OpenError, OpenOptions, is_recording, open, open_bytes, open_part, open_stdin,
     scan,
 };
+pub use sar::SadfError;
 pub use store::Resolution;

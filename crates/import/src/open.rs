@@ -1,5 +1,6 @@
 //! Opens a source: recognises it by content and reads it.
 
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
@@ -10,67 +11,41 @@ use crate::content::{self, FileContent};
 use crate::decompress::{Packing, Started, unpack};
 use crate::input_file::InputFile;
 use crate::paste::Paste;
-use crate::{bundle, capture, process_table, recording, sar};
-use store::Resolution;
+use crate::sar::SadfError;
+use crate::{bundle, capture, process_table, recording};
+use store::{Resolution, StoreError};
 use timeline::{OutOfRange, Source, SourceKind, TimeRange};
 
 /// Why a source cannot be used.
+// The message of a variant says what its fields are.
+#[allow(missing_docs)]
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// It cannot be read.
-    #[error("cannot read {name}: {reason}")]
-    Read {
-        /// The file.
-        name: String,
-        /// The reason of the operating system, as text: as the source of the error it would be printed twice.
-        reason: String,
-        /// Whether permission was denied.
-        is_denied: bool,
-    },
+    #[error("cannot read {name}")]
+    Read { name: String, source: std::io::Error },
     /// It is a directory or an archive without a file that memtide reads.
     #[error("{name} has no file that memtide reads{}", first_of(problems))]
-    EmptyBundle {
-        /// The directory or archive.
-        name: String,
-        /// Problems of it.
-        problems: Vec<String>,
-    },
+    EmptyBundle { name: String, problems: Vec<String> },
     /// It is a long log without a kernel report.
     #[error("{name} was searched for kernel reports: none in {searched}")]
-    NoReport {
-        /// The log.
-        name: String,
-        /// Its length.
-        searched: Bytes,
-    },
+    NoReport { name: String, searched: Bytes },
     /// It is a binary file of sysstat that cannot be read.
-    #[error("cannot read {name}: {reason}")]
+    #[error("cannot read {name}")]
     Sar {
-        /// The file.
         name: String,
-        /// Why, human-readable.
-        reason: String,
-        /// What to do about it.
-        help: &'static str,
+        /// What `sadf`, which reads such files, made of it.
+        source: SadfError,
     },
     /// It is a recording that cannot be read.
-    #[error("cannot read {name}: {reason}")]
-    Recording {
-        /// The recording.
-        name: String,
-        /// Why, human-readable.
-        reason: String,
-    },
+    #[error(transparent)]
+    Recording(#[from] StoreError),
     /// It is a recording without a sample.
     #[error("{name} is a recording without a sample so far")]
-    EmptyRecording {
-        /// The recording.
-        name: String,
-    },
+    EmptyRecording { name: String },
     /// It has no sample in the requested range.
     #[error("{name} has no sample in that range")]
     OutOfRange {
-        /// The source.
         name: String,
         /// The range that it has.
         why: OutOfRange,
@@ -81,57 +56,50 @@ pub enum OpenError {
     /// Its content was not recognised.
     #[error("{name} has nothing that memtide reads: it starts with {start}")]
     NotRecognised {
-        /// The file.
         name: String,
         /// Its first bytes, printable, and a guess what it is.
         start: String,
     },
     /// It has no usable sample.
     #[error("{name} has no usable sample{}", first_of(problems))]
-    NoSample {
-        /// The file.
-        name: String,
-        /// Problems of it.
-        problems: Vec<String>,
-    },
+    NoSample { name: String, problems: Vec<String> },
 }
 
 impl OpenError {
     fn read(name: &str, source: std::io::Error) -> Self {
-        Self::Read {
-            name: name.to_owned(),
-            reason: source.to_string(),
-            is_denied: source.kind() == ErrorKind::PermissionDenied,
-        }
+        Self::Read { name: name.to_owned(), source }
     }
 
     /// What to do about it.
-    pub fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::Read { is_denied: true, .. } => {
-                Some("run memtide as the owner of the file or as root (sudo)")
+    pub fn help(&self) -> Option<Cow<'static, str>> {
+        let help = match self {
+            Self::Recording(error) => return Some(error.help()),
+            Self::EmptyRecording { name } => {
+                let help =
+                    format!("memtide record --status --to {name} shows whether the recorder runs");
+                return Some(Cow::Owned(help));
+            }
+            Self::Read { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+                "run memtide as the owner of the file or as root (sudo)"
             }
             // The range that a source has is printed with the time zone of the user.
-            Self::OutOfRange { .. } => None,
-            Self::Read { .. } => Some("name a file or directory that exists and can be read"),
-            Self::Recording { .. } => Some("memtide record --status --to DIR shows its state"),
-            Self::EmptyRecording { .. } => {
-                Some("memtide record --status --to DIR shows whether the recorder runs")
-            }
-            Self::Sar { help, .. } => Some(help),
+            Self::OutOfRange { .. } => return None,
+            Self::Read { .. } => "name a file or directory that exists and can be read",
+            Self::Sar { source, .. } => source.help(),
             Self::Empty(_) | Self::NoSample { .. } => {
-                Some("take a new capture: memtide capture --for 60s -o FILE.jsonl.zst")
+                "take a new capture: memtide capture --for 60s -o FILE.jsonl.zst"
             }
-            Self::NoReport { .. } => Some("extract the output of free, vmstat, sar … from it"),
-            Self::EmptyBundle { .. } => Some(
+            Self::NoReport { .. } => "extract the output of free, vmstat, sar … from it",
+            Self::EmptyBundle { .. } => {
                 "it should have files such as proc/meminfo below any directory, logs, or output of \
-                 tools",
-            ),
-            Self::NotRecognised { .. } => Some(
+                 tools"
+            }
+            Self::NotRecognised { .. } => {
                 "memtide reads captures (memtide capture -o FILE.jsonl.zst) and text of \
-                 /proc/meminfo, free, vmstat, sar, OOM reports …",
-            ),
-        }
+                 /proc/meminfo, free, vmstat, sar, OOM reports …"
+            }
+        };
+        Some(Cow::Borrowed(help))
     }
 }
 
@@ -271,11 +239,7 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Source, OpenError> {
         FileContent::Capture => capture::read(&mut started.input, packing),
         FileContent::Tar => bundle::read_archive(&mut started.input, packing),
         FileContent::Sar(format) => {
-            let cannot = |why: sar::SadfError| OpenError::Sar {
-                name: name.to_owned(),
-                reason: why.to_string(),
-                help: why.help(),
-            };
+            let cannot = |source| OpenError::Sar { name: name.to_owned(), source };
             let mut paste = Paste::default();
             paste.document(format.read(&mut started.input).map_err(cannot)?, "");
             paste.finish(SourceKind::Text)
@@ -319,22 +283,21 @@ mod tests {
     /// One of each error. A new variant does not compile in `help` until it says what to do.
     fn every_error() -> Vec<OpenError> {
         let name = || "sick.txt".to_owned();
-        let reason = || "permission denied".to_owned();
-        let read = |is_denied| OpenError::Read { name: name(), reason: reason(), is_denied };
+        let read = |kind: ErrorKind| OpenError::read("sick.txt", kind.into());
         vec![
-            read(true),
-            read(false),
+            read(ErrorKind::PermissionDenied),
+            read(ErrorKind::NotFound),
             OpenError::EmptyBundle {
                 name: name(),
                 problems: vec!["proc/meminfo is empty".to_owned()],
             },
             OpenError::NoReport { name: name(), searched: Bytes::from_mib(20) },
-            OpenError::Sar {
-                name: name(),
-                reason: "sadf is not installed".to_owned(),
-                help: "install sysstat",
-            },
-            OpenError::Recording { name: name(), reason: reason() },
+            OpenError::Sar { name: name(), source: SadfError::NotInstalled },
+            OpenError::Recording(StoreError::OtherFormat {
+                path: "sick.txt".into(),
+                format: 9,
+                known: 2,
+            }),
             OpenError::EmptyRecording { name: name() },
             OpenError::OutOfRange { name: name(), why: OutOfRange::NoTime },
             OpenError::Empty(name()),
@@ -346,8 +309,8 @@ mod tests {
     #[test]
     fn every_error_names_the_file_and_says_what_to_do() {
         for error in every_error() {
-            let text = error.to_string();
-            assert!(text.contains("sick.txt"), "{text}");
+            let text = timeline::with_causes(&error);
+            assert_eq!(text.matches("sick.txt").count(), 1, "{text}");
             assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
             match error.help() {
                 Some(help) => assert!(!help.ends_with('.') && help.len() > 10, "{help}"),
@@ -355,5 +318,13 @@ mod tests {
                 None => assert!(matches!(error, OpenError::OutOfRange { .. }), "{text}"),
             }
         }
+    }
+
+    #[test]
+    fn an_error_of_the_store_is_its_own_with_its_help() {
+        let error =
+            OpenError::from(StoreError::OtherFormat { path: "sick".into(), format: 9, known: 2 });
+        assert!(error.to_string().starts_with("sick was written by another memtide"), "{error}");
+        assert!(error.help().is_some_and(|help| help.contains("use that memtide")));
     }
 }

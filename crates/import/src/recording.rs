@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use store::{Loaded, Recording, Resolution, Selection, StoreError};
+use store::{Loaded, Recording, Resolution, Selection};
 use timeline::{
     Event, Inventory, Origin, OutOfRange, Problems, SignalId, Source, SourceKind, TimeRange,
     Timeline,
@@ -23,7 +23,7 @@ pub(crate) fn read(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Source, OpenError> {
     let name = directory.display().to_string();
-    let recording = Recording::open(directory).map_err(|error| store_error(&name, &error))?;
+    let recording = Recording::open(directory)?;
     // Without a clock that orders the samples (imported, or set in between) all is read, and cut afterwards.
     let span = recording.span().filter(|_| is_ordered_by_clock(&recording, range));
     let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
@@ -68,8 +68,7 @@ pub(crate) fn scan(
     signals: &[SignalId],
     each: &mut dyn FnMut(&Timeline),
 ) -> Result<Vec<String>, OpenError> {
-    let name = directory.display().to_string();
-    let recording = Recording::open(directory).map_err(|error| store_error(&name, &error))?;
+    let recording = Recording::open(directory)?;
     let has_span = !range.is_all() && is_ordered_by_clock(&recording, range);
     // If the clock does not order the samples, all are visited.
     let span = recording.span().filter(|_| has_span);
@@ -90,10 +89,6 @@ fn cut_at(part: &Timeline, (start, end): (WallClock, WallClock)) -> Option<Span>
     let nanos = first.unix_nanos().saturating_sub(start.unix_nanos());
     let is_cut = first > start || last < end;
     is_cut.then(|| Span::from_nanos(u64::try_from(nanos).unwrap_or_default()))
-}
-
-fn store_error(name: &str, error: &StoreError) -> OpenError {
-    OpenError::Recording { name: name.to_owned(), reason: error.to_string() }
 }
 
 /// A loaded recording as a source.

@@ -23,7 +23,7 @@ use bounded::Bounded;
 use host::SarHost;
 use series::SarSeries;
 
-pub(crate) use binary::SadfError;
+pub use binary::SadfError;
 pub(crate) use sadf_lines::SadfLines;
 
 /// What was read so far, also of a file that ends early.

@@ -180,6 +180,7 @@ fn every_form_gives_back_what_sadf_prints() {
 fn a_broken_sa_file_says_what_to_do() {
     let broken = b"\x96\xd5\x75\x21\x0c\x01\x05\x00 and then nothing";
     let error = open_bytes("sa21", broken).unwrap_err();
-    assert!(error.to_string().contains("binary file of sysstat"), "{error}");
+    let text = timeline::with_causes(&error);
+    assert!(text.contains("binary file of sysstat"), "{text}");
     assert!(error.help().is_some_and(|help| help.contains("sadf -j FILE")));
 }

@@ -5,22 +5,14 @@ use std::path::Path;
 use timeline::Absence;
 
 /// A kernel file could not be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}")]
 pub struct ReadError {
     /// The file.
     pub path: String,
     /// The operating system's reason.
     pub source: std::io::Error,
 }
-
-impl std::fmt::Display for ReadError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot read {}: {}", self.path, self.source)
-    }
-}
-
-/// Its text has the reason: as its source it would be printed twice.
-impl std::error::Error for ReadError {}
 
 impl ReadError {
     pub(crate) fn new(path: &Path, source: impl Into<std::io::Error>) -> Self {

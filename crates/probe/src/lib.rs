@@ -81,3 +81,4 @@ pub use process::task::Task;
 pub use process::thread_stack::{StackPointer, StackPointers};
 pub use process::timed_read::{NoAnswer, TimedRead, read_within};
 pub use tasks::{TaskSource, Tasks, service_of};
+pub use timeline::with_causes;

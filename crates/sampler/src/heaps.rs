@@ -9,12 +9,12 @@ use anatomy::{MallocRanges, ProcessAnatomy, ReadOptions};
 use heap::{Heap, HeapNotRead};
 use probe::{ProcessIdentity, Root, host_facts, read_within, thread_cpu};
 use serde::{Deserialize, Serialize};
-use timeline::SignalId;
 use timeline::signals::{
     PROC_HEAP_ARENAS, PROC_HEAP_CACHED, PROC_HEAP_FREE, PROC_HEAP_FREE_RESIDENT, PROC_HEAP_LIVE,
     PROC_HEAP_RESIDENT, PROC_HEAP_RETURNABLE, PROC_HEAP_SYSTEM, PROC_HEAP_UNKNOWN,
     PROC_RUNTIME_HEAP,
 };
+use timeline::{SignalId, with_causes};
 use units::{Bytes, PageSize, Ratio, Span};
 
 use crate::pace::distance;
@@ -152,7 +152,7 @@ fn wanted(
     let found = match ProcessIdentity::find(root, is_any) {
         Ok(found) => found,
         Err(error) => {
-            problems.push(error.to_string());
+            problems.push(with_causes(&error));
             return BTreeMap::new();
         }
     };
@@ -188,7 +188,7 @@ fn refusal(one: &ProcessIdentity, heap: &Result<Heap, HeapNotRead>) -> Option<St
                 "its memory may not be read: {}",
                 privilege::needs(privilege::is_root(), "CAP_SYS_PTRACE", "")
             ),
-            _ => why.to_string(),
+            _ => with_causes(why),
         },
     };
     Some(problem_of(one, &why))

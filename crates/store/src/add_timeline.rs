@@ -75,7 +75,7 @@ pub fn add_timeline_with_progress(
         RecordingDirectory { pinned: PinnedDirectory::make(&name)?, identity: host.clone(), every };
     let made = fill_draft(&draft, timeline, facts, progress).and_then(|added| {
         // Replaces an empty directory, and no other.
-        fs::rename(&name, directory).map_err(|e| StoreError::io("rename", &name, &e))?;
+        fs::rename(&name, directory).map_err(|e| StoreError::io("rename", &name, e))?;
         Ok(added)
     });
     if let Err(error) = made {
@@ -83,7 +83,7 @@ pub fn add_timeline_with_progress(
         return Err(draft.pinned.named(error));
     }
     let parent = parent_of(directory);
-    sync(parent).map_err(|e| StoreError::io("sync", parent, &e))?;
+    sync(parent).map_err(|e| StoreError::io("sync", parent, e))?;
     made
 }
 
@@ -97,7 +97,7 @@ fn append(
     let _lock = place.take()?;
     // The sealer of an earlier recorder may still be running.
     let heads = head::directory_of(place.path());
-    let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;
+    let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, e))?;
     is_later(place.path(), timeline)?;
     fill(place, timeline, facts, progress)
 }
@@ -110,7 +110,7 @@ fn fill_draft(
     progress: &mut dyn FnMut(f64),
 ) -> Result<AddedTimeline, StoreError> {
     let segments = draft.path().join(segment::SEGMENTS);
-    files::create_directory(&segments).map_err(|e| StoreError::io("create", &segments, &e))?;
+    files::create_directory(&segments).map_err(|e| StoreError::io("create", &segments, e))?;
     identity::write(draft.path(), &draft.identity, draft.every)?;
     fill(draft, timeline, facts, progress)
 }
@@ -148,7 +148,7 @@ fn fill(
     let mut added = AddedTimeline::default();
     let directory = place.path();
     let next = place.next_sequence();
-    let next = next.map_err(|e| StoreError::io("read", directory, &e))?;
+    let next = next.map_err(|e| StoreError::io("read", directory, e))?;
     let noted = placed(timeline);
     for (sequence, (first, end)) in (next..).zip(cuts(timeline)) {
         let mut part = timeline.part(first, end);
@@ -181,7 +181,7 @@ fn fill(
 fn create_sibling(directory: &Path) -> Result<PathBuf, StoreError> {
     const TRIES: u32 = 1000;
     let parent = parent_of(directory);
-    fs::create_dir_all(parent).map_err(|e| StoreError::io("create", parent, &e))?;
+    fs::create_dir_all(parent).map_err(|e| StoreError::io("create", parent, e))?;
     let mut number = 0;
     loop {
         let mut name = directory.file_name().unwrap_or_default().to_owned();
@@ -190,7 +190,7 @@ fn create_sibling(directory: &Path) -> Result<PathBuf, StoreError> {
         match fs::DirBuilder::new().mode(files::OWNER).create(&draft) {
             Ok(()) => return Ok(draft),
             Err(e) if e.kind() == ErrorKind::AlreadyExists && number < TRIES => number += 1,
-            Err(e) => return Err(StoreError::io("create", &draft, &e)),
+            Err(e) => return Err(StoreError::io("create", &draft, e)),
         }
     }
 }

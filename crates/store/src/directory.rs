@@ -59,10 +59,9 @@ impl RecordingDirectory {
             identity::write(directory, &self.identity, self.every)?;
         }
         let heads = head::directory_of(directory);
-        files::ensure_directory(&heads)
-            .map_err(|error| StoreError::io("create", &heads, &error))?;
+        files::ensure_directory(&heads).map_err(|error| StoreError::io("create", &heads, error))?;
         // So that a power failure does not lose the directory of new head files.
-        sync(directory).map_err(|error| StoreError::io("sync", directory, &error))?;
+        sync(directory).map_err(|error| StoreError::io("sync", directory, error))?;
         Ok(lock)
     }
 

@@ -218,7 +218,7 @@ fn write(directory: &Path, lines: &[FactLine]) -> Result<(), StoreError> {
         }
         Ok(())
     };
-    write().map_err(|error| StoreError::io("write", &path, &error))
+    write().map_err(|error| StoreError::io("write", &path, error))
 }
 
 /// Rewrites the file with the newest changes of each name.

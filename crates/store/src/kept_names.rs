@@ -233,7 +233,7 @@ impl NameBook {
                 }
                 Ok(())
             };
-            write().map_err(|error| StoreError::io("write", &path, &error))?;
+            write().map_err(|error| StoreError::io("write", &path, error))?;
         }
         let mut written = kept(lines.into_iter().map(|line| line.name));
         written.fill_from(std::mem::take(&mut self.written));

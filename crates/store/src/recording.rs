@@ -115,11 +115,7 @@ impl Recording {
     /// [`StoreError`] if it is not a recording, has another format, or cannot be read.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let host = identity::read(directory)?;
-        let fail = |reason: std::io::Error| StoreError::Io {
-            doing: "read",
-            path: directory.to_owned(),
-            reason: reason.to_string(),
-        };
+        let fail = |error: std::io::Error| StoreError::io("read", directory, error);
         // Heads first: a part that is sealed in between is then found twice instead of missed.
         let mut heads = head::files(directory).map_err(fail)?;
         let (mut segments, strange) = segment::list(directory).map_err(fail)?;

@@ -51,10 +51,10 @@ pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
     let host = identity::read(directory)?;
     // One sealer at a time: unfinished work of a running sealer must not be removed.
     let heads = head::directory_of(directory);
-    let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;
+    let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, e))?;
     segment::sweep(directory);
     let files = head::files(directory);
-    let mut files = files.map_err(|e| StoreError::io("read", directory, &e))?;
+    let mut files = files.map_err(|e| StoreError::io("read", directory, e))?;
     if lock::is_locked(directory) {
         files.pop();
     }
@@ -92,21 +92,21 @@ impl Sealing<'_> {
             Ok(Fate::Unreadable) => {
                 self.sealed.unreadable.push(file.sequence);
                 let aside = fs::rename(&file.path, damaged::aside(&file.path));
-                aside.map_err(|e| StoreError::io("rename", &file.path, &e))
+                aside.map_err(|e| StoreError::io("rename", &file.path, e))
             }
         };
         if let Err(error) = done {
             self.sealed.left.push(file.sequence);
-            self.sealed.problems.push(error.to_string());
+            self.sealed.problems.push(timeline::with_causes(&error));
         }
     }
 
     fn remove(&mut self, file: &HeadFile) -> Result<(), StoreError> {
         for empty in std::mem::take(&mut self.empty) {
-            fs::remove_file(&empty.path).map_err(|e| StoreError::io("remove", &empty.path, &e))?;
+            fs::remove_file(&empty.path).map_err(|e| StoreError::io("remove", &empty.path, e))?;
             self.sealed.empty.push(empty.sequence);
         }
-        fs::remove_file(&file.path).map_err(|e| StoreError::io("remove", &file.path, &e))
+        fs::remove_file(&file.path).map_err(|e| StoreError::io("remove", &file.path, e))
     }
 
     /// Makes a segment from a head file if that has any content.

@@ -72,7 +72,7 @@ pub(crate) fn write(
     let name = names::directory(sequence, timeline.stamp(0).and_then(|stamp| stamp.wall));
     let unfinished = segments.join(format!("{UNFINISHED}{name}"));
     let place = segments.join(name);
-    let fail = |doing, path: &Path, e: std::io::Error| StoreError::io(doing, path, &e);
+    let fail = |doing, path: &Path, e: std::io::Error| StoreError::io(doing, path, e);
     if unfinished.exists() {
         fs::remove_dir_all(&unfinished).map_err(|e| fail("remove", &unfinished, e))?;
     }
@@ -147,8 +147,8 @@ impl Writing<'_> {
         let manifest = self.files()?;
         let path = self.path.join(names::MANIFEST);
         let written = manifest.write(&path);
-        written.map_err(|e| StoreError::io("write", &path, &e))?;
-        sync(self.path).map_err(|e| StoreError::io("sync", self.path, &e))
+        written.map_err(|e| StoreError::io("write", &path, e))?;
+        sync(self.path).map_err(|e| StoreError::io("sync", self.path, e))
     }
 
     fn files(&self) -> Result<Manifest, StoreError> {
@@ -221,7 +221,7 @@ impl Writing<'_> {
     ) -> Result<(), StoreError> {
         let path = self.path.join(name);
         let written = write(&path).and_then(|()| manifest.add(name, &path));
-        written.map_err(|e| StoreError::io("write", &path, &e))
+        written.map_err(|e| StoreError::io("write", &path, e))
     }
 }
 

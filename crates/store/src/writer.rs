@@ -148,7 +148,7 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("memtide-disk".to_owned())
             .spawn(move || disk.run(&its_work, &its_empty))
-            .map_err(|error| StoreError::io("write to", directory, &error))?;
+            .map_err(|error| StoreError::io("write to", directory, error))?;
         Ok(Self {
             options,
             shared,

@@ -20,6 +20,7 @@ mod cells;
 pub mod cgroup;
 mod clock;
 mod condition;
+mod error_chain;
 mod event;
 mod events;
 pub mod facts;
@@ -45,6 +46,7 @@ mod track;
 
 pub use cells::ProcessCells;
 pub use condition::Condition;
+pub use error_chain::with_causes;
 pub use event::{Event, EventKind};
 pub use events::{
     CounterRise, Dated, DatedEvent, EventTime, Kill, LimitStep, cgroup_counter_rises, events,

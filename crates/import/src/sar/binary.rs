@@ -11,13 +11,13 @@ use super::SarDocument;
 
 /// Why a binary file of sysstat cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SadfError {
+pub enum SadfError {
     /// There is no `sadf`.
     #[error("it is a binary file of sysstat, and `sadf`, which reads those, is not installed")]
     NotInstalled,
     /// It could not be run.
-    #[error("it is a binary file of sysstat, and `sadf` cannot be run: {0}")]
-    Run(io::Error),
+    #[error("it is a binary file of sysstat, and `sadf` cannot be run")]
+    Run(#[source] io::Error),
     /// `sadf` rejected it.
     #[error("`sadf` cannot read this binary file of sysstat: {0}")]
     Refused(String),
@@ -25,7 +25,7 @@ pub(crate) enum SadfError {
 
 impl SadfError {
     /// What to do about it.
-    pub(crate) fn help(&self) -> &'static str {
+    pub fn help(&self) -> &'static str {
         match self {
             Self::NotInstalled | Self::Run(_) => {
                 "install sysstat, or run on a host that has it: sadf -j FILE -- -A | memtide check \

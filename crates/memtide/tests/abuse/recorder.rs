@@ -138,7 +138,7 @@ pub(crate) fn writer(directory: &Path, facts: &Facts, options: &WriterOptions) -
 /// Everything of a recording.
 pub(crate) fn load(directory: &Path) -> Result<Loaded, String> {
     let selection = Selection { resolution: Resolution::Full, ..Selection::default() };
-    let recording = Recording::open(directory).map_err(|error| error.to_string())?;
+    let recording = Recording::open(directory).map_err(|error| timeline::with_causes(&error))?;
     Ok(recording.load(selection, &mut |_| {}))
 }
 

@@ -288,7 +288,7 @@ mod tests {
         let mut child = cat();
         let since = Instant::now().checked_sub(2 * PATIENCE).unwrap();
         let stopped = StoppedThreads::stop(&Root::default(), child.id(), since);
-        let error = stopped.unwrap_err().to_string();
+        let error = timeline::with_causes(&stopped.unwrap_err());
         assert!(error.contains("did not stop within 2 s"), "{error}");
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use units::{Bytes, Limit};
 
 /// Why a command could not be run in a cgroup, or not be ended.
+// The message of a variant says what its fields are.
+#[allow(missing_docs)]
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupRunError {
     /// There is no memory controller, or our own cgroup cannot be seen.
@@ -22,24 +24,13 @@ pub enum CgroupRunError {
     },
     /// A cgroup beside ours would not be held to our limit (v2).
     #[error("{} has a limit, which a cgroup beside it would escape", own.display())]
-    OwnLimit {
-        /// Our cgroup.
-        own: PathBuf,
-    },
+    OwnLimit { own: PathBuf },
     /// A cgroup of this name is there.
     #[error("a cgroup {} exists already", group.display())]
-    Exists {
-        /// Its directory.
-        group: PathBuf,
-    },
+    Exists { group: PathBuf },
     /// The cgroup cannot be made.
-    #[error("the cgroup {} cannot be made: {error}", group.display())]
-    NotMade {
-        /// Its directory.
-        group: PathBuf,
-        /// The operating system's reason.
-        error: std::io::Error,
-    },
+    #[error("the cgroup {} cannot be made", group.display())]
+    NotMade { group: PathBuf, source: std::io::Error },
     /// This kernel, or this version of cgroups, has no such limit.
     #[error("there is no {limit} on this host")]
     NoSuchLimit {
@@ -47,19 +38,16 @@ pub enum CgroupRunError {
         limit: &'static str,
     },
     /// A limit cannot be set.
-    #[error("{} cannot be set to {limit}: {error}", file.display())]
+    #[error("{} cannot be set to {limit}", file.display())]
     NotSet {
-        /// Its file.
         file: PathBuf,
         /// What it was to be.
         limit: Bytes,
-        /// The operating system's reason.
-        error: std::io::Error,
+        source: std::io::Error,
     },
     /// A limit was set, and the kernel reports another.
     #[error("{} was set to {limit} and is {}", file.display(), named(*found))]
     NotInForce {
-        /// Its file.
         file: PathBuf,
         /// What it was set to.
         limit: Bytes,
@@ -67,49 +55,27 @@ pub enum CgroupRunError {
         found: Option<Limit>,
     },
     /// The guard cannot be started.
-    #[error("the guard process cannot be started: {error}")]
-    NoGuard {
-        /// The operating system's reason.
-        error: std::io::Error,
-    },
+    #[error("the guard process cannot be started")]
+    NoGuard { source: std::io::Error },
     /// The command's process could not join the cgroup.
-    #[error("the command cannot join {}: {error}", group.display())]
-    NotJoined {
-        /// The cgroup's directory.
-        group: PathBuf,
-        /// The operating system's reason.
-        error: std::io::Error,
-    },
+    #[error("the command cannot join {}", group.display())]
+    NotJoined { group: PathBuf, source: std::io::Error },
     /// The command cannot be started.
-    #[error("cannot run {program}: {error}")]
-    NotStarted {
-        /// Its program.
-        program: String,
-        /// The operating system's reason.
-        error: std::io::Error,
-    },
+    #[error("cannot run {program}")]
+    NotStarted { program: String, source: std::io::Error },
     /// The command cannot be waited for.
-    #[error("the command cannot be waited for: {error}")]
-    NotWaitedFor {
-        /// The operating system's reason.
-        error: std::io::Error,
-    },
+    #[error("the command cannot be waited for")]
+    NotWaitedFor { source: std::io::Error },
     /// Processes did not end.
     #[error("processes of {} do not end after SIGKILL: {pids:?}", group.display())]
     NotEnded {
-        /// The cgroup's directory.
         group: PathBuf,
         /// The first of them.
         pids: Vec<u32>,
     },
     /// The cgroup cannot be removed.
-    #[error("the cgroup {} cannot be removed: {error}", group.display())]
-    NotRemoved {
-        /// Its directory.
-        group: PathBuf,
-        /// The operating system's reason.
-        error: std::io::Error,
-    },
+    #[error("the cgroup {} cannot be removed", group.display())]
+    NotRemoved { group: PathBuf, source: std::io::Error },
 }
 
 /// What the kernel reports of a limit.
@@ -122,11 +88,11 @@ fn named(found: Option<Limit>) -> String {
 }
 
 impl CgroupRunError {
-    pub(super) fn not_made(group: &Path, error: std::io::Error) -> Self {
+    pub(super) fn not_made(group: &Path, source: std::io::Error) -> Self {
         let group = group.to_owned();
-        match error.kind() {
+        match source.kind() {
             ErrorKind::AlreadyExists => Self::Exists { group },
-            _ => Self::NotMade { group, error },
+            _ => Self::NotMade { group, source },
         }
     }
 
@@ -135,7 +101,7 @@ impl CgroupRunError {
         const SCOPE: &str = "as root, or with cgroup v2 in a scope of the user's systemd: \
                              systemd-run --user --scope memtide …";
         match self {
-            Self::NotMade { error, .. } | Self::NotJoined { error, .. } => match error.kind() {
+            Self::NotMade { source, .. } | Self::NotJoined { source, .. } => match source.kind() {
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Some(SCOPE),
                 _ => None,
             },

@@ -61,7 +61,10 @@ impl RunGroup {
     pub(super) fn doors(&self) -> Result<Vec<File>, CgroupRunError> {
         let open = |directory: &Path| {
             let opened = File::options().write(true).open(directory.join("cgroup.procs"));
-            opened.map_err(|error| CgroupRunError::NotJoined { group: directory.to_owned(), error })
+            opened.map_err(|error| CgroupRunError::NotJoined {
+                group: directory.to_owned(),
+                source: error,
+            })
         };
         self.place.directories().into_iter().map(open).collect()
     }
@@ -101,7 +104,10 @@ impl RunGroup {
             while let Err(error) = remove_all(directory) {
                 // The kernel frees what ended processes had.
                 if begun.elapsed() > ENDING_MAX {
-                    return Err(CgroupRunError::NotRemoved { group: directory.to_owned(), error });
+                    return Err(CgroupRunError::NotRemoved {
+                        group: directory.to_owned(),
+                        source: error,
+                    });
                 }
                 std::thread::sleep(EVERY);
             }

@@ -24,7 +24,7 @@ pub(super) struct RunGuard {
 
 impl RunGuard {
     pub(super) fn start(place: &GroupPlace) -> Result<Self, CgroupRunError> {
-        let failed = |error| CgroupRunError::NoGuard { error };
+        let failed = |source| CgroupRunError::NoGuard { source };
         let (wait, open) = std::io::pipe().map_err(failed)?;
         let mut directories = place.directories();
         directories.reverse();

@@ -42,8 +42,8 @@ impl GroupLimits {
     /// Sets them, and reads them back.
     pub(super) fn set(&self, group: &RunGroup) -> Result<LimitsInForce, CgroupRunError> {
         let set = |file: &str, limit: Option<Bytes>| match limit {
-            Some(limit) => group.write(file, &limit.get().to_string()).map_err(|error| {
-                CgroupRunError::NotSet { file: group.directory().join(file), limit, error }
+            Some(limit) => group.write(file, &limit.get().to_string()).map_err(|source| {
+                CgroupRunError::NotSet { file: group.directory().join(file), limit, source }
             }),
             None => Ok(()),
         };

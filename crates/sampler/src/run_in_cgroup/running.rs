@@ -34,7 +34,7 @@ impl RunningCommand {
     /// Starts the command. It joins the cgroup before its program is loaded.
     pub(super) fn start(mut command: Command, group: RunGroup) -> Result<Self, CgroupRunError> {
         let program = command.get_program().to_string_lossy().into_owned();
-        let failed = |error| CgroupRunError::NotStarted { program, error };
+        let failed = |source| CgroupRunError::NotStarted { program, source };
         let doors = group.doors()?;
         let (mut not_joined, tell) = match std::io::pipe() {
             Ok(pipe) => pipe,
@@ -66,7 +66,10 @@ impl RunningCommand {
         let child = spawned.map_err(|error| {
             let mut byte = [0];
             if not_joined.read(&mut byte).is_ok_and(|got| got > 0) {
-                return CgroupRunError::NotJoined { group: group.directory().to_owned(), error };
+                return CgroupRunError::NotJoined {
+                    group: group.directory().to_owned(),
+                    source: error,
+                };
             }
             failed(error)
         })?;
@@ -79,7 +82,7 @@ impl RunningCommand {
     pub(super) fn wait_until(&mut self, due: Span) -> Result<Option<RunEnd>, CgroupRunError> {
         loop {
             let status = self.child.try_wait();
-            let status = status.map_err(|error| CgroupRunError::NotWaitedFor { error })?;
+            let status = status.map_err(|source| CgroupRunError::NotWaitedFor { source })?;
             if let Some(status) = status {
                 return Ok(Some(end(status)));
             }

@@ -266,7 +266,8 @@ fn what_cannot_be_run_is_an_error_that_says_so() {
     let start = "memtide-test-error";
     let named = CgroupRunOptions { name: start, ..options(GroupLimits::default()) };
     let absent = Command::new("/nowhere/at/all");
-    let error = run_in_cgroup(absent, &named, &mut |_| GOES_ON).unwrap_err().to_string();
+    let error = run_in_cgroup(absent, &named, &mut |_| GOES_ON).unwrap_err();
+    let error = timeline::with_causes(&error);
     assert!(error.starts_with("cannot run /nowhere/at/all: No such file"), "{error}");
 
     let own = OwnCgroups::find(&Root::default()).unwrap();
@@ -307,7 +308,9 @@ fn plays_the_caller() {
     });
     eprintln!(
         "ended: {}",
-        ended.map_err(|e| format!("{e} {}", e.help().unwrap_or_default())).unwrap_err()
+        ended
+            .map_err(|e| format!("{} {}", timeline::with_causes(&e), e.help().unwrap_or_default()))
+            .unwrap_err()
     );
 }
 

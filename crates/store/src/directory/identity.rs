@@ -62,11 +62,8 @@ struct OnlyFormat {
 pub(crate) fn read(directory: &Path) -> Result<HostIdentity, StoreError> {
     let path = directory.join(FILE);
     let text = files::read_regular(&path, IDENTITY_BYTES_MAX)
-        .map_err(|error| StoreError::io("read", &path, &error))?;
-    let strange = |error: serde_json::Error| StoreError::NotARecording {
-        path: directory.to_owned(),
-        found: format!("a {FILE} that is not a recording's ({error})"),
-    };
+        .map_err(|error| StoreError::io("read", &path, error))?;
+    let strange = |source| StoreError::NoIdentity { path: directory.to_owned(), source };
     let OnlyFormat { format } = serde_json::from_slice(&text).map_err(strange)?;
     if format != FORMAT {
         return Err(StoreError::OtherFormat { path: directory.to_owned(), format, known: FORMAT });
@@ -83,7 +80,7 @@ pub(crate) fn read(directory: &Path) -> Result<HostIdentity, StoreError> {
 pub(crate) fn is_new(directory: &Path, host: &HostIdentity) -> Result<bool, StoreError> {
     match fs::metadata(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(StoreError::io("read", directory, &error)),
+        Err(error) => return Err(StoreError::io("read", directory, error)),
         Ok(meta) if !meta.is_dir() => {
             return Err(StoreError::NotARecording {
                 path: directory.to_owned(),
@@ -151,7 +148,7 @@ fn named(host: &HostIdentity, other: &HostIdentity) -> String {
 /// at its start leaves a lock and a draft, and a new file system has `lost+found`.
 fn foreign(directory: &Path) -> Result<Option<String>, StoreError> {
     const SHOWN: usize = 3;
-    let failed = |error: std::io::Error| StoreError::io("read", directory, &error);
+    let failed = |error: std::io::Error| StoreError::io("read", directory, error);
     let mut names = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
@@ -176,7 +173,7 @@ pub(crate) fn write(
     every: Span,
 ) -> Result<(), StoreError> {
     let path = directory.join(FILE);
-    write_whole(directory, identity, every).map_err(|error| StoreError::io("write", &path, &error))
+    write_whole(directory, identity, every).map_err(|error| StoreError::io("write", &path, error))
 }
 
 /// Writes the file under a temporary name and renames it.

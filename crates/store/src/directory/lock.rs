@@ -30,7 +30,7 @@ impl Lock {
     /// Takes the lock of a recording.
     pub(crate) fn take(recording: &Path) -> Result<Self, StoreError> {
         let path = path_of(recording);
-        let failed = |error: io::Error| StoreError::io("lock", &path, &error);
+        let failed = |error: io::Error| StoreError::io("lock", &path, error);
         // Opened for reading only: a file open for writing would keep its file system from being made read-only.
         let file = open(&path).map_err(failed)?;
         match exclusively(&file) {

@@ -49,7 +49,7 @@ impl PinnedDirectory {
     }
 
     fn open(path: &Path, mut walk: PathWalk) -> Result<Self, StoreError> {
-        let failed = |error: io::Error| StoreError::io("open", path, &error);
+        let failed = |error: io::Error| StoreError::io("open", path, error);
         let whole = std::path::absolute(path).map_err(failed)?;
         let descriptor = walk.to(&whole).map_err(|error| match error {
             Refusal::Io(error) => failed(error),
@@ -120,7 +120,7 @@ impl PinnedDirectory {
     /// Refuses a directory that another user can write to, who could lead what is written elsewhere by a symbolic link.
     /// The user's own group is no other user: with a umask of 002 it may write to everything.
     fn is_ours(&self) -> Result<(), StoreError> {
-        let failed = |error: io::Error| StoreError::io("open", &self.name, &error);
+        let failed = |error: io::Error| StoreError::io("open", &self.name, error);
         let found = fs::metadata(&self.inside).map_err(failed)?;
         let refused = |why: String| StoreError::NotTrusted { path: self.name.clone(), why };
         if let Some(writers) = other_writers(&found) {

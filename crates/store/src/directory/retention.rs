@@ -124,7 +124,7 @@ pub fn drop_oldest(directory: &Path) -> Result<bool, StoreError> {
 
 /// Returns all parts except the last head file, oldest first.
 fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
-    let fail = |error: std::io::Error| StoreError::io("read", directory, &error);
+    let fail = |error: std::io::Error| StoreError::io("read", directory, error);
     let (segments, _) = segment::list(directory).map_err(fail)?;
     let mut heads = head::files(directory).map_err(fail)?;
     heads.pop();
@@ -176,7 +176,7 @@ impl RecordingPart {
         };
         match remove() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            result => result.map_err(|e| StoreError::io("remove", &self.path, &e)),
+            result => result.map_err(|e| StoreError::io("remove", &self.path, e)),
         }
     }
 }

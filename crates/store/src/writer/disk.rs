@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use rustix::io::Errno;
-use timeline::{Facts, Stamp};
+use timeline::{Facts, Stamp, with_causes};
 use units::{Bytes, Span};
 
 use crate::directory::lock::Lock;
@@ -110,7 +110,7 @@ impl DiskWriter {
             Err(error) if is_full(&error) && !options.patient => {
                 disk.report_state(&error);
             }
-            Err(error) => return Err(StoreError::io("write to", &heads, &error)),
+            Err(error) => return Err(StoreError::io("write to", &heads, error)),
             Ok(()) => {}
         }
         Ok(disk)
@@ -276,7 +276,7 @@ impl DiskWriter {
             // Still absent, as was reported.
             Err(StoreError::Io { doing: "open", .. }) => false,
             Err(error) => {
-                self.shared.note_error(error.to_string());
+                self.shared.note_error(with_causes(&error));
                 false
             }
         }
@@ -340,7 +340,7 @@ impl DiskWriter {
         let keep = self.keep;
         if let Err(error) = retention::enforce(self.place.path(), keep, self.keep_size, now) {
             let error = self.place.pinned.named(error);
-            self.shared.note_error(error.to_string());
+            self.shared.note_error(with_causes(&error));
         }
     }
 
@@ -354,7 +354,7 @@ impl DiskWriter {
             }
             Err(error) => {
                 let error = self.place.pinned.named(error);
-                self.shared.note_error(error.to_string());
+                self.shared.note_error(with_causes(&error));
                 self.unwritten = Some((stamp, facts));
             }
         }

@@ -70,7 +70,7 @@ impl TaskIter {
         let online =
             KernelFile::open(root, CPUS_ONLINE).ok().map(|file| file.shaped(Shape::OneLine));
         if let Some(file) = &online {
-            file.read(&mut online_text).map_err(|e| e.to_string())?;
+            file.read(&mut online_text).map_err(|e| timeline::with_causes(&e))?;
         }
         let cpus = cpus(&online_text).ok_or("cannot read which CPUs are online")?;
         if cpus > Self::CPUS_MAX {

@@ -25,7 +25,7 @@ impl Sealer {
         let Some((program, arguments)) = self.command.as_ref().and_then(|c| c.split_first()) else {
             let failure = match crate::seal::seal(directory.path()) {
                 Ok(sealed) => sealed.problems.into_iter().next(),
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(timeline::with_causes(&error)),
             };
             return failure.map(|failure| directory.in_words(&failure));
         };
