@@ -25,6 +25,8 @@ pub enum GroupSelector {
 }
 
 /// No single cgroup is what was typed.
+// The message of a variant says what its fields are.
+#[allow(missing_docs)]
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum GroupError {
     /// The source has no cgroup at all.
@@ -33,10 +35,10 @@ pub enum GroupError {
     /// None of this kind is called so.
     #[error("no {what} is called `{typed}`{}{if_gone}", listed("; the nearest are", .nearest))]
     Unknown {
-        /// Its kind.
         what: &'static str,
-        /// What was typed.
         typed: String,
+        /// The file or recording; `None`: this host.
+        source_name: Option<String>,
         /// Names that resemble it most.
         nearest: Vec<String>,
         /// Where one is found that is gone; may be empty.
@@ -47,11 +49,8 @@ pub enum GroupError {
                                                             its largest cgroups (--cgroup) \
                                                             are", .cgroups))]
     NoneOfKind {
-        /// The kind.
         what: &'static str,
-        /// What was typed.
         typed: String,
-        /// The source.
         source_name: String,
         /// The cgroups with most memory.
         cgroups: Vec<String>,
@@ -61,15 +60,26 @@ pub enum GroupError {
     /// Several are.
     #[error("`{typed}` is {count} {what}s, one of which `--cgroup` chooses{}", listed(":", .some))]
     Ambiguous {
-        /// Their kind.
         what: &'static str,
-        /// What was typed.
         typed: String,
-        /// How many.
         count: usize,
         /// Some of them, by their paths.
         some: Vec<String>,
     },
+}
+
+impl GroupError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Unknown { what, source_name, .. } => {
+                let named = source_name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
+                Some(format!("`memtide where {named}--by {what}` shows the names"))
+            }
+            // The text lists what may be meant.
+            Self::NoneOfKind { .. } | Self::Ambiguous { .. } | Self::NoGroups(..) => None,
+        }
+    }
 }
 
 fn listed(before: &str, names: &[String]) -> String {
@@ -126,6 +136,7 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
         [] => Err(GroupError::Unknown {
             what,
             typed: typed.to_owned(),
+            source_name: Some(source.origin.name.clone()).filter(|name| !name.is_empty()),
             nearest: nearest(&all, typed),
             if_gone: if_gone(source, selector),
         }),

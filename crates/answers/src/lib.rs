@@ -49,4 +49,4 @@ pub use runtime_stats::{
     ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
 };
 pub use status::{StatusError, status};
-pub use where_memory::{much_without_pss, where_by, where_memory};
+pub use where_memory::{WhereByError, much_without_pss, where_by, where_memory};

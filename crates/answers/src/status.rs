@@ -2,7 +2,9 @@
 
 mod health;
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,19 +17,32 @@ use timeline::Stamp;
 use units::{Bytes, Quantity, Span, WallClock};
 
 /// Why the status of a directory is unknown.
+// The message of a variant says what its fields are.
+#[allow(missing_docs)]
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
     /// The directory cannot be read.
-    #[error("cannot read the directory {}: {error}", directory.display())]
-    Directory {
-        /// The directory.
-        directory: PathBuf,
-        /// The operating system's error.
-        error: std::io::Error,
-    },
+    #[error("cannot read the directory {}", directory.display())]
+    Directory { directory: PathBuf, source: std::io::Error },
     /// The recording cannot be read.
     #[error(transparent)]
     Recording(#[from] StoreError),
+}
+
+impl StatusError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Recording(error) => Some(error.help()),
+            Self::Directory { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+                Some(Cow::Borrowed("run memtide as the owner of the directory or as root (sudo)"))
+            }
+            Self::Directory { source, .. } if source.kind() == ErrorKind::NotADirectory => {
+                Some(Cow::Borrowed("name the directory of a recording with `--to DIR`"))
+            }
+            Self::Directory { .. } => None,
+        }
+    }
 }
 
 /// Returns the answer of `record --status` about a recording's directory.
@@ -49,8 +64,8 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
         recording: None,
     };
     match std::fs::read_dir(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(StatusError::Directory { directory: directory.to_owned(), error });
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            return Err(StatusError::Directory { directory: directory.to_owned(), source });
         }
         _ if !Recording::is_at(directory) => {
             report.pid = recorder_without_directory(directory, &Root::default());

@@ -3,6 +3,8 @@
 pub(crate) mod names;
 mod owners;
 
+pub use owners::NotSearched;
+
 use std::path::PathBuf;
 
 use probe::{Root, host_facts};
@@ -30,8 +32,8 @@ pub struct Besides<'a> {
 /// program.
 ///
 /// # Errors
-/// Which directory cannot be searched for files in the page cache, and why, in a sentence.
-pub fn complete(root: &Root, source: &mut Source, besides: Besides<'_>) -> Result<(), String> {
+/// [`NotSearched`] if a directory cannot be searched for files in the page cache.
+pub fn complete(root: &Root, source: &mut Source, besides: Besides<'_>) -> Result<(), NotSearched> {
     if source.origin.kind == SourceKind::Live {
         if besides.history {
             *source = with_history(std::mem::take(source), root);

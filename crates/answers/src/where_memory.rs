@@ -17,17 +17,27 @@ pub fn where_memory(source: &Source, top: Option<usize>) -> Option<WhereReport> 
     Some(WhereReport::new(source, &accounting))
 }
 
+/// Why a source has no table of owners.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WhereByError {
+    /// The size of its RAM is not known.
+    #[error("the source has no /proc/meminfo with a MemTotal")]
+    NoTotal,
+    /// It has no owners of this kind; why stands in a sentence.
+    #[error("{0}")]
+    NoOwners(String),
+}
+
 /// Returns RAM by owners of one kind, largest first, at the last sample.
 ///
 /// # Errors
-/// Why the source has no such table, in a sentence.
-pub fn where_by(source: &Source, by: GroupBy) -> Result<WhereByReport, String> {
+/// [`WhereByError`] if the source has not what such a table is made of.
+pub fn where_by(source: &Source, by: GroupBy) -> Result<WhereByReport, WhereByError> {
     let evidence = Evidence::new(&source.timeline, &source.facts);
-    let no_total = || "the source has no /proc/meminfo with a MemTotal".to_owned();
-    let last = source.timeline.len().checked_sub(1).ok_or_else(no_total)?;
+    let last = source.timeline.len().checked_sub(1).ok_or(WhereByError::NoTotal)?;
     let table = by_owner(&evidence, last, by, &source.inventory).map_err(|why| match why {
-        NoTable::NoTotal(_) => no_total(),
-        NoTable::NoOwners(why) => why,
+        NoTable::NoTotal(_) => WhereByError::NoTotal,
+        NoTable::NoOwners(why) => WhereByError::NoOwners(why),
     })?;
     Ok(WhereByReport::new(source, &table))
 }

@@ -33,6 +33,11 @@ pub use openmetrics::OpenMetrics;
 pub use packed::Packed;
 pub use timeline::metric::MetricNaming;
 
+/// No signal has this name, or a name that begins so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no signal `{0}`")]
+pub struct UnknownSignal(pub String);
+
 /// The requested signals; all if none is named.
 #[derive(Debug, Clone, Default)]
 pub struct Picks(BTreeSet<SignalId>);
@@ -47,7 +52,7 @@ impl Picks {
     ///
     /// # Errors
     /// The first name that no signal has.
-    pub fn from_names(names: &[String]) -> Result<Self, String> {
+    pub fn from_names(names: &[String]) -> Result<Self, UnknownSignal> {
         let mut picked = BTreeSet::new();
         for name in names {
             let before = picked.len();
@@ -57,7 +62,7 @@ impl Picks {
             };
             picked.extend(SignalId::all().filter(is_named));
             if picked.len() == before {
-                return Err(name.clone());
+                return Err(UnknownSignal(name.clone()));
             }
         }
         Ok(Self(picked))

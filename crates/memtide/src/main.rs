@@ -2,6 +2,7 @@
 
 mod apart;
 mod cli;
+mod command_error;
 mod commands;
 mod exit;
 mod interrupt;
@@ -11,6 +12,7 @@ mod output;
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
+use command_error::CommandError;
 use exit::Exit;
 use output::Output;
 
@@ -39,7 +41,7 @@ fn main() -> ExitCode {
     if reads_processes { apart::answer(answer) } else { answer().into() }
 }
 
-fn run(command: Command, output: &Output) -> anyhow::Result<Exit> {
+fn run(command: Command, output: &Output) -> Result<Exit, CommandError> {
     match command {
         Command::Check(args) => commands::check::run(&args, output),
         Command::Where(args) => commands::where_memory::run(&args, output),

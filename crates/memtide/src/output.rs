@@ -3,18 +3,16 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 
-use answers::{ExplainError, RuntimeStatsError};
-use import::OpenError;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 use report::text::Detail;
 use report::{ColourMode, Screen};
 use sampler::Progress;
-use store::StoreError;
 use timeline::plain::escape;
 use units::Span;
 
 use crate::cli::ColorChoice;
+use crate::command_error::CommandError;
 use crate::{interrupt, journal};
 
 /// Colour and width of the output.
@@ -64,40 +62,22 @@ impl Output {
     }
 
     /// Prints the answer. A closed pipe (`| head`) is no error.
-    pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
+    pub(crate) fn print(&self, text: &str) -> Result<(), CommandError> {
         let mut stdout = std::io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         match written {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(anyhow::Error::new(error).context("cannot write the answer"))
+                Err(CommandError::from(error).context("cannot write the answer"))
             }
             _ => Ok(()),
         }
     }
 
     /// An error that ends the command.
-    pub(crate) fn error(&self, error: &anyhow::Error) {
-        // Some errors hold lines of a log; each is escaped alone, and none looks like one of memtide's own.
-        let text = format!("{error:#}");
-        let lines: Vec<String> = text.lines().map(|line| escape(line).into_owned()).collect();
-        say(&format!("error: {}", lines.join("\n  ")));
-        if let Some(help) = error.downcast_ref::<OpenError>().and_then(OpenError::help) {
-            say(&format!("help: {help}"));
-        }
-        if let Some(OpenError::OutOfRange { why, .. }) = error.downcast_ref() {
-            say(&format!("help: {}", answers::coverage::instead(why)));
-        }
-        if let Some(help) = error.downcast_ref::<lab::LabError>().and_then(lab::LabError::help) {
-            say(&format!("help: {help}"));
-        }
-        if let Some(help) = error.downcast_ref::<ExplainError>().and_then(ExplainError::help) {
-            say(&format!("help: {}", escape(&help)));
-        }
-        if let Some(help) = error.downcast_ref::<RuntimeStatsError>().map(RuntimeStatsError::help) {
-            say(&format!("help: {help}"));
-        }
-        if let Some(help) = error.downcast_ref::<StoreError>().map(StoreError::help) {
-            say(&format!("help: {}", escape(&help)));
+    pub(crate) fn error(&self, error: &CommandError) {
+        say(&format!("error: {}", escaped_lines(&error.to_string()).join("\n  ")));
+        if let Some(help) = error.help() {
+            say(&format!("help: {}", escaped_lines(help).join("\n")));
         }
     }
 
@@ -162,6 +142,11 @@ impl Output {
         bar.set_message(what.to_owned());
         bar
     }
+}
+
+/// Some errors hold lines of a log; each is escaped alone, and none looks like one of memtide's own.
+fn escaped_lines(text: &str) -> Vec<String> {
+    text.lines().map(|line| escape(line).into_owned()).collect()
 }
 
 /// Writes a message. If even that fails, the exit code remains.

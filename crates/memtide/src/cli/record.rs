@@ -1,8 +1,8 @@
 //! Arguments of `memtide record`.
 
+use crate::command_error::{CommandError, bail};
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::{Args, ValueEnum};
 use units::{Bytes, Span};
 
@@ -148,7 +148,7 @@ impl RecordArgs {
     ///
     /// # Errors
     /// Where it is shorter than that of the host.
-    pub(crate) fn processes_every(&self) -> anyhow::Result<Option<Span>> {
+    pub(crate) fn processes_every(&self) -> Result<Option<Span>, CommandError> {
         match self.processes {
             Some(processes) if processes < self.every => bail!(
                 "`--processes {processes}` is shorter than `--every {}`; processes are sampled \
@@ -165,7 +165,7 @@ impl RecordArgs {
     ///
     /// # Errors
     /// Where it is shorter than that of processes, or too many names are given.
-    pub(crate) fn heaps_every(&self, processes: Option<Span>) -> anyhow::Result<Span> {
+    pub(crate) fn heaps_every(&self, processes: Option<Span>) -> Result<Span, CommandError> {
         let every = self.explain_every.unwrap_or(EXPLAIN_EVERY);
         let processes = processes.unwrap_or(Span::ZERO);
         if self.explain_every.is_some() && every < processes {

@@ -1,15 +1,15 @@
 //! `memtide capture`: this host's kernel files over time, to diagnose it elsewhere.
 
-use anyhow::Context;
 use probe::Root;
 use sampler::{CaptureOptions, Captured, Secrets};
 
 use super::export::target::{FileAccess, OutputTarget};
 use crate::cli::CaptureArgs;
+use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &CaptureArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CaptureArgs, output: &Output) -> Result<Exit, CommandError> {
     let options = CaptureOptions {
         duration: args.lasts,
         every: args.every,

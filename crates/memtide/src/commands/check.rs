@@ -5,12 +5,13 @@ mod sources;
 use report::Answer;
 
 use crate::cli::{CheckArgs, Format};
+use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 use sources::{is_text_waiting, live, saved};
 
-pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<Exit, CommandError> {
     let (range, mut paths) = (source::range(&args.around)?, args.files.clone());
     if paths.is_empty() && range.is_all() {
         let exit = print(&[live(args, output)?.into()], args, output);
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
             Err(error) if paths.len() > 1 => {
                 output.error(&error);
                 let name = path.display().to_string();
-                reports.push(Answer::failed(name, format!("{error:#}")));
+                reports.push(Answer::failed(name, error.to_string()));
             }
             Err(error) => return Err(error),
         }
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
     print(&reports, args, output)
 }
 
-fn print(answers: &[Answer], args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
+fn print(answers: &[Answer], args: &CheckArgs, output: &Output) -> Result<Exit, CommandError> {
     let screen = output.screen_with(args.all);
     output.print(&match (args.answer.get(), answers) {
         (Format::Json, [answer]) => report::json(answer)? + "\n",

@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use answers::PageSource;
-use anyhow::bail;
 use timeline::{TimePoint, TimeRange};
 
 use super::export::OutputTarget;
 use super::page::{checked, write};
 use crate::cli::{CompareArgs, Format};
+use crate::command_error::{CommandError, bail};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &CompareArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CompareArgs, output: &Output) -> Result<Exit, CommandError> {
     let paths = [&args.before, &args.after];
     if paths.iter().all(|path| path.as_path() == Path::new("-")) {
         bail!("standard input can be one of the two sources, not both");

@@ -1,15 +1,15 @@
 //! `memtide convert`: `memtide export --format capture` for sources that are not captures.
 
 use ::export::{Capture, Picks};
-use anyhow::bail;
 use timeline::SourceKind;
 
 use crate::cli::ConvertArgs;
+use crate::command_error::{CommandError, bail};
 use crate::commands::{export, source};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &ConvertArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &ConvertArgs, output: &Output) -> Result<Exit, CommandError> {
     let target = export::OutputTarget::new(&args.output, args.force)?;
     let opened = source::open(&args.source, output)?;
     if opened.origin.kind == SourceKind::Capture {

@@ -5,11 +5,12 @@ use answers::recording_directory;
 use report::model::EventsReport;
 
 use crate::cli::{EventsArgs, EventsFormat};
+use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &EventsArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &EventsArgs, output: &Output) -> Result<Exit, CommandError> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
     let range = source::range(&args.around)?;
     let mut source = source::open_for_events(&path, range, output)?;

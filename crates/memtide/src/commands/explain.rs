@@ -6,10 +6,10 @@ mod selected;
 mod watched;
 
 use answers::ExplainOptions;
-use anyhow::Context;
 use probe::Root;
 
 use crate::cli::{ExplainArgs, Format};
+use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
 use picture::PictureOutput;
@@ -17,7 +17,7 @@ use runtime::RuntimeText;
 
 pub(super) use picture::{page_alone, with_picture};
 
-pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &ExplainArgs, output: &Output) -> Result<Exit, CommandError> {
     let root = Root::default();
     let stats = args.runtime_stats.as_deref().map(RuntimeText::read).transpose()?;
     let Some(target) = args.target() else {

@@ -6,18 +6,17 @@ pub(crate) mod target;
 mod write;
 
 use ::export::Picks;
-use anyhow::anyhow;
 
 pub(super) use self::target::OutputTarget;
 pub(super) use self::write::write;
 use crate::cli::ExportArgs;
+use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &ExportArgs, output: &Output) -> anyhow::Result<Exit> {
-    let picks = Picks::from_names(&args.signals)
-        .map_err(|name| anyhow!("there is no signal `{name}`; `memtide signals` lists them"))?;
+pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<Exit, CommandError> {
+    let picks = Picks::from_names(&args.signals)?;
     let exporter = format::exporter(args)?;
     let path = answers::recording_directory::unless_named(args.source.as_deref())?;
     let open = || {

@@ -1,15 +1,15 @@
 //! `memtide growth`: which process leaks, fragments or warms up.
 
 use answers::recording_directory;
-use anyhow::Context;
 use import::OpenOptions;
 
 use crate::cli::{Format, GrowthArgs};
+use crate::command_error::{CommandError, ErrorContext};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &GrowthArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &GrowthArgs, output: &Output) -> Result<Exit, CommandError> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
     let options = OpenOptions { range: args.part.range(), ..OpenOptions::default() };
     let source = source::open_part(&path, options, output)?;

@@ -8,11 +8,12 @@ use timeline::{TimePoint, TimeRange};
 use units::Ratio;
 
 use crate::cli::{self, AddKind, Format, HeadroomArgs};
+use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &HeadroomArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &HeadroomArgs, output: &Output) -> Result<Exit, CommandError> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
     let mut source = source::open_screened(&path, range(args, &path), output)?;
     let group = source::group(&args.group, &mut source)?;

@@ -11,10 +11,11 @@ mod score;
 mod shell;
 
 use crate::cli::{LabArgs, LabCommand};
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &LabArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &LabArgs, output: &Output) -> Result<Exit, CommandError> {
     if let Some(exit) = place::enter(&args.command)? {
         return Ok(exit);
     }

@@ -3,11 +3,11 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::Context;
 use report::html::Page;
 use units::Bytes;
 
 use super::export::OutputTarget;
+use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -23,7 +23,11 @@ pub(super) fn checked((page, problems): (Page, Vec<String>), output: &Output) ->
 }
 
 /// Writes a page to its file, and notes where.
-pub(super) fn write(html: &str, target: &OutputTarget, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn write(
+    html: &str,
+    target: &OutputTarget,
+    output: &Output,
+) -> Result<Exit, CommandError> {
     match target.write(|out| out.write_all(html.as_bytes())) {
         Ok(()) if !target.is_stdout() => {
             let size = Bytes::new(html.len() as u64);

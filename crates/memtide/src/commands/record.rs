@@ -11,14 +11,13 @@ mod unit;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
-
 use crate::cli::RecordArgs;
+use crate::command_error::{CommandError, ErrorContext, bail};
 use crate::commands::record_from;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &RecordArgs, output: &Output) -> Result<Exit, CommandError> {
     let mode = &args.mode;
     if let Some(directory) = &mode.seal {
         return seal::run(directory, output);
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// Returns the directory to record into, as an absolute path.
-fn directory(args: &RecordArgs) -> anyhow::Result<PathBuf> {
+fn directory(args: &RecordArgs) -> Result<PathBuf, CommandError> {
     let named = args.to.clone().or_else(answers::recording_directory::to_write);
     let directory = named.context(
         "no directory to record into: neither $HOME nor $XDG_STATE_HOME is set; name one with \

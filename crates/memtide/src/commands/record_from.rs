@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use import::{OpenOptions, Resolution};
 use units::Count;
 
+use crate::command_error::{CommandError, ErrorContext};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> Result<Exit, CommandError> {
     let options = OpenOptions { resolution: Resolution::Full, ..OpenOptions::default() };
     let source = source::open_part(from, options, output)?;
     source::warn(&source, output);

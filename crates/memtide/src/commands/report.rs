@@ -1,18 +1,18 @@
 //! `memtide report`: a page that can be sent by mail.
 
 use answers::{PageSource, recording_directory};
-use anyhow::bail;
 use diagnose::headroom::Question;
 
 use super::export::OutputTarget;
 use super::headroom::question;
 use super::page::{checked, is_one_file, write};
 use crate::cli::ReportArgs;
+use crate::command_error::{CommandError, bail};
 use crate::commands::{explain, source};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &ReportArgs, output: &Output) -> Result<Exit, CommandError> {
     let target = OutputTarget::new(&args.output, args.force)?;
     let has_source = args.source.is_some() || recording_directory::to_read().is_some();
     if let Some(process) = args.explain.as_ref().filter(|_| !has_source) {

@@ -1,13 +1,13 @@
 //! `memtide rules`: the catalogue of rules, explained.
 
-use anyhow::bail;
 use report::RuleEntry;
 
 use crate::cli::{Format, RulesArgs};
+use crate::command_error::{CommandError, bail};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &RulesArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &RulesArgs, output: &Output) -> Result<Exit, CommandError> {
     let rules = match &args.id {
         None => RuleEntry::all(),
         Some(id) => match RuleEntry::by_id(id) {

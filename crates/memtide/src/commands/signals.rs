@@ -1,14 +1,14 @@
 //! `memtide signals`: the catalogue of signals, explained.
 
-use anyhow::bail;
 use report::SignalEntry;
 use timeline::{SignalDef, signals};
 
 use crate::cli::{Format, SignalsArgs};
+use crate::command_error::{CommandError, bail};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &SignalsArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &SignalsArgs, output: &Output) -> Result<Exit, CommandError> {
     let found: Vec<&SignalDef> = signals::ALL
         .iter()
         .filter(|def| args.name.as_deref().is_none_or(|name| matches(def, name)))

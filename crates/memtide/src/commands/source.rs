@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use answers::this_host::{self, Besides};
-use anyhow::bail;
 use import::{OpenError, OpenOptions};
 use probe::Root;
 use sampler::WatchOptions;
@@ -12,6 +11,7 @@ use timeline::{Source, TimeRange};
 use units::Span;
 
 use crate::cli::{AroundArgs, GroupArgs};
+use crate::command_error::{CommandError, bail};
 use crate::output::Output;
 
 /// What `--at` covers before and after a time: long enough to show what led to it.
@@ -22,17 +22,17 @@ pub(crate) fn watch(
     options: WatchOptions,
     besides: Besides<'_>,
     output: &Output,
-) -> anyhow::Result<Source> {
+) -> Result<Source, CommandError> {
     let root = Root::default();
     let mut source = output.watching("watching this host", options.duration, |progress| {
         sampler::watch(&root, options, progress)
     });
-    this_host::complete(&root, &mut source, besides).map_err(anyhow::Error::msg)?;
+    this_host::complete(&root, &mut source, besides)?;
     Ok(source)
 }
 
 /// Reads all of a source and warns of its problems.
-pub(crate) fn open(path: &Path, output: &Output) -> anyhow::Result<Source> {
+pub(crate) fn open(path: &Path, output: &Output) -> Result<Source, CommandError> {
     open_part(path, OpenOptions::default(), output).inspect(|source| warn(source, output))
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn open_part(
     path: &Path,
     options: OpenOptions,
     output: &Output,
-) -> anyhow::Result<Source> {
+) -> Result<Source, CommandError> {
     read(options.range, output, |progress| answers::open(path, options, progress))
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn open_screened(
     path: &Path,
     range: TimeRange,
     output: &Output,
-) -> anyhow::Result<Source> {
+) -> Result<Source, CommandError> {
     read(range, output, |progress| answers::open_screened(path, range, progress))
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn open_for_events(
     path: &Path,
     range: TimeRange,
     output: &Output,
-) -> anyhow::Result<Source> {
+) -> Result<Source, CommandError> {
     read(range, output, |progress| answers::open_for_events(path, range, progress))
 }
 
@@ -67,26 +67,29 @@ fn read(
     range: TimeRange,
     output: &Output,
     open: impl FnOnce(&mut dyn FnMut(f64)) -> Result<Source, OpenError>,
-) -> anyhow::Result<Source> {
+) -> Result<Source, CommandError> {
     refuse_backwards(range)?;
     let source = output.reading("reading", open);
     source.map_err(|error| match (&error, answers::coverage::understood(&range)) {
-        (OpenError::OutOfRange { .. }, Some(range)) => anyhow::Error::new(error).context(range),
+        (OpenError::OutOfRange { .. }, Some(range)) => CommandError::from(error).context(range),
         _ => error.into(),
     })
 }
 
 /// Adds what people call the containers of a recording. Answers that name no container do without.
-pub(crate) fn name_containers(source: &mut Source) -> anyhow::Result<()> {
+pub(crate) fn name_containers(source: &mut Source) -> Result<(), CommandError> {
     let besides = Besides::default();
-    this_host::complete(&Root::default(), source, besides).map_err(anyhow::Error::msg)
+    Ok(this_host::complete(&Root::default(), source, besides)?)
 }
 
 /// Returns the path of the cgroup that was asked about; `None` if the host was. Names the containers.
 ///
 /// # Errors
 /// If the source has no such cgroup, or several.
-pub(crate) fn group(typed: &GroupArgs, source: &mut Source) -> anyhow::Result<Option<String>> {
+pub(crate) fn group(
+    typed: &GroupArgs,
+    source: &mut Source,
+) -> Result<Option<String>, CommandError> {
     name_containers(source)?;
     Ok(answers::group_of(source, typed.selector().as_ref(), true)?)
 }
@@ -99,7 +102,7 @@ pub(crate) fn warn(source: &Source, output: &Output) {
 }
 
 /// Returns the range that `--since`, `--until` and `--at` name.
-pub(crate) fn range(typed: &AroundArgs) -> anyhow::Result<TimeRange> {
+pub(crate) fn range(typed: &AroundArgs) -> Result<TimeRange, CommandError> {
     let range = typed.at.map_or_else(|| typed.part.range(), |at| TimeRange::around(at, AROUND));
     refuse_backwards(range)?;
     Ok(range)
@@ -107,7 +110,7 @@ pub(crate) fn range(typed: &AroundArgs) -> anyhow::Result<TimeRange> {
 
 /// # Errors
 /// If a range ends before it begins, and so is empty in any source.
-fn refuse_backwards(range: TimeRange) -> anyhow::Result<()> {
+fn refuse_backwards(range: TimeRange) -> Result<(), CommandError> {
     if range.is_backwards() {
         bail!("`--since` is later than `--until`; a time of day is the latest one that is past");
     }

@@ -13,6 +13,7 @@ use sampler::WatchOptions;
 use timeline::SourceKind;
 
 use crate::cli::{Format, WhereArgs};
+use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -21,7 +22,7 @@ use part::part;
 use table::table;
 use tree::tree;
 
-pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &WhereArgs, output: &Output) -> Result<Exit, CommandError> {
     cached_files::only_of_now(args)?;
     let recording = match (&args.file, args.at) {
         (None, Some(_)) => Some(recording_directory::required()?),

@@ -39,6 +39,37 @@ fn what_is_no_capture_is_named() {
 }
 
 #[test]
+fn a_recording_of_another_format_is_named_once_with_the_help_of_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    file(&directory, "recording.json", br#"{"format":9}"#);
+    let path = directory.path().to_str().unwrap();
+    let page = directory.path().join("page.html");
+    let page = page.to_str().unwrap();
+    for command in [
+        &["check", path][..],
+        &["events", path],
+        &["report", path, "-o", page],
+        &["record", "--status", "--to", path],
+    ] {
+        let output = memtide(command);
+        assert_eq!(output.status.code(), Some(3), "{command:?}");
+        assert_eq!(
+            stderr(&output),
+            format!(
+                "error: {path} was written by another memtide (format 9; this one reads format 2)\n\
+                 help: use that memtide, or another directory\n"
+            ),
+            "{command:?}"
+        );
+    }
+    // What is damaged was not written by another memtide.
+    file(&directory, "recording.json", b"{");
+    let message = stderr(&memtide(&["check", path]));
+    assert_eq!(message.matches(path).count(), 1, "{message}");
+    assert!(message.contains("help: restore its recording.json"), "{message}");
+}
+
+#[test]
 fn a_capture_of_more_samples_than_fit_in_memory_is_not_called_ok() {
     const SAMPLES_MAX: usize = 100_000;
     let directory = tempfile::tempdir().unwrap();

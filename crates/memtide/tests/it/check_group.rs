@@ -93,6 +93,11 @@ fn a_wrong_name_is_an_error_with_the_nearest_ones() {
     assert_eq!(answer.status.code(), Some(3));
     let error = stderr(&answer);
     assert!(error.contains("no cgroup is called `/btach`; the nearest are /batch"), "{error}");
+    let names = format!(
+        "help: `memtide where {} --by cgroup` shows the names",
+        cases::path("cgroup-high-throttle--6.12-1g-200m")
+    );
+    assert!(error.contains(&names), "{error}");
     let none = memtide(&["check", &cases::path("healthy--idle"), "--unit", "nginx"]);
     assert!(stderr(&none).contains("has no cgroups"), "{}", stderr(&none));
     let both = memtide(&["check", "--unit", "a", "--pod", "b"]);

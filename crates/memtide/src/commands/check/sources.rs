@@ -8,6 +8,7 @@ use sampler::WatchOptions;
 use timeline::TimeRange;
 
 use crate::cli::CheckArgs;
+use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::output::Output;
 
@@ -17,7 +18,7 @@ pub(super) fn saved(
     range: TimeRange,
     args: &CheckArgs,
     output: &Output,
-) -> anyhow::Result<Report> {
+) -> Result<Report, CommandError> {
     let mut source = source::open_screened(path, range, output)?;
     if args.explain_input {
         source::warn(&source, output);
@@ -32,7 +33,7 @@ pub(super) fn saved(
 }
 
 /// Checks this host, live, after its recording.
-pub(super) fn live(args: &CheckArgs, output: &Output) -> anyhow::Result<Report> {
+pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<Report, CommandError> {
     let typed = args.group.selector();
     if typed.is_some() {
         // A wrong name is an error at once, not after the samples.

@@ -7,6 +7,7 @@ use probe::Root;
 use report::model::explain::ExplainReport;
 
 use super::selected;
+use crate::command_error::CommandError;
 use crate::commands::export::OutputTarget;
 use crate::commands::page;
 use crate::exit::Exit;
@@ -20,7 +21,7 @@ pub(super) enum PictureOutput {
 
 impl PictureOutput {
     /// Returns where a picture goes; fails if the file may not be written.
-    pub(super) fn new(file: &Path, force: bool) -> anyhow::Result<Self> {
+    pub(super) fn new(file: &Path, force: bool) -> Result<Self, CommandError> {
         if file == Path::new("-") {
             return Ok(Self::Terminal);
         }
@@ -28,7 +29,11 @@ impl PictureOutput {
     }
 
     /// Draws a heap.
-    pub(super) fn draw(&self, report: &ExplainReport, output: &Output) -> anyhow::Result<Exit> {
+    pub(super) fn draw(
+        &self,
+        report: &ExplainReport,
+        output: &Output,
+    ) -> Result<Exit, CommandError> {
         match self {
             Self::Terminal => {
                 let drawn = report::text::heap_picture(report, &output.screen());
@@ -45,7 +50,7 @@ pub(in crate::commands) fn page_alone(
     process: &ExplainTarget,
     target: &OutputTarget,
     output: &Output,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit, CommandError> {
     output.note("this host has no recording: the page shows the process alone");
     let report = with_picture(process, output)?;
     page::write(&report::html::explain(&report), target, output)
@@ -55,7 +60,7 @@ pub(in crate::commands) fn page_alone(
 pub(in crate::commands) fn with_picture(
     target: &ExplainTarget,
     output: &Output,
-) -> anyhow::Result<ExplainReport> {
+) -> Result<ExplainReport, CommandError> {
     let root = Root::default();
     let pid = selected::pid(&root, target, output)?;
     let options = ExplainOptions { with_rows: true, ..ExplainOptions::default() };

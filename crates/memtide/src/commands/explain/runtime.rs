@@ -4,12 +4,12 @@ use std::io::Read;
 use std::path::Path;
 
 use answers::{ProcessBeside, RUNTIME_STATS_SIZE_MAX};
-use anyhow::Context;
 use import::InputFile;
 use report::model::explain::ExplainReport;
 use report::model::runtime_stats::RuntimeStatsReport;
 
 use crate::cli::Format;
+use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -21,7 +21,7 @@ pub(super) struct RuntimeText<'a> {
 
 impl<'a> RuntimeText<'a> {
     /// Reads a file; `-` is standard input.
-    pub(super) fn read(file: &'a Path) -> anyhow::Result<Self> {
+    pub(super) fn read(file: &'a Path) -> Result<Self, CommandError> {
         let name = file.display();
         let most = RUNTIME_STATS_SIZE_MAX.get();
         let mut text = Vec::new();
@@ -38,7 +38,7 @@ impl<'a> RuntimeText<'a> {
     }
 
     /// Prints the answer about the report alone.
-    pub(super) fn print(&self, format: Format, output: &Output) -> anyhow::Result<Exit> {
+    pub(super) fn print(&self, format: Format, output: &Output) -> Result<Exit, CommandError> {
         let report = self.answer(&ProcessBeside::default())?;
         output.print(&match format {
             Format::Json => report::json(&report)? + "\n",
@@ -48,7 +48,10 @@ impl<'a> RuntimeText<'a> {
     }
 
     /// Returns the answer beside what was read of the process.
-    pub(super) fn beside(&self, explained: &ExplainReport) -> anyhow::Result<RuntimeStatsReport> {
+    pub(super) fn beside(
+        &self,
+        explained: &ExplainReport,
+    ) -> Result<RuntimeStatsReport, CommandError> {
         let heap = explained.heap.as_ref();
         let process = &explained.process;
         self.answer(&ProcessBeside {
@@ -59,7 +62,7 @@ impl<'a> RuntimeText<'a> {
         })
     }
 
-    fn answer(&self, process: &ProcessBeside) -> anyhow::Result<RuntimeStatsReport> {
+    fn answer(&self, process: &ProcessBeside) -> Result<RuntimeStatsReport, CommandError> {
         answers::runtime_stats(&self.text, process).with_context(|| {
             let name = self.file.display();
             format!("cannot read the runtime's report in {name}")

@@ -1,15 +1,19 @@
 //! The process that is meant: of several with one name, the largest.
 
 use answers::ExplainTarget;
-use anyhow::Context;
 use probe::{ProcessIdentity, Root};
 use units::Count;
 
 use crate::apart;
+use crate::command_error::{CommandError, ErrorContext};
 use crate::output::Output;
 
 /// Returns its PID, and notes the others on standard error.
-pub(super) fn pid(root: &Root, target: &ExplainTarget, output: &Output) -> anyhow::Result<u32> {
+pub(super) fn pid(
+    root: &Root,
+    target: &ExplainTarget,
+    output: &Output,
+) -> Result<u32, CommandError> {
     let processes = target.select(root, &apart::own_pids())?;
     let (first, others) = processes.split_first().context("there is no process")?;
     if !others.is_empty() {

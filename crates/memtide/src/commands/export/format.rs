@@ -1,16 +1,16 @@
 //! Chooses the exporter for the arguments.
 
 use ::export::{Capture, Csv, Exporter, MetricNaming, OpenMetrics};
-use anyhow::bail;
 use timeline::Entity;
 
 use crate::cli::{ExportArgs, ExportFormat, MetricNames};
+use crate::command_error::{CommandError, bail};
 
 /// Returns the exporter of a file; `None` for Parquet, which is several files.
 ///
 /// # Errors
 /// If options do not fit the format.
-pub(super) fn exporter(args: &ExportArgs) -> anyhow::Result<Option<Box<dyn Exporter>>> {
+pub(super) fn exporter(args: &ExportArgs) -> Result<Option<Box<dyn Exporter>>, CommandError> {
     if args.all && args.format != ExportFormat::Openmetrics {
         bail!("--all is for --format openmetrics; the other formats have all samples");
     }
@@ -37,7 +37,7 @@ pub(super) fn exporter(args: &ExportArgs) -> anyhow::Result<Option<Box<dyn Expor
     }))
 }
 
-fn csv(tables: &[Entity]) -> anyhow::Result<Csv> {
+fn csv(tables: &[Entity]) -> Result<Csv, CommandError> {
     let table = match tables {
         [] => Entity::Host,
         [table] => *table,

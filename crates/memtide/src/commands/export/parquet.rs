@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
 use timeline::Source;
 use units::Span;
 
+use crate::command_error::{CommandError, ErrorContext, bail};
 use crate::output::Output;
 
 /// Writes a source's tables below `directory`, which must be absent or empty; it appears when all tables are complete.
@@ -14,7 +14,7 @@ pub(crate) fn write(
     from: &Path,
     directory: &Path,
     output: &Output,
-) -> anyhow::Result<()> {
+) -> Result<(), CommandError> {
     let name = directory.display();
     if directory == Path::new("-") {
         bail!("Parquet is a directory of files; name one with -o DIR");

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::command_error::{CommandError, bail};
 use ::export::Packed;
-use anyhow::bail;
 use timeline::plain::escape;
 
 /// The output.
@@ -23,7 +23,7 @@ impl OutputTarget {
     ///
     /// # Errors
     /// If the file exists and must not be overwritten.
-    pub(crate) fn new(path: &Path, force: bool) -> anyhow::Result<Self> {
+    pub(crate) fn new(path: &Path, force: bool) -> Result<Self, CommandError> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }

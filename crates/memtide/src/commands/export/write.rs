@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 
 use ::export::{Exported, Exporter, Picks};
-use anyhow::{Context, bail};
 use timeline::Source;
 
 use super::OutputTarget;
+use crate::command_error::{CommandError, ErrorContext, bail};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -17,7 +17,7 @@ pub(crate) fn write(
     picks: &Picks,
     target: &OutputTarget,
     output: &Output,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit, CommandError> {
     if let Some(thinned) = opened.origin.thinned_to {
         output.warn(&format!(
             "the source is long: one sample every {thinned} is written; --since and --until choose \

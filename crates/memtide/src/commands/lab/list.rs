@@ -4,10 +4,11 @@ use lab::{Scenario, ScenarioSetting, scenarios};
 use report::Screen;
 
 use crate::cli::LabListArgs;
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(super) fn list(args: &LabListArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn list(args: &LabListArgs, output: &Output) -> Result<Exit, CommandError> {
     let screen = output.screen();
     if let Some(name) = &args.name {
         output.print(&one(scenarios::named(name)?, &screen))?;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use crate::command_error::{CommandError, ErrorContext};
 use lab::LabError;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ pub(super) struct PagesDirectory {
 
 impl PagesDirectory {
     /// Takes one, and makes it where there is none.
-    pub(super) fn take(path: PathBuf) -> anyhow::Result<Self> {
+    pub(super) fn take(path: PathBuf) -> Result<Self, CommandError> {
         loop {
             let is_new = !path.exists();
             std::fs::create_dir_all(&path)

@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 
-use anyhow::Context;
 use lab::parts::{
     ArchivePart, Content, ForkPart, FragmentPart, Hog, LookupPart, MapPart, ReadPart, SharePart,
     WritePart,
@@ -13,10 +12,11 @@ use crate::cli::{
     ArchiveArgs, ForkArgs, FragmentArgs, HogArgs, HogContent, LookupArgs, MapArgs, PartOfLabArgs,
     ReadArgs, ShareArgs, WriteArgs, WriteContent,
 };
+use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(super) fn hog(args: &HogArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn hog(args: &HogArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.holding.part, output);
     let hog = Hog {
         size: args.size,
@@ -39,7 +39,7 @@ fn content(content: HogContent) -> Content {
     }
 }
 
-pub(super) fn write(args: &WriteArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn write(args: &WriteArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.part, output);
     let write = WritePart {
         directory: args.directory.clone(),
@@ -61,7 +61,7 @@ pub(super) fn write(args: &WriteArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-pub(super) fn read(args: &ReadArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn read(args: &ReadArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.part, output);
     let read = ReadPart {
         source: args.source.clone(),
@@ -84,7 +84,7 @@ pub(super) fn read(args: &ReadArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-pub(super) fn map(args: &MapArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn map(args: &MapArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.holding.part, output);
     let map = MapPart {
         file: args.file.clone(),
@@ -106,7 +106,7 @@ pub(super) fn map(args: &MapArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-pub(super) fn share(args: &ShareArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn share(args: &ShareArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.holding.part, output);
     let share = SharePart { size: args.size, processes: args.processes, time: args.time };
     let all = args.processes;
@@ -116,7 +116,7 @@ pub(super) fn share(args: &ShareArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-pub(super) fn fork(args: &ForkArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn fork(args: &ForkArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.holding.part, output);
     let fork = ForkPart {
         size: args.size,
@@ -132,7 +132,7 @@ pub(super) fn fork(args: &ForkArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-pub(super) fn fragment(args: &FragmentArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn fragment(args: &FragmentArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.holding.part, output);
     let fragment = FragmentPart { size: args.size, keep_one_of: args.keep_one_of, time: args.time };
     fragment
@@ -141,7 +141,7 @@ pub(super) fn fragment(args: &FragmentArgs, output: &Output) -> anyhow::Result<E
     Ok(Exit::Ok)
 }
 
-pub(super) fn lookup(args: &LookupArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn lookup(args: &LookupArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.part, output);
     let lookup = LookupPart { directory: args.directory.clone(), names: args.names };
     let looked_up = lookup.run(|names| {
@@ -152,7 +152,7 @@ pub(super) fn lookup(args: &LookupArgs, output: &Output) -> anyhow::Result<Exit>
     Ok(Exit::Ok)
 }
 
-pub(super) fn archive(args: &ArchiveArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn archive(args: &ArchiveArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.part, output);
     let archive = ArchivePart {
         source: args.source.clone(),

@@ -1,14 +1,14 @@
 //! Where a part of a workload runs: in this cgroup, in one that it joins, or in one that is made for it.
 
-use anyhow::{Context, bail};
 use lab::parts::{LimitedEnd, check_available, is_within_limit, run_within_limit};
 
 use crate::cli::{HoldingPartArgs, LabCommand, PartOfLabArgs};
+use crate::command_error::{CommandError, ErrorContext, bail};
 use crate::exit::Exit;
 use crate::interrupt;
 
 /// Puts this process where the part belongs before it takes memory. The answer is the exit code where a child has played it.
-pub(super) fn enter(command: &LabCommand) -> anyhow::Result<Option<Exit>> {
+pub(super) fn enter(command: &LabCommand) -> Result<Option<Exit>, CommandError> {
     let Some(part) = part(command) else {
         return Ok(None);
     };

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use answers::PageSource;
-use anyhow::Context;
 use diagnose::headroom::Question;
 use lab::model::LabReport;
 use lab::{ArmOutcomes, LabError, RunOptions, scenarios};
@@ -12,13 +11,14 @@ use timeline::TimeRange;
 use super::pages_directory::PagesDirectory;
 use super::progress::RunWatcher;
 use crate::cli::{Format, LabRunArgs};
+use crate::command_error::{CommandError, ErrorContext};
 use crate::commands::export::OutputTarget;
 use crate::commands::page;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output::Output;
 
-pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &LabRunArgs, output: &Output) -> Result<Exit, CommandError> {
     let scenario = scenarios::named(&args.name)?;
     let directory = args.output.clone();
     let directory = directory.unwrap_or_else(|| PathBuf::from(format!("lab-{}", scenario.name)));
@@ -65,7 +65,7 @@ fn write(
     directory: &Path,
     is_kept: bool,
     output: &Output,
-) -> anyhow::Result<()> {
+) -> Result<(), CommandError> {
     for (arm, outcome) in report.arms.iter_mut().zip(&outcomes.arms) {
         let of = PageSource {
             source: &outcome.source,
@@ -92,7 +92,7 @@ fn write(
 }
 
 /// Writes a file of a run anew: it is complete, or as it was.
-fn put(path: &Path, text: &str) -> anyhow::Result<()> {
+fn put(path: &Path, text: &str) -> Result<(), CommandError> {
     OutputTarget::new(path, true)?
         .write(|out| out.write_all(text.as_bytes()))
         .with_context(|| format!("cannot write {}", path.display()))

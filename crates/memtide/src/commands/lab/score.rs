@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
 use lab::{CasesBelow, CorpusOptions, CorpusStep, LabError, RunOptions, WorkDirectory};
 
 use crate::cli::{CorpusArgs, Format, LabCorpusArgs, LabScoreArgs};
+use crate::command_error::{CommandError, ErrorContext, bail};
 use crate::commands::export::OutputTarget;
 use crate::commands::page;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output::Output;
 
-pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> Result<Exit, CommandError> {
     let failed = make(&args.corpus, &args.output, output)?;
     let cases = CasesBelow::find(&args.output)?;
     let directory = args.output.display();
@@ -26,7 +26,7 @@ pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> anyhow::Result<Ex
     Ok(if failed == 0 { Exit::Ok } else { Exit::Unknown })
 }
 
-pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn score(args: &LabScoreArgs, output: &Output) -> Result<Exit, CommandError> {
     let mut cases = CasesBelow::default();
     // Captures that are made now go with this.
     let mut played = None;
@@ -99,7 +99,7 @@ fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<usize, L
         CorpusStep::Kept { name } => output.note(&format!("there already: {name}")),
         CorpusStep::Failed { name, error } => {
             failed += 1;
-            output.warn(&format!("{name}: {error}"));
+            output.warn(&format!("{name}: {}", timeline::with_causes(&error)));
             if let Some(help) = error.help() {
                 output.note(&format!("help: {help}"));
             }

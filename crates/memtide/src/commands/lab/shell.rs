@@ -3,10 +3,11 @@
 use lab::{Machine, VirtualDisk};
 
 use crate::cli::LabShellArgs;
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt;
 
-pub(super) fn shell(args: &LabShellArgs) -> anyhow::Result<Exit> {
+pub(super) fn shell(args: &LabShellArgs) -> Result<Exit, CommandError> {
     let disks = args.disks.iter().map(|size| VirtualDisk { size: *size, ..VirtualDisk::empty(0) });
     let machine = Machine {
         ram: args.ram,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use probe::{Root, TaskSource, host_facts};
@@ -24,6 +23,7 @@ use units::{Quantity, Span};
 use super::followed;
 use super::status_line::StatusLine;
 use crate::cli::{RecordArgs, TasksBy};
+use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -32,7 +32,7 @@ pub(super) fn run(
     processes: Option<Span>,
     directory: &Path,
     output: &Output,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit, CommandError> {
     let control = Control::default();
     listen(&control).context("cannot listen for signals")?;
     let health = Arc::new(Health::default());
@@ -148,7 +148,7 @@ fn own_command(arguments: &[&str]) -> Option<Vec<OsString>> {
 }
 
 /// Returns which malloc heaps are read, and how; `None` if none are.
-fn heap_plan(args: &RecordArgs, processes: Option<Span>) -> anyhow::Result<Option<HeapPlan>> {
+fn heap_plan(args: &RecordArgs, processes: Option<Span>) -> Result<Option<HeapPlan>, CommandError> {
     if args.explain.is_empty() {
         return Ok(None);
     }
@@ -163,7 +163,7 @@ fn heap_plan(args: &RecordArgs, processes: Option<Span>) -> anyhow::Result<Optio
 fn recorder_settings(
     args: &RecordArgs,
     processes: Option<Span>,
-) -> anyhow::Result<RecorderSettings> {
+) -> Result<RecorderSettings, CommandError> {
     let heaps_every = args.heaps_every(processes)?;
     let sampled = settings(args, processes);
     Ok(RecorderSettings {

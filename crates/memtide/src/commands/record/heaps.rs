@@ -3,10 +3,11 @@
 use probe::Root;
 
 use super::seal::give_way;
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(super) fn run(names: &[String], output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn run(names: &[String], output: &Output) -> Result<Exit, CommandError> {
     give_way();
     let mut printed = Ok(());
     sampler::each_heap(&Root::default(), names, &mut |part| {

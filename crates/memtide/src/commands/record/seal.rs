@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(directory: &Path, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(directory: &Path, output: &Output) -> Result<Exit, CommandError> {
     give_way();
     let sealed = store::seal(directory)?;
     for problem in &sealed.problems {

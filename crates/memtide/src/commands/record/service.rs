@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
 use units::{Bytes, Span};
 
 use super::unit::{MARK, SystemdInstance, SystemdUnit};
 use crate::cli::RecordArgs;
+use crate::command_error::{CommandError, ErrorContext, bail};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -16,7 +16,7 @@ const NAME: &str = "memtide.service";
 /// sd_booted(3): systemd runs if this directory exists.
 const BOOTED: &str = "/run/systemd/system";
 
-pub(super) fn install(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn install(args: &RecordArgs, output: &Output) -> Result<Exit, CommandError> {
     let service = Service::of_caller()?;
     let unit = SystemdUnit {
         owner: service.owner,
@@ -62,7 +62,7 @@ pub(super) fn install(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit
     Ok(Exit::Ok)
 }
 
-pub(super) fn uninstall(dry_run: bool, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn uninstall(dry_run: bool, output: &Output) -> Result<Exit, CommandError> {
     let service = Service::of_caller()?;
     let path = service.path.display();
     if service.ours()?.is_none() {
@@ -93,7 +93,7 @@ struct Service {
 
 impl Service {
     /// Returns the system's service for root, else the user's own.
-    fn of_caller() -> anyhow::Result<Self> {
+    fn of_caller() -> Result<Self, CommandError> {
         if probe::host_facts::user_is_root() {
             let path = Path::new("/etc/systemd/system").join(NAME);
             return Ok(Self { owner: SystemdInstance::System, path });
@@ -105,7 +105,7 @@ impl Service {
     }
 
     /// Returns the text of the installed unit, if memtide wrote it.
-    fn ours(&self) -> anyhow::Result<Option<String>> {
+    fn ours(&self) -> Result<Option<String>, CommandError> {
         let path = self.path.display();
         match std::fs::read_to_string(&self.path) {
             Ok(text) if text.starts_with(MARK) => Ok(Some(text)),
@@ -117,7 +117,7 @@ impl Service {
         }
     }
 
-    fn write(&self, text: &str) -> anyhow::Result<()> {
+    fn write(&self, text: &str) -> Result<(), CommandError> {
         let path = &self.path;
         let directory = path.parent().unwrap_or(Path::new("/"));
         std::fs::create_dir_all(directory)
@@ -141,7 +141,7 @@ impl Service {
     }
 }
 
-fn needs_systemd() -> anyhow::Result<()> {
+fn needs_systemd() -> Result<(), CommandError> {
     if !Path::new(BOOTED).is_dir() {
         bail!(
             "systemd does not run here ({BOOTED} does not exist), so there is no service to \
@@ -152,7 +152,7 @@ fn needs_systemd() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run(step: &[String]) -> anyhow::Result<()> {
+fn run(step: &[String]) -> Result<(), CommandError> {
     let Some((program, arguments)) = step.split_first() else {
         return Ok(());
     };

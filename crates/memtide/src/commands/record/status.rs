@@ -1,15 +1,15 @@
 //! `memtide record --status`: the state of a directory's recorder.
 
 use answers::recording_directory;
-use anyhow::Context;
 use jiff::Timestamp;
 use report::model::status::RecorderState;
 
 use crate::cli::{Format, RecordArgs};
+use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(super) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RecordArgs, output: &Output) -> Result<Exit, CommandError> {
     let directory = args
         .to
         .clone()

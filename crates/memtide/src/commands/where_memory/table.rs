@@ -4,6 +4,7 @@ use diagnose::accounting::GroupBy;
 use timeline::{Source, SourceKind};
 
 use crate::cli::{Format, WhereArgs};
+use crate::command_error::CommandError;
 use crate::commands::source::name_containers;
 use crate::output::Output;
 
@@ -13,12 +14,12 @@ pub(super) fn table(
     by: GroupBy,
     args: &WhereArgs,
     output: &Output,
-) -> anyhow::Result<String> {
+) -> Result<String, CommandError> {
     // Of the live host they are known already.
     if source.origin.kind == SourceKind::Recording {
         name_containers(source)?;
     }
-    let report = answers::where_by(source, by).map_err(anyhow::Error::msg)?;
+    let report = answers::where_by(source, by)?;
     Ok(match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
         Format::Text => report::text::where_by(&report, &super::screen(args, output)),

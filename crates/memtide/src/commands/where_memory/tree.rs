@@ -1,13 +1,17 @@
 //! The tree of `where`.
 
-use anyhow::Context;
 use timeline::Source;
 
 use crate::cli::{Format, WhereArgs};
+use crate::command_error::{CommandError, ErrorContext};
 use crate::output::Output;
 
 /// Returns the tree, printed.
-pub(super) fn tree(source: &Source, args: &WhereArgs, output: &Output) -> anyhow::Result<String> {
+pub(super) fn tree(
+    source: &Source,
+    args: &WhereArgs,
+    output: &Output,
+) -> Result<String, CommandError> {
     let report = answers::where_memory(source, args.top())
         .context("the source has no /proc/meminfo with a MemTotal")?;
     Ok(match args.answer.get() {
