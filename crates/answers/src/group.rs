@@ -9,6 +9,7 @@ use timeline::signals::CGROUP_CURRENT;
 use timeline::{Entity, Sample, Source, SourceKind};
 use units::Bytes;
 
+use crate::nearest::letters_to_change;
 use crate::this_host::names;
 
 /// The cgroup that an answer is asked about, as it was typed.
@@ -354,25 +355,6 @@ fn nearest(all: &[GroupCandidate], typed: &str) -> Vec<String> {
     names.take(LISTED_MAX).collect()
 }
 
-/// Levenshtein's distance of two names of at most 128 letters each; what is longer counts by its begin.
-fn letters_to_change(a: &str, b: &str) -> usize {
-    const LETTERS_MAX: usize = 128;
-    let b: Vec<char> = b.chars().take(LETTERS_MAX).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().take(LETTERS_MAX).enumerate() {
-        let mut diagonal = i;
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-        for j in 0..b.len() {
-            let changed = diagonal + usize::from(b[j] != letter);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -470,18 +452,5 @@ mod tests {
         );
         let none = find_group(&Source::default(), &GroupSelector::Pod("x".to_owned())).unwrap_err();
         assert_eq!(none.to_string(), "this host has no cgroups, so no pod can be found in it");
-    }
-
-    #[test]
-    fn the_letters_to_change_are_counted() {
-        for (a, b, letters) in [
-            ("", "", 0),
-            ("abc", "abc", 0),
-            ("ngnix", "nginx", 2),
-            ("a", "", 1),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(letters_to_change(a, b), letters, "{a} {b}");
-        }
     }
 }

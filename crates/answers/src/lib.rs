@@ -24,6 +24,7 @@ mod explain;
 mod group;
 mod growth;
 mod headroom;
+mod nearest;
 mod open;
 mod page;
 pub mod recording_directory;
@@ -43,6 +44,7 @@ pub use explain::{
 pub use group::{GroupError, GroupSelector, find_group, find_group_of_this_host, group_of};
 pub use growth::growth;
 pub use headroom::headroom;
+pub use nearest::nearest_rules;
 pub use open::{open, open_screened};
 pub use page::{PageSource, page};
 pub use runtime_stats::{

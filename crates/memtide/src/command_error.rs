@@ -34,6 +34,11 @@ impl CommandError {
         Self { text: text.into(), help: None }
     }
 
+    /// The same, with what to do about it.
+    pub(crate) fn with_help(self, help: String) -> Self {
+        Self { help: Some(help), ..self }
+    }
+
     /// The same failure, with what the command wanted before its text.
     pub(crate) fn context(self, wanted: impl Display) -> Self {
         Self { text: format!("{wanted}: {}", self.text), ..self }

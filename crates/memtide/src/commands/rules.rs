@@ -3,7 +3,7 @@
 use report::RuleEntry;
 
 use crate::cli::{Format, RulesArgs};
-use crate::command_error::{CommandError, bail};
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -12,7 +12,7 @@ pub(crate) fn run(args: &RulesArgs, output: &Output) -> Result<Exit, CommandErro
         None => RuleEntry::all(),
         Some(id) => match RuleEntry::by_id(id) {
             Some(rule) => vec![rule],
-            None => bail!("there is no rule `{id}`; `memtide rules` lists them{}", nearest(id)),
+            None => return Err(unknown(id)),
         },
     };
     if args.prometheus {
@@ -28,12 +28,13 @@ pub(crate) fn run(args: &RulesArgs, output: &Output) -> Result<Exit, CommandErro
     Ok(Exit::Ok)
 }
 
-/// Returns the rules that share a word of their id with the typed text.
-fn nearest(id: &str) -> String {
-    let near: Vec<_> = diagnose::rules::ALL
-        .iter()
-        .map(|rule| rule.id)
-        .filter(|known| id.split('-').any(|word| word.len() > 2 && known.contains(word)))
-        .collect();
-    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+/// There is no such rule; the nearest ones may be meant.
+fn unknown(id: &str) -> CommandError {
+    let near = answers::nearest_rules(id);
+    let (is, near) = (if near.len() == 1 { "is" } else { "are" }, near.join(", "));
+    let help = match near.as_str() {
+        "" => "`memtide rules` lists all".to_owned(),
+        near => format!("the nearest {is} {near}; `memtide rules` lists all"),
+    };
+    CommandError::new(format!("there is no rule `{id}`")).with_help(help)
 }
