@@ -54,7 +54,7 @@ pub fn score(cases: &CasesBelow, done: &mut dyn FnMut(usize)) -> ScoreReport {
 fn judge(case: &Case, labels: &CaseLabels) -> Result<CaseVerdict, String> {
     let source = case.source().ok_or("it has no source")?;
     let opened = answers::open(&source, import::OpenOptions::default(), &mut |_| ());
-    let source = opened.map_err(|error| error.to_string())?;
+    let source = opened.map_err(|error| timeline::with_causes(&error))?;
     if let Some(problem) = source.problems.first() {
         return Err(problem.clone());
     }

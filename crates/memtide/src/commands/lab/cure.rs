@@ -5,11 +5,12 @@ use lab::{LabError, RunOptions, Scenario, scenarios};
 
 use super::progress::RunWatcher;
 use crate::cli::{Format, LabCureArgs};
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output::Output;
 
-pub(super) fn cure(args: &LabCureArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn cure(args: &LabCureArgs, output: &Output) -> Result<Exit, CommandError> {
     let named: Result<Vec<&Scenario>, LabError> =
         args.names.iter().map(|name| scenarios::named(name)).collect();
     let mut chosen = named?;
