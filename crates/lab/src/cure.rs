@@ -124,7 +124,7 @@ fn judge(mut row: CureRow, mut played: ArmOutcome) -> CureRow {
             played.source.facts.record(at, *fact, &value);
         }
     }
-    match Windows::of(&played.source, at) {
+    match CureWindows::of(&played.source, at) {
         Some(windows) => windows.compare(row, played.source),
         None => {
             "the load ended too soon after the fix".clone_into(&mut row.because);
@@ -134,7 +134,7 @@ fn judge(mut row: CureRow, mut played: ArmOutcome) -> CureRow {
 }
 
 /// The time before a fix and the time after it.
-struct Windows {
+struct CureWindows {
     /// Since the recording began.
     before: Stretch,
     /// The end of that, in which the finding was there.
@@ -142,7 +142,7 @@ struct Windows {
     after: Stretch,
 }
 
-impl Windows {
+impl CureWindows {
     /// `at`: when the fix was carried out, since the first sample. `None` if too little of the load is left.
     fn of(source: &Source, at: Span) -> Option<Self> {
         let timeline = &source.timeline;
@@ -161,7 +161,8 @@ impl Windows {
 
     fn compare(&self, mut row: CureRow, source: Source) -> CureRow {
         let Self { before, sick, after } = self;
-        row.work_ratio = Work::in_stretch(&source, sick).ratio_to(Work::in_stretch(&source, after));
+        row.work_ratio =
+            LoadWork::in_stretch(&source, sick).ratio_to(LoadWork::in_stretch(&source, after));
         let report = |stretch: &Stretch| {
             let range = TimeRange {
                 since: Some(TimePoint::AfterStart(stretch.from)),
@@ -216,14 +217,14 @@ fn is_load(key: &str) -> bool {
 
 /// What the processes of the load do in a second.
 #[derive(Debug, Clone, Copy)]
-struct Work {
+struct LoadWork {
     /// Bytes that they read and write, from the page cache or not.
     bytes: f64,
     /// CPU time in their own code, in ticks.
     ticks: f64,
 }
 
-impl Work {
+impl LoadWork {
     fn in_stretch(source: &Source, stretch: &Stretch) -> Self {
         let timeline = &source.timeline;
         let seconds = stretch.duration().as_secs_f64();

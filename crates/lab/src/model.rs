@@ -50,7 +50,7 @@ pub struct CureRow {
     /// Work done a second after the fix, of that before: bytes that programs read and wrote, or their CPU time where they read
     /// and write nothing.
     pub work_ratio: Option<Ratio>,
-    /// Whether the fix was taken back and the state before came back; `None` where nothing was carried out.
+    /// Whether the fix was taken back and the state before holds again; `None` where nothing was carried out.
     pub is_taken_back: Option<bool>,
 }
 

@@ -2,7 +2,7 @@
 
 use report::text::Style;
 
-use crate::model::{ClaimState, CureEffect, CureReport, ScoreCell, ScoreReport};
+use crate::model::{ClaimState, CureEffect, CureReport, CureRow, ScoreCell, ScoreReport};
 
 /// Printed where a value is unknown.
 pub(crate) const ABSENT: &str = "–";
@@ -19,8 +19,8 @@ pub(crate) fn holds(state: ClaimState) -> &'static str {
 /// `4 of 6 fixes that were carried out cure, 1 makes it worse.`
 pub(crate) fn cure_headline(report: &CureReport) -> String {
     let count = |effect| report.rows.iter().filter(|row| row.effect == effect).count();
-    let tried = report.rows.iter().filter(|row| !row.applied.is_empty());
-    let tried = tried.filter(|row| row.effect != CureEffect::NotTried).count();
+    let is_tried = |row: &&CureRow| !row.applied.is_empty() && row.effect != CureEffect::NotTried;
+    let tried = report.rows.iter().filter(is_tried).count();
     let cured = count(CureEffect::Cured);
     let worse = match count(CureEffect::Worse) {
         0 => "none makes it worse".to_owned(),

@@ -172,9 +172,10 @@ fn raised(
 ) -> Fix {
     let held = high.max(used);
     let below_max = cgroups::limit(cx, group, CGROUP_MAX).map(|max| max.share(BELOW_MAX));
-    let to = remedy::limit_to_measure(cx, group, held, available);
-    let to = to.map(|to| below_max.map_or(to, |below| to.min(below)));
-    let (to, how) = match to.filter(|to| *to >= remedy::more(held)) {
+    let room = remedy::limit_to_measure(cx, group, held, available)
+        .map(|room| below_max.map_or(room, |below| room.min(below)))
+        .filter(|room| *room >= remedy::more(held));
+    let (to, how) = match room {
         Some(to) => (
             to,
             format!(

@@ -1,4 +1,4 @@
-//! A cgroup that reads its files again, and whose limit is changed.
+//! A cgroup reads its files again, and its limit is changed.
 
 use super::*;
 use crate::rules;
