@@ -12,15 +12,11 @@ pub fn check(source: &Source) -> Report {
     Report::new(source, &diagnosis(source))
 }
 
-/// The same about a moment of it: what happened then leads. A moment that is relative to the ends of a source is not known
-/// in a part of it.
-pub fn check_about(source: &Source, at: TimePoint) -> Report {
-    Report::new(source, &diagnosis_about(source, asked(source, at)))
-}
-
-/// As [`check_about`], about one cgroup.
-pub fn check_group_about(source: &Source, path: &str, at: TimePoint) -> Report {
-    group_report(source, diagnosis_about(source, asked(source, at)), path)
+/// The same about a cgroup of the source, by its path, or about a moment of it: what happened then leads. A moment that is
+/// relative to the ends of a source is not known in a part of it.
+pub fn check_about(source: &Source, group: Option<&str>, at: Option<TimePoint>) -> Report {
+    let asked = at.and_then(|at| asked(source, at));
+    report(source, diagnosis_about(source, asked), group)
 }
 
 /// A moment of the wall clock on the timeline's clock.
@@ -37,23 +33,16 @@ fn asked(source: &Source, at: TimePoint) -> Option<Span> {
     Some(timeline.times().get(before)?.plus(since))
 }
 
-/// Returns the answer of `check` about this host, live, with its recording if the source has one. Kills and stalls
-/// count towards the verdict if they are no older than `recent`.
-pub fn check_now(source: &Source, recent: Span) -> Report {
-    Report::new(source, &diagnosis_now(source, recent))
+/// Returns the answer of `check` about this host or one cgroup of it, live, with its recording if the source has one.
+/// Kills and stalls count towards the verdict if they are no older than `recent`.
+pub fn check_now(source: &Source, recent: Span, group: Option<&str>) -> Report {
+    report(source, diagnosis_now(source, recent), group)
 }
 
-/// Returns the answer of `check` about one cgroup of a source, by its path.
-pub fn check_group(source: &Source, path: &str) -> Report {
-    group_report(source, diagnosis(source), path)
-}
-
-/// As [`check_now`], about one cgroup of this host.
-pub fn check_group_now(source: &Source, recent: Span, path: &str) -> Report {
-    group_report(source, diagnosis_now(source, recent), path)
-}
-
-fn group_report(source: &Source, diagnosis: Diagnosis, path: &str) -> Report {
+fn report(source: &Source, diagnosis: Diagnosis, group: Option<&str>) -> Report {
+    let Some(path) = group else {
+        return Report::new(source, &diagnosis);
+    };
     let cx = Evidence::new(&source.timeline, &source.facts);
     let live_from = source.origin.live_from.unwrap_or_default();
     let group = diagnosis.about(&cx, path, live_from);

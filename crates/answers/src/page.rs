@@ -26,10 +26,7 @@ pub struct PageSource<'a> {
 
 /// Returns the page of a source, without a title, and the problems met while it was read again for its charts.
 pub fn page(of: PageSource<'_>, question: &Question) -> (Page, Vec<String>) {
-    let report = match of.group {
-        Some(group) => crate::check_group(of.source, group),
-        None => crate::check(of.source),
-    };
+    let report = crate::check_about(of.source, of.group, None);
     reported_page(of, report, question)
 }
 

@@ -119,7 +119,7 @@ impl Fix {
         let limit = held.share(CAPPED);
         set_limit(cx, group, LimitFile::High, limit).described(format!(
             "{what} The largest unit is {unit} with up to {held}; this slows it down above {}.",
-            Bytes::from_mib(whole_mib(limit))
+            in_whole_mib(limit)
         ))
     }
 }
@@ -155,6 +155,11 @@ pub(crate) fn zram_swap(ram: Bytes, more: &str) -> ShellCommand {
 /// Returns a size in MiB, rounded up, as systemd and the kernel take it.
 pub(crate) fn whole_mib(size: Bytes) -> u64 {
     size.get().div_ceil(1 << 20)
+}
+
+/// Returns a size rounded up to whole MiB.
+pub(crate) fn in_whole_mib(size: Bytes) -> Bytes {
+    Bytes::from_mib(whole_mib(size))
 }
 
 /// A cap that leaves a quarter of the largest unit's memory to the others: an engineering choice, named in the fix so

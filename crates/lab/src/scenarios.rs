@@ -24,6 +24,7 @@ mod overcommit;
 mod page_tables;
 mod read_cache;
 mod recorder;
+mod rereader;
 mod slab_dentries;
 mod swap_cold;
 mod swapdemo;

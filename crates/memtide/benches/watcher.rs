@@ -49,7 +49,7 @@ fn watch(more: usize) {
         watcher.take();
         if sample % (samples / 8).max(WINDOW) == 0 {
             let before = cpu();
-            let report = answers::check_now(watcher.source(), RECENT);
+            let report = answers::check_now(watcher.source(), RECENT, None);
             judged.push((cpu() - before).as_secs_f64() * 1e3);
             drop(report);
             rss.push(own_rss_mib());

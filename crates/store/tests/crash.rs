@@ -453,8 +453,8 @@ fn the_number_of_an_empty_head_is_used_again_and_one_without_a_next_is_refused_a
     assert_eq!(missing.count(), 0, "{problems:?}");
     let last = directory.path().join(format!("head/{}.log", u64::MAX));
     std::fs::write(&last, "somebody's").unwrap();
-    let told = open(directory.path(), options()).unwrap_err();
-    let told = timeline::with_causes(&told);
+    let refused = open(directory.path(), options()).unwrap_err();
+    let told = timeline::with_causes(&refused);
     assert!(told.contains(&format!("the number {}", u64::MAX)), "{told}");
     assert_eq!(std::fs::read(&last).unwrap(), b"somebody's");
 }

@@ -4,10 +4,7 @@
 use timeline::Entity;
 use timeline::EntitySeries;
 use timeline::cgroup::unique_name;
-use timeline::signals::{
-    CGROUP_ANON, CGROUP_SWAP_CURRENT, PROC_RSS, PROC_RSS_ANON, PROC_SWAP, SERVICE_RSS_ANON,
-    SERVICE_SWAP,
-};
+use timeline::signals::{SERVICE_RSS_ANON, SERVICE_SWAP};
 use units::{Bytes, Ratio, Span};
 
 use super::owners::{GrowthEnd, GrowthOwner, GrowthOwnerKind, room};
@@ -15,6 +12,7 @@ use super::reason::GrowthReason;
 use super::{Growth, GrowthClass};
 use crate::evidence::Evidence;
 use crate::measures::grew_until::LASTS_MIN;
+use crate::measures::readings::{held_by_cgroup, held_by_process};
 use crate::measures::steady_growth::SteadyGrowth;
 use crate::trigger::{Reading, gauge};
 
@@ -28,10 +26,8 @@ const OPEN: Ratio = Ratio::from_percent(30.0);
 /// What is judged of an owner, sample by sample.
 pub(crate) fn size(kind: GrowthOwnerKind) -> Reading<Bytes> {
     match kind {
-        GrowthOwnerKind::Process => {
-            gauge(PROC_RSS_ANON).plus([gauge(PROC_SWAP)]).or(gauge(PROC_RSS).bytes())
-        }
-        GrowthOwnerKind::Cgroup => gauge(CGROUP_ANON).plus([gauge(CGROUP_SWAP_CURRENT)]),
+        GrowthOwnerKind::Process => held_by_process(),
+        GrowthOwnerKind::Cgroup => held_by_cgroup(),
         GrowthOwnerKind::Service => gauge(SERVICE_RSS_ANON).plus([gauge(SERVICE_SWAP)]),
     }
 }
@@ -121,8 +117,8 @@ mod tests {
     use crate::rule::Rule;
     use crate::rules::testing::{Case, clear, incidents};
     use timeline::signals::{
-        CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX, MEM_AVAILABLE,
-        MEM_TOTAL,
+        CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX,
+        MEM_AVAILABLE, MEM_TOTAL, PROC_RSS_ANON,
     };
     use units::{Limit, Quantity as _};
 

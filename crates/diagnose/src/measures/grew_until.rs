@@ -4,17 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use timeline::cgroup::unique_name;
-use timeline::signals::{
-    CGROUP_ANON, CGROUP_MAX, CGROUP_SWAP_CURRENT, PROC_RSS, PROC_RSS_ANON, PROC_SWAP,
-};
+use timeline::signals::{CGROUP_MAX, PROC_RSS_ANON};
 use timeline::{Entity, EntitySeries, Track};
 use units::{Bytes, BytesPerSecond, Quantity as _, Ratio, Span};
 
 use crate::evidence::Evidence;
+use crate::measures::readings::{held_by_cgroup, held_by_process};
 use crate::measures::rise::Rise;
 use crate::measures::steady_growth::SteadyGrowth;
 use crate::oom;
-use crate::trigger::{Occurrence, Reading, gauge};
+use crate::trigger::{Occurrence, Reading};
 
 /// A program that loads its data takes memory in a line too, for seconds: an engineering choice.
 pub(crate) const LASTS_MIN: Span = Span::from_secs(30);
@@ -58,7 +57,6 @@ impl<'a> GrewUntil<'a> {
             let size = size.track_of(cx, entity).ok()?;
             SteadyGrowth::until_its_end(cx, &until_kill(cx, &size, end)).filter(&filled)
         };
-        let process = || gauge(PROC_RSS_ANON).plus([gauge(PROC_SWAP)]).or(gauge(PROC_RSS).bytes());
         let members = Members::of(cx, group, kill);
         let grown = members
             .all(cx)
@@ -66,15 +64,14 @@ impl<'a> GrewUntil<'a> {
             .filter_map(|one| {
                 Some(Self {
                     process: Some(one),
-                    growth: of(one, process(), end)?,
+                    growth: of(one, held_by_process(), end)?,
                     is_of_group: false,
                 })
             })
             .max_by_key(|one| one.growth.to.saturating_sub(one.growth.from));
         grown.or_else(|| {
-            let all = gauge(CGROUP_ANON).plus([gauge(CGROUP_SWAP_CURRENT)]);
-            let growth = of(group, all.clone(), kill.first)?;
-            let all = all.track_of(cx, group).ok()?;
+            let growth = of(group, held_by_cgroup(), kill.first)?;
+            let all = held_by_cgroup().track_of(cx, group).ok()?;
             let process = members.all(cx).find(|one| makes_up(cx, one, &all, &growth));
             Some(Self { process, growth, is_of_group: true })
         })

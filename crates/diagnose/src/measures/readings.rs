@@ -1,10 +1,10 @@
 //! Quantities that no kernel file reports and that several triggers and stories need: each is defined here, once.
 
 use timeline::signals::{
-    ALLOCSTALL, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE,
-    MEM_INACTIVE, MEM_SHMEM, MEM_SLAB, MEM_TOTAL, PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG60, PSWPIN,
-    PSWPOUT, REFAULT, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO,
-    ZSWPIN, ZSWPOUT,
+    ALLOCSTALL, CGROUP_ANON, CGROUP_SWAP_CURRENT, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS,
+    MEM_CACHED, MEM_FREE, MEM_INACTIVE, MEM_SHMEM, MEM_SLAB, MEM_TOTAL, PROC_RSS, PROC_RSS_ANON,
+    PROC_SWAP, PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG60, PSWPIN, PSWPOUT, REFAULT, REFAULT_FILE,
+    SWAP_FREE, SWAP_TOTAL, SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN, ZSWPOUT,
 };
 use timeline::{Gauge, Signal, Track};
 use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity as _, Ratio};
@@ -14,6 +14,16 @@ use crate::measures::available::available_at_most;
 use crate::measures::floor::Floor;
 use crate::measures::pressure::PressureWindow;
 use crate::trigger::{Predicate, Reading, any, computed, gauge, ram, rate, stall};
+
+/// What a process holds that only swap can take, in RAM and in swap; all that is resident where that is not divided.
+pub(crate) fn held_by_process() -> Reading<Bytes> {
+    gauge(PROC_RSS_ANON).plus([gauge(PROC_SWAP)]).or(gauge(PROC_RSS).bytes())
+}
+
+/// The anonymous memory of a cgroup, in RAM and in swap.
+pub(crate) fn held_by_cgroup() -> Reading<Bytes> {
+    gauge(CGROUP_ANON).plus([gauge(CGROUP_SWAP_CURRENT)])
+}
 
 /// Threshold of file refaults: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more while
 /// thrashing, one second of 0.4 MiB/s on a calm host. A slow disk delivers no more than this if every page needs a

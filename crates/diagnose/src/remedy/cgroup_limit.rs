@@ -6,7 +6,7 @@ use timeline::signals::CGROUP_MAX;
 use timeline::{EntitySeries, facts::CgroupMode};
 use units::{Bytes, Limit, Ratio};
 
-use super::whole_mib;
+use super::in_whole_mib;
 use crate::evidence::Evidence;
 use crate::finding::{Fix, LimitChange, LimitFile, SmallLimit};
 use crate::measures::cgroups::{is_plain, limit, unit_of, upwards};
@@ -75,7 +75,7 @@ pub(crate) fn set_limit_of(path: &str, file: LimitFile, to: Bytes, from: Option<
         unit: unit.map(str::to_owned),
         file,
         from,
-        to: Bytes::from_mib(whole_mib(to)),
+        to: in_whole_mib(to),
     })
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn limit_to_measure(
     let room = room.min(Bytes::new(too_small.get().saturating_mul(TIMES_MAX)));
     let around = upwards(cx, group).skip(1).filter_map(|above| limit(cx, above, CGROUP_MAX));
     let to = around.fold(room, Bytes::min);
-    (to >= more(too_small)).then_some(Bytes::from_mib(whole_mib(to)))
+    (to >= more(too_small)).then_some(in_whole_mib(to))
 }
 
 /// Returns a path below the root of the hierarchy that does not lead out of it, and that a shell takes unchanged: only a

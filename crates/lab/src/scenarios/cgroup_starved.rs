@@ -1,15 +1,12 @@
 //! A service that reads its files again and again below a limit that they do not fit in, on a host with memory to spare.
 
-use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL};
 use units::Span;
 
-use crate::claim::{Claim, MeasuredArms, percent, times};
+use super::rereader;
 use crate::guest::Guest;
 use crate::host::machine::{Machine, VirtualDisk};
 use crate::scenario::{Arm, Scenario, ScenarioFigure};
 use crate::setting::ScenarioSetting;
-
-const DISK: &str = "/disk";
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "cgroup-starved",
@@ -32,48 +29,18 @@ pub(super) const SCENARIO: Scenario = Scenario {
     ],
     variants: &[&[("limit_mib", 30.0)], &[("limit_mib", 60.0)]],
     play,
-    claims,
+    claims: rereader::claims,
     figures: &[ScenarioFigure::Chart("cgroups"), ScenarioFigure::Chart("where")],
     ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     let limit = guest.setting("limit_mib")?;
-    guest.mount("/dev/vda", DISK)?;
-    guest.run(&["write", DISK, "8M", "--files", "10"])?;
-    // Nothing of it stays in the page cache: it would be the root's.
-    guest.remount("/dev/vda", DISK)?;
+    rereader::write_files(guest, "10")?;
     let group = guest.cgroup("web", &[("memory.max", &format!("{limit:.0}M"))])?;
     guest.record();
     guest.sleep(2.0);
     guest.phase(format!("a service reads its 80 MiB of files; it may have {limit:.0} MiB"));
-    let reader = guest.start(&["read", DISK, "--for", "18s", "--join", &group])?;
-    let mut passes = Vec::new();
-    reader.each(|line| {
-        passes.extend(line.first().copied());
-        Ok(())
-    })?;
-    // The first pass fills the cache.
-    let warm = passes.get(1..).unwrap_or_default();
-    let fastest = warm.iter().copied().reduce(f64::min).ok_or("too few passes were read")?;
-    guest.measured("pass_ms", fastest * 1e3);
-    guest.measured("available", guest.host(MEM_AVAILABLE)? / guest.host(MEM_TOTAL)?);
+    rereader::read(guest, &group, "18s")?;
     Ok(())
-}
-
-fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
-    vec![
-        Claim::of(
-            "a pass below the limit against one with room",
-            outcomes.ratio("pass_ms", "starved", "room"),
-            times,
-        )
-        .at_least(5.0),
-        Claim::of(
-            "available on the host meanwhile",
-            outcomes.measured("starved", "available"),
-            percent,
-        )
-        .at_least(0.5),
-    ]
 }

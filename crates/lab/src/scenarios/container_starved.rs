@@ -1,10 +1,11 @@
 //! A demonstration of a minute: `free`, swap and the OOM counter of a host are calm, while a service in a container stands still.
 
 use chart::ChartUnit;
-use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, OOM_KILLS};
+use timeline::signals::OOM_KILLS;
 use units::Span;
 
-use crate::claim::{Claim, MeasuredArms, percent, plain, times};
+use super::rereader;
+use crate::claim::{Claim, MeasuredArms, plain};
 use crate::guest::Guest;
 use crate::host::machine::{Machine, VirtualDisk};
 use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure};
@@ -12,8 +13,6 @@ use crate::setting::ScenarioSetting;
 
 /// A container as Docker names it with the cgroupfs driver.
 const CONTAINER: &str = "docker/5a5a5a5a9be14f05a9d7b3cbb8ad4ee2f0a1c3e5d7960b8a4c2e1f3d5b7a9c0e";
-
-const DISK: &str = "/disk";
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "container-starved",
@@ -52,30 +51,17 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     let limit = guest.setting("limit_mib")?;
-    guest.mount("/dev/vda", DISK)?;
-    guest.run(&["write", DISK, "8M", "--files", "5"])?;
-    // Nothing of it stays in the page cache: it would be the root's.
-    guest.remount("/dev/vda", DISK)?;
+    rereader::write_files(guest, "5")?;
     let group = guest.nested_cgroup(CONTAINER, &[("memory.max", &format!("{limit:.0}M"))])?;
     guest.record();
     guest.sleep(2.0);
     guest.phase(format!(
         "a service reads its 40 MiB of files; its container may have {limit:.0} MiB"
     ));
-    let reader = guest.start(&["read", DISK, "--for", "16s", "--join", &group])?;
-    let mut passes = Vec::new();
-    reader.each(|line| {
-        passes.extend(line.first().copied());
-        Ok(())
-    })?;
+    let passes = rereader::read(guest, &group, "16s")?;
     for (number, seconds) in (1_u32..).zip(&passes) {
         guest.point("passes", f64::from(number), seconds * 1e3);
     }
-    // The first pass fills the cache.
-    let warm = passes.get(1..).unwrap_or_default();
-    let fastest = warm.iter().copied().reduce(f64::min).ok_or("too few passes were read")?;
-    guest.measured("pass_ms", fastest * 1e3);
-    guest.measured("available", guest.host(MEM_AVAILABLE)? / guest.host(MEM_TOTAL)?);
     guest.measured("swap_mib", guest.swap_used_mib()?);
     guest.measured("kills", guest.host(OOM_KILLS)?);
     Ok(())
@@ -83,15 +69,10 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 
 fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
     let of = |name| outcomes.measured("starved", name);
-    vec![
-        Claim::of(
-            "a pass below the limit against one with room",
-            outcomes.ratio("pass_ms", "starved", "room"),
-            times,
-        )
-        .at_least(5.0),
-        Claim::of("available on the host meanwhile", of("available"), percent).at_least(0.5),
+    let mut claims = rereader::claims(outcomes);
+    claims.extend([
         Claim::of("swap used, in MiB", of("swap_mib"), plain).at_most(0.0),
         Claim::of("OOM kills", of("kills"), plain).at_most(0.0),
-    ]
+    ]);
+    claims
 }

@@ -15,7 +15,7 @@ use super::RuleAnswer;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Fix, FixChange, LimitChange, LimitFile, SmallLimit};
 use crate::measures::cgroups::{self, is_raised};
-use crate::remedy::{more, whole_mib};
+use crate::remedy::{in_whole_mib, more};
 
 /// What was recorded after a limit was raised is too short to show that it is over if it is shorter: as long as a level
 /// has to last to be found.
@@ -240,7 +240,7 @@ fn set_now(cx: &Evidence<'_>, fix: &mut Fix) {
     }
     // A controller may have adjusted the limit a little.
     let to = match now {
-        Limit::Bytes(now) if !is_bound && now >= limit.to => whole(more(now)),
+        Limit::Bytes(now) if !is_bound && now >= limit.to => in_whole_mib(more(now)),
         _ => limit.to,
     };
     let with_swap = with_swap_first(cx, group, &limit, now, to);
@@ -257,10 +257,6 @@ fn set_now(cx: &Evidence<'_>, fix: &mut Fix) {
     fix.changes.extend(all);
 }
 
-fn whole(size: Bytes) -> Bytes {
-    Bytes::from_mib(whole_mib(size))
-}
-
 /// On cgroup v1 the limit of memory and swap together, raised by as much, where the kernel would refuse the new limit of
 /// memory: it may not be above (kernel mm/memcontrol.c, mem_cgroup_resize_max).
 fn with_swap_first(
@@ -275,7 +271,7 @@ fn with_swap_first(
     (own < to).then(|| LimitChange {
         file: LimitFile::MaxWithSwapV1,
         from: Some(Limit::Bytes(own)),
-        to: whole(own + more).max(to),
+        to: in_whole_mib(own + more).max(to),
         ..limit.clone()
     })
 }

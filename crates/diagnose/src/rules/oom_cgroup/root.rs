@@ -2,18 +2,17 @@
 //! that is raised cures neither.
 
 use timeline::Entity::Cgroup;
-use timeline::signals::{
-    CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX, CGROUP_SHMEM, CGROUP_SWAP_CURRENT, PROC_RSS_ANON,
-};
+use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX, CGROUP_SHMEM, PROC_RSS_ANON};
 use units::{Bytes, Limit, PerSecond, Quantity as _, Ratio, Span};
 
 use super::report;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Fix, FixChange, LimitFile};
 use crate::measures::grew_until::{GrewUntil, climb};
+use crate::measures::readings::held_by_cgroup;
 use crate::remedy;
 use crate::rule::Incident;
-use crate::trigger::{Occurrence, gauge};
+use crate::trigger::Occurrence;
 
 /// tmpfs fills a limit from this part of it on: an engineering choice, as for `cgroup-shmem-large`.
 pub(super) const SHARED_MUCH: Ratio = Ratio::from_percent(50.0);
@@ -180,7 +179,7 @@ fn show_growth(cx: &Evidence<'_>, kill: &Occurrence, finding: Finding) -> Findin
     let Some(group) = kill.key.as_deref().and_then(|key| cx.timeline.entity(Cgroup, key)) else {
         return finding;
     };
-    let anon = gauge(CGROUP_ANON).plus([gauge(CGROUP_SWAP_CURRENT)]).track_of(cx, group);
+    let anon = held_by_cgroup().track_of(cx, group);
     let (size, signal, what) = match anon {
         Ok(anon) => (anon, CGROUP_ANON, "the cgroup's anonymous memory"),
         Err(_) => match cx.gauge_of(group, CGROUP_CURRENT) {

@@ -24,12 +24,7 @@ pub(super) fn saved(
         source::warn(&source, output);
     }
     let group = source::group(&args.group, &mut source)?;
-    Ok(match (group, args.around.at) {
-        (Some(group), Some(at)) => answers::check_group_about(&source, &group, at),
-        (Some(group), None) => answers::check_group(&source, &group),
-        (None, Some(at)) => answers::check_about(&source, at),
-        (None, None) => answers::check(&source),
-    })
+    Ok(answers::check_about(&source, group.as_deref(), args.around.at))
 }
 
 /// Checks this host, live, after its recording.
@@ -42,10 +37,8 @@ pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<Report, CommandE
     }
     let besides = Besides { history: !args.no_history, ..Besides::default() };
     let source = source::watch(args.watch_options(), besides, output)?;
-    Ok(match answers::group_of(&source, typed.as_ref(), args.host)? {
-        Some(group) => answers::check_group_now(&source, args.recent, &group),
-        None => answers::check_now(&source, args.recent),
-    })
+    let group = answers::group_of(&source, typed.as_ref(), args.host)?;
+    Ok(answers::check_now(&source, args.recent, group.as_deref()))
 }
 
 /// Whether a pipe on standard input has data that nothing has read.
