@@ -150,8 +150,8 @@ const DETAILED_PROCESSES_MAX: usize = 1_000;
 /// Time budget of one sample for proportional shares. It also bounds how long a process's lock is taken: enough for 14
 /// GiB.
 const PSS: Duration = Duration::from_millis(50);
-/// Kernel threads have no memory of their own, but the CPU time of these is the cost of reclaim.
-const RECLAIM: [&str; 3] = ["kswapd", "kcompactd", "khugepaged"];
+/// Kernel threads have no memory of their own, but the CPU time of these is the cost of reclaim, huge pages and merging.
+const MEMORY_THREADS: [&str; 4] = ["kswapd", "kcompactd", "khugepaged", "ksmd"];
 
 impl Collector {
     /// Creates a collector for the host below `root` with these facts.
@@ -245,7 +245,7 @@ impl Collector {
             .filter_map(|process| {
                 let pid = ProcessKey::parse(&process.key).pid;
                 let size = size(process, page_size);
-                let reclaims = RECLAIM.iter().any(|name| process.label.starts_with(name));
+                let reclaims = MEMORY_THREADS.iter().any(|name| process.label.starts_with(name));
                 if reclaims {
                     return Some((Bytes::new(u64::MAX), pid));
                 }
