@@ -6,6 +6,7 @@ pub mod baselines;
 pub(crate) mod cgroups;
 pub(crate) mod disk_wait;
 pub(crate) mod disks;
+pub(crate) mod evicted;
 pub(crate) mod floor;
 pub(crate) mod grew_until;
 pub(crate) mod heap_growth;

@@ -118,20 +118,31 @@ const KEPT: Ratio = Ratio::from_percent(50.0);
 /// A larger step surprises whoever set the limit: an engineering choice.
 const TIMES_MAX: u64 = 4;
 
-/// Returns a limit below which the need of a cgroup shows; `None` where there is no room for even [`more`]. At a limit that
-/// is too small a need cannot be measured: a loop over files fits as a whole or is read from the disk as before, and a
-/// throttled program does not get to what it wants. Takes half of the least that the host had `available`, no more than
-/// [`TIMES_MAX`] times the limit, and no more than the limits around the cgroup.
-pub(crate) fn limit_to_measure(
+/// Returns the largest limit of a cgroup for which there is room: half of the least that the host had `available` beyond
+/// the one that is too small, and no more than the limits around the cgroup. `None` if that is unknown.
+pub(crate) fn room_for(
     cx: &Evidence<'_>,
     group: &EntitySeries,
     too_small: Bytes,
     available: Option<Bytes>,
 ) -> Option<Bytes> {
     let room = too_small + available?.share(KEPT);
-    let room = room.min(Bytes::new(too_small.get().saturating_mul(TIMES_MAX)));
     let around = upwards(cx, group).skip(1).filter_map(|above| limit(cx, above, CGROUP_MAX));
-    let to = around.fold(room, Bytes::min);
+    Some(around.fold(room, Bytes::min))
+}
+
+/// Returns a limit below which the need of a cgroup shows; `None` where there is no room for even [`more`]. At a limit that
+/// is too small a need cannot be measured: a loop over files fits as a whole or is read from the disk as before, and a
+/// throttled program does not get to what it wants. Takes the room that there is, no more than [`TIMES_MAX`] times the
+/// limit.
+pub(crate) fn limit_to_measure(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    too_small: Bytes,
+    available: Option<Bytes>,
+) -> Option<Bytes> {
+    let room = room_for(cx, group, too_small, available)?;
+    let to = room.min(Bytes::new(too_small.get().saturating_mul(TIMES_MAX)));
     (to >= more(too_small)).then_some(in_whole_mib(to))
 }
 

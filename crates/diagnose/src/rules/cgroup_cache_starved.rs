@@ -7,11 +7,11 @@ use timeline::signals::{
     CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
 };
 
-use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, refaults_file};
 use crate::measures::refaults::{REREAD_GOAL, has_free};
+use crate::measures::{cgroups, evicted};
 use crate::prelude::*;
-use crate::remedy;
+use crate::remedy::{self, in_whole_mib};
 
 declare_rule! {
     /// A cgroup at its memory limit has too little page cache for the files it uses, and reads them again and again.
@@ -94,6 +94,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
+    let lacks = evicted::read_again(cx, group, stretch);
     Ok(RULE
         .found(
             waits.severity(),
@@ -121,7 +122,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not("oom-cgroup", "nothing was killed; there was page cache to evict")
         .cause(format!("The cgroup needs {needs}, more than its limit of {limit}."))
-        .fix(raised(cx, group, limit, &needs, available))
+        .fix(match lacks {
+            Some(lacks) => raised_by(cx, group, limit, lacks, available),
+            None => raised(cx, group, limit, &needs, available),
+        })
         .affects([Affected::new(
             "cgroup",
             &group.key,
@@ -132,6 +136,37 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .sure_by_kinds(cx, open)
         .into())
+}
+
+/// What a limit has beyond the memory that a cgroup needs: pages are charged in batches, and reclaim begins before the
+/// limit. An engineering choice.
+const SLACK: Ratio = Ratio::from_percent(5.0);
+
+/// Raises the limit by what the cgroup evicts and reads again, if there is room for it.
+fn raised_by(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    limit: Bytes,
+    lacks: Bytes,
+    available: Option<Bytes>,
+) -> Fix {
+    let needed = limit + lacks;
+    let to = in_whole_mib(needed + needed.share(SLACK));
+    let known = format!(
+        "{lacks} of its pages are evicted and read again, beside the {limit} that it keeps"
+    );
+    match remedy::room_for(cx, group, limit, available).filter(|room| *room < to) {
+        Some(room) => Fix::say(format!(
+            "Make the program smaller, or give it fewer files: it needs a limit of {to} ({known}), and \
+             there is room for {room}. A loop over files that does not fit as a whole is read from \
+             the disk as before."
+        )),
+        None => {
+            remedy::raise_limit_to(cx, group, remedy::kills_at(cx), limit, to).described(format!(
+                "Raise its limit (it was {limit}) to {to}: {known}. Or make the program smaller."
+            ))
+        }
+    }
 }
 
 /// Raises the limit to where the need of the cgroup shows, else by a quarter.
@@ -315,9 +350,11 @@ impl CgroupWaits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, incidents, not_evaluated, times};
+    use crate::rules::testing::{Case, changed, clear, found, incidents, not_evaluated, times};
     use timeline::Entity::Cgroup;
-    use timeline::signals::{MEM_FREE, MEM_TOTAL, REFAULT_FILE};
+    use timeline::signals::{
+        CGROUP_PGSTEAL, CGROUP_SHADOW_NODES_DROPPED, MEM_FREE, MEM_TOTAL, REFAULT_FILE,
+    };
     use units::Limit;
 
     const WEB: &str = "/web";
@@ -357,6 +394,40 @@ mod tests {
         assert!(finding.title.contains("leaves 8 MiB for page cache"), "{}", finding.title);
         let finding = found(RULE, &stalled(counted(web(79, 12_000, 200), 12_000), 60));
         assert_eq!(finding.severity, Severity::Critical);
+    }
+
+    /// A cgroup of which `first` pages are reclaimed in the first second, and then as many as refault and `new` more.
+    fn evicts(first: u64, new: u64) -> Case {
+        let each = |first, more: u64| [vec![first], vec![12_000 + more; 29]].concat();
+        stalled(web(79, 12_000, 200), 20)
+            .counter_steps_of(Cgroup, WEB, CGROUP_REFAULT_FILE, &each(12_000, 0))
+            .counter_steps_of(Cgroup, WEB, CGROUP_PGSTEAL, &each(12_000 + first, new))
+    }
+
+    #[test]
+    fn the_limit_that_suffices_follows_from_what_is_evicted_and_read_again() {
+        let limit = |case: &Case| changed(&found(RULE, case).fixes[0]);
+        // 60 MiB beside 80 MiB, and a twentieth.
+        assert_eq!(
+            limit(&evicts(15_360, 0)),
+            ["/web/memory.max=83886080 -> /web/memory.max=154140672"]
+        );
+        let measured = ["/web/memory.max=83886080 -> /web/memory.max=335544320"];
+        assert_eq!(limit(&evicts(15_360, 1_000)), measured, "ever new files");
+        let forgets = evicts(15_360, 0).counter_of(Cgroup, WEB, CGROUP_SHADOW_NODES_DROPPED, 1);
+        assert_eq!(limit(&forgets), measured);
+        assert_eq!(limit(&evicts(0, 0)), measured, "what is evicted is not counted as it refaults");
+    }
+
+    #[test]
+    fn without_room_for_what_is_read_again_no_limit_is_advised() {
+        let large = found(RULE, &evicts(300_000, 0));
+        assert_eq!(large.fixes[0].changes, []);
+        assert!(
+            large.fixes[0].what.contains("there is room for 880 MiB"),
+            "{}",
+            large.fixes[0].what
+        );
     }
 
     #[test]
