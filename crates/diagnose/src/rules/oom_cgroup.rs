@@ -149,6 +149,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let limit = cgroups::limit_at(cx, limited, CGROUP_MAX, worst.from);
     let available = cx.level(MEM_AVAILABLE, worst.from);
+    let enough = limit.map(|limit| {
+        let room = remedy::limit_to_measure(cx, limited, limit, available);
+        room.unwrap_or(remedy::more(limit))
+    });
     let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
     let title = title(cx, limited, limit, victims, count, available);
@@ -167,14 +171,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             )
         })
         .counts_if(has_events, "its limit events")
-        .fix(raised(
-            cx,
-            limited,
-            limit,
-            "Raise the limit to what the cgroup needs (start with a quarter more), or make its \
-             programs smaller (heap, workers).",
-        ))
-        .when(!is_v1, |finding| throttle_first(cx, finding, limited, limit, worst.from))
+        .fix(raised(cx, limited, limit, enough))
+        .when(!is_v1, |finding| throttle_first(cx, finding, limited, enough, worst.from))
         .verify(report::verify(is_v1, LimitHit::Memory))
         .affects(kills.affected(cx))
         .sure_by_kinds(cx, "")
@@ -340,12 +338,30 @@ impl<'a> LimitKills<'a> {
     }
 }
 
-/// Raises the limit by a quarter, if it is known.
-fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &str) -> Fix {
-    let commands = limit.map_or_else(Fix::default, |limit| {
-        remedy::raise_limit(cx, group, remedy::kills_at(cx), limit)
-    });
-    commands.described(what)
+/// Raises the limit to one that may be enough, if it is known: a kill does not show what the cgroup needs.
+fn raised(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    limit: Option<Bytes>,
+    enough: Option<Bytes>,
+) -> Fix {
+    let Some((limit, to)) = limit.zip(enough) else {
+        return Fix::say(
+            "Raise the limit to what the cgroup needs, or make its programs smaller (heap, \
+             workers).",
+        );
+    };
+    let raise = remedy::raise_limit_to(cx, group, remedy::kills_at(cx), limit, to);
+    raise.described(raise_words(limit, to))
+}
+
+/// How to raise a limit below which a kill happened.
+fn raise_words(limit: Bytes, to: Bytes) -> String {
+    format!(
+        "Raise the limit to {to}: the kill shows that {limit} is too little, not what is enough. After \
+         a time of usual load set it a little above the most that it used. Or make its programs \
+         smaller (heap, workers)."
+    )
 }
 
 /// memory.high as a share of the limit, to throttle before a kill: an engineering choice.
@@ -361,10 +377,10 @@ fn throttle_first(
     cx: &Evidence<'_>,
     finding: Finding,
     group: &EntitySeries,
-    limit: Option<Bytes>,
+    raised: Option<Bytes>,
     at: usize,
 ) -> Finding {
-    let high = limit.map(|limit| high_below(remedy::more(limit)));
+    let high = raised.map(high_below);
     let current = cgroups::limit_at(cx, group, CGROUP_HIGH, at);
     if current.zip(high).is_some_and(|(current, high)| current <= high) {
         return finding;
@@ -443,7 +459,10 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "The cgroup's counter shows that it happened, but not when, nor whether its limit or \
              the host was the reason.",
         )
-        .fix(raised(cx, group, limit, "If its limit is still too small: raise it by a quarter."))
+        .fix(limit.map_or_else(Fix::default, |limit| {
+            let raise = remedy::raise_limit(cx, group, remedy::kills_at(cx), limit);
+            raise.described("If its limit is still too small: raise it by a quarter.")
+        }))
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), LimitHit::Memory))
         .sure_by_kinds(cx, "the kernel log shows when and why")
         .into())
@@ -505,10 +524,10 @@ mod tests {
             changes.retain(|change| change.contains("memory.high"));
             changes
         };
-        // 120 MiB is what the first fix raises the limit to.
-        let to = "/app/memory.high=113246208";
+        // 347 MiB is what the first fix raises the limit to.
+        let to = "/app/memory.high=327155712";
         for (high, from) in
-            [(Limit::Unlimited, "max"), (Limit::Bytes(Bytes::from_mib(112)), "117440512")]
+            [(Limit::Unlimited, "max"), (Limit::Bytes(Bytes::from_mib(380)), "398458880")]
         {
             assert_eq!(slowed(high), [format!("/app/memory.high={from} -> {to}")]);
         }

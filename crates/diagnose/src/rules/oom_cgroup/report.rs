@@ -3,10 +3,10 @@
 use timeline::Entity::Cgroup;
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
-use timeline::signals::CGROUP_CURRENT;
+use timeline::signals::{CGROUP_CURRENT, MEM_AVAILABLE};
 use units::{Bytes, Count, Ratio};
 
-use super::{RULE, THROTTLE_FIRST, high_below};
+use super::{RULE, THROTTLE_FIRST, high_below, raise_words};
 use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::finding::LimitFile;
@@ -129,7 +129,7 @@ fn described(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         (Some(_), None) => (0.95, "the report does not show the limit"),
         (None, _) => (0.85, "the report does not show the kill"),
     };
-    remedy(cx, finding, &at_limit)
+    remedy(cx, finding, &at_limit, cx.level(MEM_AVAILABLE, one.index))
         .not(
             "oom-global",
             "a cgroup limit was hit; the report says nothing about the host's memory",
@@ -294,7 +294,12 @@ fn affected(at_limit: &AtLimit<'_>) -> Vec<Affected> {
     affected
 }
 
-fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
+fn remedy(
+    cx: &Evidence<'_>,
+    finding: Finding,
+    at_limit: &AtLimit<'_>,
+    available: Option<Bytes>,
+) -> Finding {
     let cause = if at_limit.shared().is_some() {
         "Shared memory and files in tmpfs (emptyDir in memory, /dev/shm) are charged to the \
          cgroup, and stay when a process is killed."
@@ -321,7 +326,12 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
     let is_elsewhere = is_inside || remedy::set_elsewhere(path).is_some();
     // The commands set memory.max, so figures of other limits do not help.
     let printed = at_limit.limit.filter(|_| at_limit.which == LimitHit::Memory);
-    let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
+    let raised = printed.map(|limit| {
+        let used = limit.usage.max(limit.limit);
+        let group = cx.timeline.entity(Cgroup, path);
+        let room = group.and_then(|group| remedy::limit_to_measure(cx, group, used, available));
+        room.unwrap_or(remedy::more(used))
+    });
     let fix = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { LimitFile::MaxV1 } else { LimitFile::Max };
         remedy::raise_limit_of(path, knob, limit.limit, raised)
@@ -330,10 +340,13 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
     if is_inside {
         fix = Fix { raises: fix.raises, ..Fix::say("The limit is set on the host.") };
     }
-    let finding = finding.cause(cause).fix(fix.described(
-        "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs \
-         smaller (heap, workers).",
-    ));
+    let words = match printed.zip(raised).filter(|_| !is_elsewhere) {
+        Some((limit, to)) => raise_words(limit.limit, to),
+        None => "Raise the limit to what the cgroup needs (at least a quarter more), or make its \
+                 programs smaller (heap, workers)."
+            .to_owned(),
+    };
+    let finding = finding.cause(cause).fix(fix.described(words));
     if is_v1 || is_elsewhere {
         return finding;
     }

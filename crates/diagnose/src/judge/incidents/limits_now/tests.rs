@@ -181,7 +181,7 @@ fn kills_at_two_limits_are_two_incidents() {
     assert!(titles[0].contains("limit of 64 MiB") && titles[1].contains("limit of 80 MiB"));
     for finding in &two {
         let fix = changed(&finding.fixes[0]);
-        assert_eq!(fix, ["/web/memory.max=83886080 -> /web/memory.max=104857600"]);
+        assert_eq!(fix, ["/web/memory.max=83886080 -> /web/memory.max=335544320"]);
     }
     let one = killed(&limits_of(&[(61, 64)]));
     assert_eq!(one.iter().map(|one| one.harm.killed).collect::<Vec<_>>(), [2]);
