@@ -8,6 +8,7 @@ use timeline::signals::{
     PROC_RSS_SHMEM,
 };
 
+use crate::finding::{Lasting, SettingChange};
 use crate::prelude::*;
 
 declare_rule! {
@@ -158,17 +159,25 @@ fn mapped(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
     Some(level(MEM_ANON)? + level(MEM_MAPPED)?)
 }
 
-/// Commands that reserve huge pages for a segment, for now and for good.
+/// Says how a segment gets huge pages: reserved from the next boot on. What is reserved before its program asks for it is
+/// missing to all others.
 fn reserve(cx: &Evidence<'_>, segment: Option<Bytes>) -> Fix {
-    let what = "Map the shared segment with huge pages; the program must request them (PostgreSQL: \
-                huge_pages = on) and be restarted.";
     let size = cx
         .timeline
         .last(HUGEPAGE_SIZE)
         .filter(|size| *size > Bytes::ZERO)
         .unwrap_or(Bytes::from_mib(2));
     let pages = segment.map_or(0, |segment| segment.get().div_ceil(size.get()));
-    if pages == 0 { Fix::say(what) } else { Fix::tunable(cx, what, NR_HUGEPAGES, pages) }
+    let request = "Map the shared segment with huge pages (PostgreSQL: huge_pages = on)";
+    if pages == 0 {
+        return Fix::say(format!("{request}, and start its program again."));
+    }
+    let what = format!(
+        "{request}: stop its program, reserve {pages} of them (vm.nr_hugepages), and start it again. \
+         Reserved while it runs they are missing to everybody."
+    );
+    let reserved = SettingChange::new(NR_HUGEPAGES, pages).lasting(Lasting::FromBoot);
+    Fix::say(what).set(reserved)
 }
 
 /// The page tables of one segment: 8 bytes for each page and process.
