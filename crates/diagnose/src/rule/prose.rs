@@ -28,13 +28,14 @@ mod tests {
     const PARTS: [&str; 6] = ["third", "quarter", "fifth", "tenth", "twentieth", "hundredth"];
 
     /// Numbers that are no thresholds, each in the rule that has it.
-    const FACTS: [(&str, &str); 7] = [
+    const FACTS: [(&str, &str); 8] = [
         // Measured with and without the advice.
         (
             "cgroup-dirty-reclaim",
-            "a writer in 64 MiB on a fast disk, memory stalls fell from 18 % to 6 %, and 11 % more \
-             was written; in 40 MiB on a disk of 10 MiB/s they fell from 73 % to 44 %",
+            "a writer in 64 MiB, memory stalls fell from 18 % to 6 %, and 11 % more was written; in \
+             40 MiB on a disk of 10 MiB/s they fell from 73 % to 44 %",
         ),
+        ("cgroup-dirty-reclaim", "A limit of a quarter more"),
         // Measured on a host whose program text was evicted.
         ("exec-pages-evicted", "10 to 26 faults per second brought in 14,000 pages"),
         // What the kernel computes (mm/page_alloc.c, mm/khugepaged.c), and a size of pages.
