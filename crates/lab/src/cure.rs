@@ -1,8 +1,10 @@
 //! Whether fixes cure: a scenario makes a finding, its first fix is carried out while the load goes on, and the time after
-//! is judged against the time before.
+//! is judged against the time before. Then the scenario is played again from a start with the fix.
 //!
 //! The load works longer than in a plain run. After a fix the machine has some seconds to settle: a cache that fits now
 //! must be read once. Only the time in which the load worked counts, before and after.
+
+use std::path::PathBuf;
 
 use report::Report;
 use report::model::Severity;
@@ -17,7 +19,7 @@ use crate::model::{CURE_SCHEMA, CureEffect, CureReport, CureRow};
 use crate::outcome::ArmOutcome;
 use crate::progress::RunProgress;
 use crate::run::{RunOptions, run};
-use crate::scenario::Scenario;
+use crate::scenario::{Arm, Scenario};
 
 /// How many times as long loads work: a finding needs some ten seconds to be there, and its cure as long to show.
 const STRETCH: f64 = 4.0;
@@ -30,82 +32,132 @@ const AFTER_MIN: Span = Span::from_secs(8);
 /// A smaller change of the work that is done is noise of an emulated machine: an engineering choice.
 const WORK_NOISE: f64 = 0.2;
 
-/// Treats each finding that these scenarios make.
+/// Treats each finding that these scenarios make, on each of these kernels; on one that is found if there are none.
 ///
 /// # Errors
 /// As [`run`]; an arm that could not be played is a row.
 pub fn cure(
     scenarios: &[&Scenario],
+    kernels: &[PathBuf],
     options: &RunOptions,
     progress: RunProgress<'_>,
 ) -> Result<CureReport, LabError> {
-    let mut report = CureReport {
-        schema: CURE_SCHEMA,
-        kernel: String::new(),
-        accelerator: String::new(),
-        rows: Vec::new(),
+    let mut report =
+        CureReport { schema: CURE_SCHEMA, accelerator: String::new(), rows: Vec::new() };
+    let kernels: Vec<Option<&PathBuf>> = match kernels {
+        [] => vec![None],
+        kernels => kernels.iter().map(Some).collect(),
     };
-    for scenario in scenarios {
-        let is_wanted = |name: &str| options.arm.as_deref().is_none_or(|wanted| wanted == name);
-        for arm in scenario.arms.iter().filter(|arm| is_wanted(arm.name)) {
-            for rule in arm.finds.iter().filter_map(|rules| rules.split('|').next()) {
-                let order = TreatmentOrder { rule: rule.to_owned(), stretch: STRETCH };
-                let options = RunOptions {
-                    arm: Some(arm.name.to_owned()),
-                    treated: Some(order),
-                    output: options.output.as_ref().map(|kept| kept.join(scenario.name)),
-                    ..options.clone()
-                };
-                let row = CureRow {
-                    rule: rule.to_owned(),
-                    scenario: scenario.name.to_owned(),
-                    arm: arm.name.to_owned(),
-                    finding: String::new(),
-                    advice: String::new(),
-                    applied: Vec::new(),
-                    effect: CureEffect::NotTried,
-                    because: String::new(),
-                    work_ratio: None,
-                    is_taken_back: None,
-                };
-                report.rows.push(match run(scenario, &options, progress) {
-                    Ok(outcomes) => {
-                        let played = outcomes.arms.into_iter().next();
-                        if let Some(played) = &played {
-                            report.kernel.clone_from(&played.kernel);
-                            played.accelerator.name().clone_into(&mut report.accelerator);
-                        }
-                        played.map_or(row.clone(), |played| judge(row, played))
-                    }
-                    Err(LabError::Guest { why, .. }) => CureRow { because: why, ..row },
-                    Err(error) => return Err(error),
-                });
+    for kernel in kernels {
+        for scenario in scenarios {
+            let options = RunOptions {
+                kernel: kernel.cloned(),
+                output: options.output.as_ref().map(|kept| kept.join(scenario.name)),
+                ..options.clone()
+            };
+            let is_wanted = |name: &str| options.arm.as_deref().is_none_or(|arm| arm == name);
+            for arm in scenario.arms.iter().filter(|arm| is_wanted(arm.name)) {
+                for rule in arm.finds {
+                    let treated = TreatedArm { scenario, arm, rule, options: &options };
+                    report.rows.push(treated.play(&mut report.accelerator, progress)?);
+                }
             }
         }
     }
     Ok(report)
 }
 
-/// Fills in the row of an arm that was played.
-fn judge(mut row: CureRow, mut played: ArmOutcome) -> CureRow {
+/// An arm that makes a finding.
+struct TreatedArm<'a> {
+    scenario: &'a Scenario,
+    arm: &'a Arm,
+    /// The finding's rule; `a|b` means either.
+    rule: &'a str,
+    options: &'a RunOptions,
+}
+
+impl TreatedArm<'_> {
+    fn play(
+        &self,
+        accelerator: &mut String,
+        progress: RunProgress<'_>,
+    ) -> Result<CureRow, LabError> {
+        let row = CureRow {
+            rule: self.rule.to_owned(),
+            scenario: self.scenario.name.to_owned(),
+            arm: self.arm.name.to_owned(),
+            kernel: String::new(),
+            finding: String::new(),
+            advice: String::new(),
+            changes: Vec::new(),
+            applied: Vec::new(),
+            effect: CureEffect::NotTried,
+            because: String::new(),
+            from_start: None,
+            from_start_because: String::new(),
+            work_ratio: None,
+            is_taken_back: None,
+        };
+        let order = TreatmentOrder { rule: self.rule.to_owned(), stretch: STRETCH };
+        let options = RunOptions { treated: Some(order), ..self.options.clone() };
+        let sick = match self.run(options, progress)? {
+            Ok(sick) => sick,
+            Err(why) => return Ok(CureRow { because: why, ..row }),
+        };
+        sick.accelerator.name().clone_into(accelerator);
+        let before = sick.report.clone();
+        let mut row = judge(self.arm, CureRow { kernel: sick.kernel.clone(), ..row }, sick);
+        let first = row.applied.join("\n");
+        let is_advised =
+            row.effect == CureEffect::IsWords && self.scenario.advised_in(self.arm.name).is_some();
+        if first.is_empty() && !is_advised {
+            return Ok(row);
+        }
+        let output = self.options.output.as_ref().map(|kept| kept.join("from-start"));
+        let options = RunOptions { first, is_advised, output, ..self.options.clone() };
+        let (effect, because) = match self.run(options, progress)? {
+            Ok(played) => compare(self.arm, &row.rule, &before, &played.report, None),
+            Err(why) => (CureEffect::NotTried, why),
+        };
+        row.from_start = Some(effect);
+        row.from_start_because = because;
+        Ok(row)
+    }
+
+    /// Plays the arm; why not, where the machine could not.
+    fn run(
+        &self,
+        options: RunOptions,
+        progress: RunProgress<'_>,
+    ) -> Result<Result<ArmOutcome, String>, LabError> {
+        let options = RunOptions { arm: Some(self.arm.name.to_owned()), ..options };
+        match run(self.scenario, &options, progress) {
+            Ok(outcomes) => {
+                let arm = outcomes.arms.into_iter().next();
+                Ok(arm.ok_or_else(|| "no arm was played".to_owned()))
+            }
+            Err(LabError::Guest { why, .. }) => Ok(Err(why)),
+            Err(error @ (LabError::TimedOut { .. } | LabError::Ended { .. })) => {
+                Ok(Err(error.to_string()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Fills in the row of an arm that was treated while its load went on.
+fn judge(arm: &Arm, mut row: CureRow, mut played: ArmOutcome) -> CureRow {
     let Some(treatment) = played.treatment else {
         "it was not found while the load went on".clone_into(&mut row.because);
         return row;
     };
-    let Treatment { at_unix_ns, finding, advice, outcome, settings } = treatment;
-    row.finding = finding;
-    row.advice = advice;
+    let Treatment { rule, at_unix_ns, finding, advice, outcome, settings, changes } = treatment;
+    row = CureRow { rule, finding, advice, changes, ..row };
     row.is_taken_back = played.taken_back.as_ref().map(Option::is_none);
     match outcome {
         TreatmentOutcome::Applied(commands) => row.applied = commands,
         TreatmentOutcome::IsWords => {
-            row.effect = CureEffect::NotCarriedOut;
-            "words only".clone_into(&mut row.because);
-            return row;
-        }
-        TreatmentOutcome::IsCommand(command) => {
-            row.effect = CureEffect::NotCarriedOut;
-            row.because = format!("needs a shell: {command}");
+            row.effect = CureEffect::IsWords;
             return row;
         }
         TreatmentOutcome::Refused(why) => {
@@ -125,12 +177,45 @@ fn judge(mut row: CureRow, mut played: ArmOutcome) -> CureRow {
         }
     }
     match CureWindows::of(&played.source, at) {
-        Some(windows) => windows.compare(row, played.source),
+        Some(windows) => windows.compare(arm, row, played.source),
         None => {
             "the load ended too soon after the fix".clone_into(&mut row.because);
             row
         }
     }
+}
+
+/// What came of a fix, by what `check` found without it and with it and by the work that is done, of that before; and why.
+/// Findings that the arm may have are not new.
+fn compare(
+    arm: &Arm,
+    rule: &str,
+    before: &Report,
+    after: &Report,
+    work: Option<Ratio>,
+) -> (CureEffect, String) {
+    let severity = |report: &Report, rule: &str| {
+        let mut all = report.findings.iter().chain(&report.notes);
+        all.find(|finding| finding.id == rule).map(|finding| finding.severity)
+    };
+    let is_new = |id: &&str| severity(before, id).is_none() && !arm.may_find.contains(id);
+    let ids = after.findings.iter().filter(|finding| finding.severity != Severity::Info);
+    let new: Vec<&str> = ids.map(|finding| finding.id.as_str()).filter(is_new).collect();
+    if !new.is_empty() {
+        return (CureEffect::Worse, format!("found after it: {}", new.join(", ")));
+    }
+    let work = work.map_or(1.0, Ratio::get);
+    let (was, is) = (severity(before, rule), severity(after, rule));
+    let effect = if work < 1.0 - WORK_NOISE {
+        CureEffect::Worse
+    } else if is.is_none() {
+        CureEffect::Cured
+    } else if is < was || work > 1.0 + WORK_NOISE {
+        CureEffect::Better
+    } else {
+        CureEffect::NoEffect
+    };
+    (effect, String::new())
 }
 
 /// The time before a fix and the time after it.
@@ -159,7 +244,7 @@ impl CureWindows {
         })
     }
 
-    fn compare(&self, mut row: CureRow, source: Source) -> CureRow {
+    fn compare(&self, arm: &Arm, mut row: CureRow, source: Source) -> CureRow {
         let Self { before, sick, after } = self;
         row.work_ratio =
             LoadWork::in_stretch(&source, sick).ratio_to(LoadWork::in_stretch(&source, after));
@@ -174,40 +259,19 @@ impl CureWindows {
             "the samples have no times".clone_into(&mut row.because);
             return row;
         };
-        let severity = |report: &Report, rule: &str| {
-            let mut all = report.findings.iter().chain(&report.notes);
-            all.find(|finding| finding.id == rule).map(|finding| finding.severity)
-        };
-        let is_new = |id: &&str| severity(&before, id).is_none();
-        let ids = after.findings.iter().filter(|finding| finding.severity != Severity::Info);
-        let new: Vec<&str> = ids.map(|finding| finding.id.as_str()).filter(is_new).collect();
-        let work = row.work_ratio.map_or(1.0, Ratio::get);
-        let (was, is) = (severity(&before, &row.rule), severity(&after, &row.rule));
-        row.effect = if !new.is_empty() {
-            row.because = format!("found after it: {}", new.join(", "));
-            CureEffect::Worse
-        } else if work < 1.0 - WORK_NOISE {
-            CureEffect::Worse
-        } else if is.is_none() {
-            CureEffect::Cured
-        } else if is < was || work > 1.0 + WORK_NOISE {
-            CureEffect::Better
-        } else {
-            CureEffect::NoEffect
-        };
+        (row.effect, row.because) = compare(arm, &row.rule, &before, &after, row.work_ratio);
         row
     }
 }
 
-/// The last sample of the load that works at this one: afterwards fewer processes are there.
+/// The last sample with as many processes of the load as work at this one; with any, where one has just been killed.
 fn end_of_work(source: &Source, at: usize) -> Option<usize> {
     let present = |index: usize| {
         let load = source.timeline.entities(Entity::Process).filter(|one| is_load(&one.key));
         load.filter(|one| source.timeline.at_of(one, PROC_UTIME, index).is_some()).count()
     };
-    let there = present(at);
-    let all = at..source.timeline.len();
-    (there > 0).then(|| all.take_while(|index| present(*index) >= there).last())?
+    let there = present(at).max(1);
+    (at..source.timeline.len()).rfind(|index| present(*index) >= there)
 }
 
 /// Whether a process is of the load: all but the machine's first one are.

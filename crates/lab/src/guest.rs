@@ -20,12 +20,12 @@ pub use container::GuestContainer;
 pub use part::Part;
 pub use program::MemtideCommand;
 
-pub(crate) use files::GuestFiles;
+pub(crate) use files::{GuestFiles, TOOL_PLACES};
 
 use doctor::Doctor;
 use recording::GuestRecording;
 
-use crate::message::{GuestMessage, TreatmentOrder, uptime_s};
+use crate::message::{GuestMessage, Job, TreatmentOrder, uptime_s};
 use crate::mounts;
 use crate::reading::KernelReader;
 use crate::setting::ScenarioSettings;
@@ -37,32 +37,29 @@ pub struct Guest {
     is_cgroup_v1: bool,
     messages: File,
     kernel: RefCell<KernelReader>,
-    /// What was to be measured and is not a number.
-    not_measured: Option<String>,
+    /// Why the scenario failed, apart from its own errors.
+    failure: Option<String>,
     recording: GuestRecording,
     /// The finding that is treated, once the recording has begun.
     treated: Option<TreatmentOrder>,
     doctor: Option<Doctor>,
+    /// Commands that run before the recording begins.
+    first: String,
 }
 
 impl Guest {
     /// The machine before its scenario begins; its samples go into `capture`.
-    pub(crate) fn new(
-        settings: ScenarioSettings,
-        is_cgroup_v1: bool,
-        treated: Option<TreatmentOrder>,
-        messages: File,
-        capture: (File, Span),
-    ) -> Self {
+    pub(crate) fn new(job: Job, messages: File, capture: File) -> Self {
         Self {
-            treated,
+            treated: job.treated,
             doctor: None,
-            settings,
-            is_cgroup_v1,
+            first: job.first,
+            settings: job.settings,
+            is_cgroup_v1: job.is_cgroup_v1,
             messages,
             kernel: RefCell::new(KernelReader::open()),
-            not_measured: None,
-            recording: GuestRecording::new(capture),
+            failure: None,
+            recording: GuestRecording::new(capture, Span::from_secs_f64(job.every_s)),
         }
     }
 
@@ -72,10 +69,7 @@ impl Guest {
             doctor.take_back();
         }
         let recorded = self.recording.end();
-        match &self.not_measured {
-            Some(name) => Err(format!("{name} could not be measured")),
-            None => recorded,
-        }
+        self.failure.take().map_or(recorded, Err)
     }
 
     pub(crate) fn send(&mut self, message: &GuestMessage) {
@@ -84,10 +78,14 @@ impl Guest {
 
     /// Begins the recording. Settings are made before: a capture holds those of its begin.
     pub fn record(&mut self) {
+        let files = GuestFiles { is_cgroup_v1: self.is_cgroup_v1 };
+        let first = std::mem::take(&mut self.first);
+        if let Err(why) = files.run(&first) {
+            self.failure.get_or_insert(why);
+        }
         self.recording.begin();
         let port = self.messages.try_clone();
         if let (Some(order), Ok(port), None) = (&self.treated, port, &self.doctor) {
-            let files = GuestFiles { is_cgroup_v1: self.is_cgroup_v1 };
             self.doctor = Doctor::begin(order.rule.clone(), files, port).ok();
         }
     }
@@ -100,7 +98,7 @@ impl Guest {
     /// Reports a number. NaN and infinity end the scenario as failed.
     pub fn measured(&mut self, name: &str, value: f64) {
         if !value.is_finite() {
-            self.not_measured.get_or_insert_with(|| name.to_owned());
+            self.failure.get_or_insert_with(|| format!("{name} could not be measured"));
             return;
         }
         self.send(&GuestMessage::Measured { name: name.to_owned(), value });
@@ -156,6 +154,17 @@ impl Guest {
     /// Where it cannot be started.
     pub fn launch(&self, part: &[&str]) -> Result<Part, String> {
         Part::start(part, self.stretch(), Stdio::null(), Command::spawn)
+    }
+
+    /// Whether a finding is treated while the load goes on.
+    pub fn is_treated(&self) -> bool {
+        self.treated.is_some()
+    }
+
+    /// How often something is done that a scenario does this often: more often where loads work longer.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+    pub fn times(&self, count: u32) -> u32 {
+        (f64::from(count) * self.stretch()).round() as u32
     }
 
     /// How many times as long as the scenario says its loads work.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::system::{RebootCommand, reboot};
-use units::Span;
 
 use crate::guest::{Guest, GuestContainer};
 use crate::message::{GuestMessage, JOB, Job, uptime_s};
@@ -56,10 +55,10 @@ fn play() -> Result<(), String> {
     let scenario = scenarios::by_name(scenario).ok_or_else(|| format!("no scenario {scenario}"))?;
     let capture = setup::open_port(1)?;
     let port = messages.try_clone().map_err(|error| error.to_string())?;
-    let capture = (capture, Span::from_secs_f64(job.every_s));
-    let mut guest = Guest::new(job.settings, job.is_cgroup_v1, job.treated, messages, capture);
+    let mglru = job.mglru;
+    let mut guest = Guest::new(job, messages, capture);
     guest.send(&GuestMessage::Ready { boot_s: uptime_s() });
-    if let Some(is_on) = job.mglru {
+    if let Some(is_on) = mglru {
         // A kernel without it has nothing to switch off.
         let written = guest.write("/sys/kernel/mm/lru_gen/enabled", if is_on { "y" } else { "n" });
         if is_on {

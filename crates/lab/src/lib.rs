@@ -31,6 +31,7 @@ mod host {
     pub(crate) mod machine;
     pub(crate) mod qemu;
     pub(crate) mod terminal;
+    pub(crate) mod tools;
     pub(crate) mod vm;
     pub(crate) mod work;
 }

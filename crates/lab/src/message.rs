@@ -28,12 +28,14 @@ pub(crate) struct Job {
     pub mglru: Option<bool>,
     /// The finding that is treated while the load goes on; `None`: none is.
     pub treated: Option<TreatmentOrder>,
+    /// Commands of a fix that run before the recording begins; empty if none do.
+    pub first: String,
 }
 
 /// Which finding a guest treats, and how much longer its loads work than the scenario says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TreatmentOrder {
-    /// The rule's id.
+    /// The rule's id; `a|b` means either.
     pub rule: String,
     /// How many times as long each load works, so that there is a time after the treatment.
     pub stretch: f64,
@@ -42,6 +44,8 @@ pub struct TreatmentOrder {
 /// What a guest did about a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Treatment {
+    /// The rule's id.
+    pub rule: String,
     /// On the machine's clock, nanoseconds since 1970: its samples have that time, too.
     pub at_unix_ns: i64,
     /// The finding, as its first line says it.
@@ -52,19 +56,19 @@ pub struct Treatment {
     pub outcome: TreatmentOutcome,
     /// Settings that hold since, by name: a capture has those of its begin.
     pub settings: Vec<(String, String)>,
+    /// What was changed, by names of settings and files of limits, and `command` for the rest.
+    pub changes: Vec<String>,
 }
 
 /// Whether the first fix of a finding was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TreatmentOutcome {
-    /// These files were written, and read back.
+    /// These commands, a line each: their files were written and read back, or a shell ran them.
     Applied(Vec<String>),
     /// It is words only.
     IsWords,
-    /// It is a command, which needs a shell.
-    IsCommand(String),
-    /// The kernel refused it.
+    /// The kernel refused it, or a command failed.
     Refused(String),
 }
 

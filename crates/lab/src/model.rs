@@ -20,11 +20,9 @@ pub const CURE_SCHEMA: &str = "memtide-lab-cure/1";
 pub struct CureReport {
     /// Name and version of this contract.
     pub schema: &'static str,
-    /// The kernel's version.
-    pub kernel: String,
     /// How the machine's instructions ran: KVM or TCG.
     pub accelerator: String,
-    /// A row for each finding that was to be treated.
+    /// A row for each finding that was to be treated, on each kernel.
     pub rows: Vec<CureRow>,
 }
 
@@ -37,21 +35,54 @@ pub struct CureRow {
     pub scenario: String,
     /// Its arm.
     pub arm: String,
+    /// The kernel's version.
+    pub kernel: String,
     /// The finding, in a sentence; empty where it was not found while the load went on.
     pub finding: String,
     /// What its first fix says.
     pub advice: String,
+    /// What the fix changes: names of settings, files of limits, `command`; empty if it is words.
+    pub changes: Vec<String>,
     /// What was carried out, a command a line; empty where nothing was.
     pub applied: Vec<String>,
-    /// What came of it.
+    /// What came of it while the load went on.
     pub effect: CureEffect,
     /// Why, where the effect alone does not say it.
     pub because: String,
+    /// What came of it in a run that began with it: its commands in a shell, or the settings of the scenario that its words
+    /// ask for. `None` where there was no such run.
+    pub from_start: Option<CureEffect>,
+    /// Why, where that alone does not say it.
+    pub from_start_because: String,
     /// Work done a second after the fix, of that before: bytes that programs read and wrote, or their CPU time where they read
     /// and write nothing.
     pub work_ratio: Option<Ratio>,
     /// Whether the fix was taken back and the state before holds again; `None` where nothing was carried out.
     pub is_taken_back: Option<bool>,
+}
+
+impl CureRow {
+    /// The effects of the fix, of each way in which it was tried.
+    fn effects(&self) -> impl Iterator<Item = CureEffect> {
+        let untried = [CureEffect::IsWords, CureEffect::NotTried];
+        let all = [Some(self.effect), self.from_start].into_iter().flatten();
+        all.filter(move |effect| !untried.contains(effect))
+    }
+
+    /// Whether the fix was tried in a way that could show something.
+    pub fn is_tried(&self) -> bool {
+        self.effects().next().is_some()
+    }
+
+    /// Whether it made something worse.
+    pub fn is_worse(&self) -> bool {
+        self.effects().any(|effect| effect == CureEffect::Worse)
+    }
+
+    /// Whether it cures, now or from the next start of what suffers.
+    pub fn is_cured(&self) -> bool {
+        !self.is_worse() && self.effects().any(|effect| effect == CureEffect::Cured)
+    }
 }
 
 /// What came of a fix.
@@ -66,8 +97,8 @@ pub enum CureEffect {
     NoEffect,
     /// Something new and bad was found, or much less work is done.
     Worse,
-    /// The fix is words, or a command that needs a shell.
-    NotCarriedOut,
+    /// The fix is words.
+    IsWords,
     /// The finding was not there while the load went on, or the load ended too soon.
     NotTried,
 }

@@ -11,6 +11,7 @@ use crate::error::AtPath as _;
 use crate::host::accelerator::Accelerator;
 use crate::host::image::GuestImage;
 use crate::host::machine::{Machine, has_memory_for};
+use crate::host::tools::{ZRAM_IF_ANY, add_tools};
 use crate::host::vm::Vm;
 use crate::message::{GuestMessage, Job, Treatment, TreatmentOrder};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
@@ -43,6 +44,10 @@ pub struct RunOptions {
     pub output: Option<PathBuf>,
     /// The finding that is treated while the load goes on; `None`: none is.
     pub treated: Option<TreatmentOrder>,
+    /// Commands of a fix that run in the machine before the recording begins; empty if none do.
+    pub first: String,
+    /// Whether the arm has the settings that the words of its first fix ask for.
+    pub is_advised: bool,
 }
 
 impl Default for RunOptions {
@@ -59,6 +64,8 @@ impl Default for RunOptions {
             timeout: Span::from_mins(4),
             output: None,
             treated: None,
+            first: String::new(),
+            is_advised: false,
         }
     }
 }
@@ -106,12 +113,14 @@ impl<'a> Player<'a> {
         machine.ram = options.ram.unwrap_or(machine.ram);
         machine.check()?;
         has_memory_for(machine.ram, 1)?;
-        Ok(Self {
-            scenario,
-            options,
-            machine,
-            image: GuestImage::build(options.kernel.as_deref(), scenario.modules, |_| Ok(()))?,
-        })
+        let kernel = options.kernel.as_deref();
+        let has_commands = options.treated.is_some() || !options.first.is_empty();
+        let image = if has_commands {
+            GuestImage::build(kernel, &[scenario.modules, ZRAM_IF_ANY].concat(), add_tools)
+        } else {
+            GuestImage::build(kernel, scenario.modules, |_| Ok(()))
+        };
+        Ok(Self { scenario, options, machine, image: image? })
     }
 
     fn play(&self, arm: &Arm, progress: RunProgress<'_>) -> Result<ArmOutcome, LabError> {
@@ -157,6 +166,7 @@ impl<'a> Player<'a> {
             is_cgroup_v1: is_cgroup_v1(settings, self.options),
             mglru: self.options.mglru.or(self.scenario.mglru),
             treated: self.options.treated.clone(),
+            first: self.options.first.clone(),
             ..Job::default()
         }
     }
@@ -208,6 +218,9 @@ pub(crate) fn settings(
         }
         all.insert(name.clone(), *value);
     }
+    let advised = scenario.advised_in(arm.name).filter(|_| options.is_advised);
+    let advised = advised.into_iter().flatten();
+    all.extend(advised.map(|(name, value)| ((*name).to_owned(), *value)));
     Ok(all)
 }
 

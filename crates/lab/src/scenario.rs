@@ -34,6 +34,8 @@ pub struct Scenario {
     pub arms: &'static [Arm],
     /// Other settings under which all of it must hold, too: sizes and speeds.
     pub variants: &'static [&'static [(&'static str, f64)]],
+    /// Arms whose first fix is words, with the settings that the words ask for: fewer programs, more RAM.
+    pub advised: &'static [(&'static str, &'static [(&'static str, f64)])],
     /// What `check` must and may find with these settings, where that is not the same for every run of an arm.
     pub expects: Option<fn(&ScenarioSettings) -> CaseLabels>,
     /// Counts changes of what is played, or of the machine: a kept case of another revision is made again.
@@ -59,12 +61,19 @@ impl Scenario {
         settings: &[],
         arms: &[],
         variants: &[],
+        advised: &[],
         expects: None,
         revision: 1,
         play: |_| Ok(()),
         claims: |_| Vec::new(),
         figures: &[ScenarioFigure::Chart("where")],
     };
+
+    /// The settings that the words of an arm's first fix ask for, if they can be set.
+    pub(crate) fn advised_in(&self, arm: &str) -> Option<&'static [(&'static str, f64)]> {
+        let advised = self.advised.iter().find(|(name, _)| *name == arm);
+        advised.map(|(_, settings)| *settings)
+    }
 
     /// What `check` must and may find in an arm.
     pub(crate) fn expected(&self, arm: &Arm, settings: &ScenarioSettings) -> CaseLabels {

@@ -25,6 +25,7 @@ mod page_tables;
 mod read_cache;
 mod recorder;
 mod rereader;
+mod settings;
 mod slab_dentries;
 mod swap_cold;
 mod swapdemo;
@@ -57,6 +58,7 @@ pub const ALL: &[&Scenario] = &[
     &page_tables::SCENARIO,
     &hugepages_idle::SCENARIO,
     &overcommit::SCENARIO,
+    &settings::SCENARIO,
     &leak::SCENARIO,
     &fragmentation::SCENARIO,
     &idle::SCENARIO,

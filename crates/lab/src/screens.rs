@@ -145,13 +145,12 @@ pub fn score_screen(report: &ScoreReport, screen: &Screen) -> String {
 /// Returns the screen of `lab cure`.
 pub fn cure_screen(report: &CureReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
-    let head = format!("Linux {}, {}", report.kernel, report.accelerator);
-    page.hanging(&[], 0, Style::Faint, &head);
+    page.hanging(&[], 0, Style::Faint, &report.accelerator);
     page.hanging(&[], 0, Style::Strong, &words::cure_headline(report));
     for row in &report.rows {
         page.gap();
         let (style, effect) = words::cure_effect(row.effect);
-        let place = format!("{} · {} {}", row.rule, row.scenario, row.arm);
+        let place = format!("{} · {} {} · Linux {}", row.rule, row.scenario, row.arm, row.kernel);
         page.line(&[piece(style, left(effect, CURE_CELLS)), piece(Style::Strong, place)]);
         let work = row.work_ratio.map(|ratio| format!("work {}", times(ratio.get())));
         let undo = match row.is_taken_back {
@@ -159,7 +158,14 @@ pub fn cure_screen(report: &CureReport, screen: &Screen) -> String {
             Some(true) | None => None,
         };
         let because = Some(row.because.clone()).filter(|text| !text.is_empty());
-        let notes: Vec<String> = [because, work, undo].into_iter().flatten().collect();
+        let from_start = row.from_start.map(|effect| {
+            let (_, effect) = words::cure_effect(effect);
+            match row.from_start_because.as_str() {
+                "" => format!("from the start: {effect}"),
+                why => format!("from the start: {effect} ({why})"),
+            }
+        });
+        let notes: Vec<String> = [because, work, from_start, undo].into_iter().flatten().collect();
         let indent = [piece(Style::Plain, " ".repeat(CURE_CELLS))];
         for (style, text) in [
             (Style::Plain, &row.finding),

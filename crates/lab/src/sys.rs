@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
@@ -169,6 +169,14 @@ impl MappedPages {
         Self::anonymous(len, MapFlags::SHARED)
     }
 
+    /// As [`Self::shared`], in huge pages that the host has reserved.
+    ///
+    /// # Errors
+    /// The operating system's: `ENOMEM` where too few are free.
+    pub(crate) fn shared_huge(len: usize) -> std::io::Result<Self> {
+        Self::anonymous(len, MapFlags::SHARED | MapFlags::HUGETLB)
+    }
+
     fn anonymous(len: usize, flags: MapFlags) -> std::io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
@@ -187,6 +195,16 @@ impl MappedPages {
             rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, 0)
         }?;
         Ok(Self { start: start.cast(), len, is_writable: false })
+    }
+
+    /// Offers its pages to kernel samepage merging.
+    ///
+    /// # Errors
+    /// The operating system's, where the kernel has none (CONFIG_KSM).
+    pub(crate) fn offer_to_merge(&mut self) -> std::io::Result<()> {
+        // SAFETY: the mapping is this one's; merging does not change what its pages hold.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.len, Advice::LinuxMergeable) }?;
+        Ok(())
     }
 
     /// Reads a byte: the page is there afterwards.

@@ -2,7 +2,7 @@
 
 use report::text::Style;
 
-use crate::model::{ClaimState, CureEffect, CureReport, CureRow, ScoreCell, ScoreReport};
+use crate::model::{ClaimState, CureEffect, CureReport, ScoreCell, ScoreReport};
 
 /// Printed where a value is unknown.
 pub(crate) const ABSENT: &str = "–";
@@ -16,19 +16,21 @@ pub(crate) fn holds(state: ClaimState) -> &'static str {
     }
 }
 
-/// `4 of 6 fixes that were carried out cure, 1 makes it worse.`
+/// `4 of 6 first fixes cure, 1 makes it worse; 3 could not be tried.`
 pub(crate) fn cure_headline(report: &CureReport) -> String {
-    let count = |effect| report.rows.iter().filter(|row| row.effect == effect).count();
-    let is_tried = |row: &&CureRow| !row.applied.is_empty() && row.effect != CureEffect::NotTried;
-    let tried = report.rows.iter().filter(is_tried).count();
-    let cured = count(CureEffect::Cured);
-    let worse = match count(CureEffect::Worse) {
+    let rows = || report.rows.iter();
+    let tried = rows().filter(|row| row.is_tried()).count();
+    let cured = rows().filter(|row| row.is_cured()).count();
+    let worse = match rows().filter(|row| row.is_worse()).count() {
         0 => "none makes it worse".to_owned(),
         1 => "1 makes it worse".to_owned(),
         worse => format!("{worse} make it worse"),
     };
-    let words = count(CureEffect::NotCarriedOut);
-    format!("{cured} of {tried} fixes that were carried out cure, {worse}; {words} are words.")
+    let open = match report.rows.len() - tried {
+        0 => String::new(),
+        open => format!("; {open} could not be tried"),
+    };
+    format!("{cured} of {tried} first fixes cure, {worse}{open}.")
 }
 
 /// What came of a fix, in a cell of the table.
@@ -38,7 +40,7 @@ pub(crate) fn cure_effect(effect: CureEffect) -> (Style, &'static str) {
         CureEffect::Better => (Style::Warning, "better"),
         CureEffect::NoEffect => (Style::Critical, "NO EFFECT"),
         CureEffect::Worse => (Style::Critical, "WORSE"),
-        CureEffect::NotCarriedOut => (Style::Faint, "words"),
+        CureEffect::IsWords => (Style::Faint, "words"),
         CureEffect::NotTried => (Style::Warning, "not tried"),
     }
 }

@@ -17,6 +17,17 @@ pub struct Fix {
     pub raises: Option<SmallLimit>,
 }
 
+impl FixChange {
+    /// What is changed: the setting, the limit's file, or `command`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Setting(change) => change.to.fact.name,
+            Self::Limit(change) => change.file.name(),
+            Self::Command(_) => "command",
+        }
+    }
+}
+
 /// A limit of a cgroup that was too small.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallLimit {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use diagnose::{AppliedFix, Diagnosis, Finding, Fix, FixChange, FixError, SettingValue};
+use diagnose::{AppliedFix, Diagnosis, Finding, Fix, FixChange, SettingValue};
 use probe::{ProcessDetail, Root};
 use report::FixCommands;
 use sampler::{WatchOptions, Watcher};
@@ -24,7 +24,7 @@ const DURATION_MAX: Span = Span::from_hours(2);
 /// Treats one finding, in a thread of its own.
 #[derive(Debug)]
 pub(super) struct Doctor {
-    thread: JoinHandle<Option<AppliedFix>>,
+    thread: JoinHandle<Option<Treated>>,
     has_ended: Arc<AtomicBool>,
     files: GuestFiles,
     port: File,
@@ -36,9 +36,9 @@ impl Doctor {
         let has_ended = Arc::new(AtomicBool::new(false));
         let (ended, mut messages) = (Arc::clone(&has_ended), port.try_clone()?);
         let thread = std::thread::spawn(move || {
-            let (treatment, applied) = watch(&rule, &ended).map(|sick| sick.treat(files))?;
+            let (treatment, treated) = watch(&rule, &ended).map(|sick| sick.treat(files))?;
             GuestMessage::Treated(treatment).send(&mut messages);
-            applied
+            treated
         });
         Ok(Self { thread, has_ended, files, port })
     }
@@ -46,16 +46,29 @@ impl Doctor {
     /// Ends to watch, and takes back what was done.
     pub(super) fn take_back(mut self) {
         self.has_ended.store(true, Ordering::Relaxed);
-        if let Ok(Some(applied)) = self.thread.join() {
-            let undone = applied.undo(&mut self.files);
-            let why_not = undone.err().map(|error| error.to_string());
-            GuestMessage::TakenBack(why_not).send(&mut self.port);
-        }
+        let why_not = match self.thread.join() {
+            Ok(Some(Treated::Files(applied))) => {
+                applied.undo(&mut self.files).err().map(|error| error.to_string())
+            }
+            Ok(Some(Treated::Commands { undo })) if !undo.is_empty() => self.files.run(&undo).err(),
+            Ok(Some(Treated::Commands { .. }) | None) | Err(_) => return,
+        };
+        GuestMessage::TakenBack(why_not).send(&mut self.port);
     }
+}
+
+/// A fix that is in effect, as it is taken back.
+#[derive(Debug)]
+enum Treated {
+    /// Settings and limits.
+    Files(AppliedFix),
+    /// Commands; `undo` is empty where nothing takes them back.
+    Commands { undo: String },
 }
 
 /// A finding that is to be treated.
 struct Sick {
+    rule: String,
     finding: String,
     fix: Fix,
 }
@@ -91,45 +104,69 @@ fn watch(rule: &str, has_ended: &AtomicBool) -> Option<Sick> {
         let since = *sick_since.get_or_insert(now);
         if now.saturating_sub(since) >= SICK {
             return Some(Sick {
+                rule: finding.id.to_owned(),
                 finding: finding.title.to_string(),
-                fix: finding.fixes.first().cloned().unwrap_or_default(),
+                fix: first_fix(finding),
             });
         }
     }
     None
 }
 
+/// The worst finding of a rule; `a|b` means either.
 fn finding_of<'a>(rule: &str, diagnosis: &'a Diagnosis) -> Option<&'a Finding> {
     let mut all = diagnosis.findings.iter().chain(&diagnosis.notes);
-    all.find(|finding| finding.id == rule)
+    all.find(|finding| rule.split('|').any(|id| id == finding.id))
+}
+
+/// The first fix that does more than to show something; without one, the first.
+fn first_fix(finding: &Finding) -> Fix {
+    let is_more = |fix: &&Fix| fix.inspect.is_empty() || !fix.changes.is_empty();
+    let first = finding.fixes.iter().find(is_more).or(finding.fixes.first());
+    first.cloned().unwrap_or_default()
 }
 
 impl Sick {
-    fn treat(self, mut files: GuestFiles) -> (Treatment, Option<AppliedFix>) {
-        let now = probe::now().wall.map_or(0, WallClock::unix_nanos);
-        let (outcome, applied) = if self.fix.changes.is_empty() {
-            (TreatmentOutcome::IsWords, None)
+    fn treat(self, mut files: GuestFiles) -> (Treatment, Option<Treated>) {
+        let at_unix_ns = probe::now().wall.map_or(0, WallClock::unix_nanos);
+        // What only shows something is for people.
+        let fix = Fix { inspect: String::new(), ..self.fix };
+        let commands = FixCommands::new(&fix);
+        let is_command = |change: &FixChange| matches!(change, FixChange::Command(_));
+        let treated = if commands.now.is_empty() {
+            Ok(None)
+        } else if fix.changes.iter().any(is_command) {
+            let run = files.run(&commands.now);
+            run.map(|()| Some(Treated::Commands { undo: commands.undo }))
         } else {
-            match AppliedFix::apply(&self.fix, &mut files) {
-                Ok(applied) => {
-                    let lines = FixCommands::new(&self.fix).now;
-                    let lines = lines.lines().map(str::to_owned).collect();
-                    (TreatmentOutcome::Applied(lines), Some(applied))
-                }
-                Err(FixError::IsCommand(command)) => (TreatmentOutcome::IsCommand(command), None),
-                Err(error) => (TreatmentOutcome::Refused(error.to_string()), None),
-            }
+            let applied = AppliedFix::apply(&fix, &mut files);
+            applied.map(|applied| Some(Treated::Files(applied))).map_err(|error| error.to_string())
         };
-        let setting = |change: &FixChange| match change {
+        let outcome = match &treated {
+            Ok(Some(_)) => {
+                TreatmentOutcome::Applied(commands.now.lines().map(str::to_owned).collect())
+            }
+            Ok(None) => TreatmentOutcome::IsWords,
+            Err(why) => TreatmentOutcome::Refused(why.clone()),
+        };
+        let treated = treated.ok().flatten();
+        let held = fix.changes.iter().filter(|_| treated.is_some());
+        let settings = held.filter_map(|change| match change {
             FixChange::Setting(change) => {
                 let SettingValue { fact, value } = &change.to;
                 Some((fact.name.to_owned(), value.clone()))
             }
             FixChange::Limit(_) | FixChange::Command(_) => None,
+        });
+        let treatment = Treatment {
+            rule: self.rule,
+            at_unix_ns,
+            finding: self.finding,
+            outcome,
+            settings: settings.collect(),
+            changes: fix.changes.iter().map(FixChange::name).map(str::to_owned).collect(),
+            advice: fix.what,
         };
-        let held = self.fix.changes.iter().filter(|_| applied.is_some());
-        let settings = held.filter_map(setting).collect();
-        let (finding, advice) = (self.finding, self.fix.what);
-        (Treatment { at_unix_ns: now, finding, advice, outcome, settings }, applied)
+        (treatment, treated)
     }
 }

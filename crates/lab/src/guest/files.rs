@@ -1,7 +1,14 @@
-//! Kernel files of the machine, as a fix changes them.
+//! Kernel files of the machine, as a fix changes them, by itself or by commands.
+
+use std::process::{Command, Stdio};
 
 use diagnose::FixTarget;
 use units::PageSize;
+
+/// Where the machine has tools.
+pub(crate) const TOOL_PLACES: &str = "/bin:/usr/bin:/sbin:/usr/sbin";
+/// Where systemd mounts the memory controller of v1.
+const V1_PLACE: &str = "/sys/fs/cgroup/memory/";
 
 /// Kernel files of the machine.
 #[derive(Debug, Clone, Copy)]
@@ -13,10 +20,29 @@ pub(crate) struct GuestFiles {
 impl GuestFiles {
     /// The lab mounts the controller of v1 where systemd has the directory of all controllers.
     fn place(self, path: &str) -> String {
-        match path.strip_prefix("/sys/fs/cgroup/memory/").filter(|_| self.is_cgroup_v1) {
+        match path.strip_prefix(V1_PLACE).filter(|_| self.is_cgroup_v1) {
             Some(below) => format!("/sys/fs/cgroup/{below}"),
             None => path.to_owned(),
         }
+    }
+
+    /// Runs commands as they stand, line by line, in a shell that ends with the first that fails.
+    pub(super) fn run(self, commands: &str) -> Result<(), String> {
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let commands = match self.is_cgroup_v1 {
+            true => commands.replace(V1_PLACE, "/sys/fs/cgroup/"),
+            false => commands.to_owned(),
+        };
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-e", "-c", &commands]).env("PATH", TOOL_PLACES).stdin(Stdio::null());
+        let output = shell.output().map_err(|error| format!("cannot start /bin/sh: {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("`{commands}` failed: {}", said.trim()))
     }
 }
 

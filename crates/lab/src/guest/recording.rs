@@ -22,7 +22,7 @@ pub(super) enum GuestRecording {
 }
 
 impl GuestRecording {
-    pub(super) fn new((port, every): (File, Span)) -> Self {
+    pub(super) fn new(port: File, every: Span) -> Self {
         Self::NotBegun { port, every }
     }
 

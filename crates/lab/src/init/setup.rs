@@ -4,6 +4,7 @@ use std::fs::File;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::guest::TOOL_PLACES;
 use crate::message::{GuestMessage, uptime_s};
 use crate::mounts::mount_at;
 
@@ -77,7 +78,7 @@ pub(super) fn shell(mut messages: File) -> Result<(), String> {
     let mut shell = Command::new("/bin/sh");
     shell
         .arg("-i")
-        .env("PATH", "/bin:/usr/bin:/sbin:/usr/sbin")
+        .env("PATH", TOOL_PLACES)
         .env("PS1", "lab# ")
         .env("HOME", "/")
         .env("TERM", "dumb")

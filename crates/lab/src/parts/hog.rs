@@ -38,6 +38,8 @@ pub struct Hog {
     pub is_committed: bool,
     /// How much of each 2 MiB is used; `None`: all. What is not used is reserved only, but for huge pages.
     pub of_each_huge_page: Option<Bytes>,
+    /// Whether its pages are offered to kernel samepage merging.
+    pub is_mergeable: bool,
 }
 
 impl Hog {
@@ -53,6 +55,9 @@ impl Hog {
         } else {
             MappedPages::private(len(self.size)?)?
         };
+        if self.is_mergeable {
+            memory.offer_to_merge()?;
+        }
         let pages = self.pages()?;
         let mut noise = Noise::new(u64::from(std::process::id()));
         // Reserved pages are not there until they are written.

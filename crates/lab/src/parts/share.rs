@@ -14,6 +14,8 @@ pub struct SharePart {
     pub processes: u32,
     /// How long they stay; `None`: until killed.
     pub time: Option<Span>,
+    /// Whether it has huge pages, which the host has reserved.
+    pub is_huge: bool,
 }
 
 impl SharePart {
@@ -25,7 +27,10 @@ impl SharePart {
         let _ = rustix::thread::set_name(c"share");
         let deadline = Deadline::after(self.time);
         let len = len(self.size)?;
-        let mut segment = MappedPages::shared(len)?;
+        let mut segment = match self.is_huge {
+            true => MappedPages::shared_huge(len)?,
+            false => MappedPages::shared(len)?,
+        };
         for at in (0..len).step_by(PAGE) {
             segment.write(at, 1);
         }

@@ -46,6 +46,12 @@ pub(super) const SCENARIO: Scenario = Scenario {
             about: "vm.dirty_background_bytes in MiB, the level from which the kernel writes; 0 \
                     for its ratio",
         },
+        ScenarioSetting {
+            name: "synced",
+            default: 0.0,
+            range: (0.0, 1.0),
+            about: "whether the writer calls fdatasync after each MiB",
+        },
     ],
     arms: &[
         Arm {
@@ -63,6 +69,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         Arm { name: "v2", settings: &[], finds: &["cgroup-dirty-throttle"], may_find: &[] },
     ],
     variants: &[&[("limit_mib", 32.0)], &[("limit_mib", 48.0)]],
+    advised: &[("v1", SYNCED), ("v1-early", SYNCED), ("v2", SYNCED)],
     play,
     claims,
     figures: &[
@@ -72,6 +79,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
     ],
     ..Scenario::DEFAULT
 };
+
+/// A writer that fills nothing with what is unwritten.
+const SYNCED: &[(&str, f64)] = &[("synced", 1.0)];
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     let limit = guest.setting("limit_mib")?;
@@ -89,7 +99,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let hits = guest.row(WRITER, CGROUP_EVENTS_MAX)?;
     let stalled = guest.host(PSI_MEMORY_SOME)?;
     let write = ["write", "/disk", &size, "--files", "200", "--join", &group];
-    let writer = guest.launch(&write)?;
+    let synced: &[&str] = if guest.is_set("synced")? { &["--synced"] } else { &[] };
+    let writer = guest.launch(&[&write, synced].concat())?;
     let mut unwritten = 0.0_f64;
     let mut available = f64::INFINITY;
     for _ in 0..FOR_S * 2 {

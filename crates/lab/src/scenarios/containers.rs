@@ -58,7 +58,7 @@ const TROUBLES: [Trouble; 6] = [
         begin: |_, app| Ok(vec![app.launch(&["write", DISK, "20M", "--files", "200"])?]),
         answer_v1: Some(TroubleAnswer {
             rule: "cgroup-dirty-reclaim",
-            advice: "Let the kernel begin to write before",
+            advice: "write around the page cache",
         }),
         ..trouble(48, "20s", "cgroup-dirty-throttle", "Write less")
     },
@@ -122,6 +122,12 @@ pub(super) const SCENARIO: Scenario = Scenario {
             about: "0: files that do not fit, 1: a leak, 2: a writer beside a slow disk, 3: files \
                     in tmpfs, 4: a kill at the pod's limit, 5: throttled at memory.high",
         },
+        ScenarioSetting {
+            name: "room",
+            default: 1.0,
+            range: (1.0, 8.0),
+            about: "how many times as large all limits are",
+        },
     ],
     arms: &[
         FILES_ARM,
@@ -141,11 +147,15 @@ pub(super) const SCENARIO: Scenario = Scenario {
         Arm { name: "v1-tmpfs", settings: &[("cgroup_v1", 1.0), ("trouble", 3.0)], ..TMPFS },
         Arm { name: "v1-pod", settings: &[("cgroup_v1", 1.0), ("trouble", 4.0)], ..POD_LIMIT },
     ],
+    advised: &[("leak", ROOM), ("tmpfs", ROOM), ("pod", ROOM), ("files", ROOM)],
     play,
     claims,
     figures: &[ScenarioFigure::Chart("cgroups"), ScenarioFigure::Chart("pressure")],
     ..Scenario::DEFAULT
 };
+
+/// Limits that hold what the container needs.
+const ROOM: &[(&str, f64)] = &[("room", 4.0)];
 
 const FILES_ARM: Arm = Arm {
     name: "files",
@@ -189,10 +199,12 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     // Nothing of it stays in the page cache: it would be that of the root.
     guest.remount("/dev/vda", DISK)?;
     let (file, limit) = trouble.limit;
+    let room = guest.count("room")?;
+    let limit = limit * room;
     let group = format!("{POD}/{APP}");
     let directory = guest.nested_cgroup(&group, &[(file, &format!("{limit}M"))])?;
     if let Some(limit) = trouble.pod_limit {
-        guest.cgroup(POD, &[("memory.max", &format!("{limit}M"))])?;
+        guest.cgroup(POD, &[("memory.max", &format!("{}M", limit * room))])?;
     }
     let app = guest.container(&directory)?;
     guest.record();

@@ -22,7 +22,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioSetting {
             name: "grow_mib",
             default: 700.0,
-            range: (500.0, 100_000.0),
+            range: (100.0, 100_000.0),
             about: "MiB to which it would grow",
         },
     ],
@@ -36,11 +36,15 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     variants: &[&[("grow_mib", 600.0)], &[("grow_mib", 1000.0)]],
+    advised: &[("slowly", SMALLER), ("at-once", SMALLER)],
     play,
     claims,
     figures: &[ScenarioFigure::Chart("where"), ScenarioFigure::Chart("free")],
     ..Scenario::DEFAULT
 };
+
+/// A program that fits.
+const SMALLER: &[(&str, f64)] = &[("grow_mib", 250.0)];
 
 const MAY: &[&str] = &["available-exhaustion", "direct-reclaim-stall"];
 

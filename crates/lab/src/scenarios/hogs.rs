@@ -67,6 +67,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     variants: &[&[("hog_mib", 80.0), ("hogs", 12.0)], &[("hog_mib", 48.0), ("hogs", 19.0)]],
+    advised: &[("default", &[("hogs", 8.0)]), ("scale-factor-200", &[("hogs", 8.0)])],
     play,
     claims,
     figures: &[

@@ -28,6 +28,12 @@ pub(super) const SCENARIO: Scenario = Scenario {
             range: (16.0, 1024.0),
             about: "MiB of the segment",
         },
+        ScenarioSetting {
+            name: "huge",
+            default: 0.0,
+            range: (0.0, 1.0),
+            about: "whether the segment has huge pages",
+        },
     ],
     arms: &[
         Arm {
@@ -44,19 +50,29 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     variants: &[&[("segment_mib", 160.0)], &[("segment_mib", 220.0)]],
+    advised: &[("many", &[("huge", 1.0)])],
     play,
     claims,
     figures: &[ScenarioFigure::Chart("where")],
     ..Scenario::DEFAULT
 };
 
+/// The usual huge page of x86-64.
+const HUGE_PAGE_MIB: f64 = 2.0;
+
 fn play(guest: &mut Guest) -> Result<(), String> {
+    let (processes, size) = (guest.setting("processes")?, guest.setting("segment_mib")?);
+    let is_huge = guest.is_set("huge")?;
+    if is_huge {
+        guest.vm("nr_hugepages", (size / HUGE_PAGE_MIB).ceil())?;
+    }
     guest.record();
     guest.sleep(2.0);
-    let (processes, size) = (guest.setting("processes")?, guest.setting("segment_mib")?);
     guest.phase(format!("{processes:.0} processes map a segment of {size:.0} MiB"));
     let (count, text) = (format!("{processes:.0}"), format!("{size:.0}M"));
-    let mut share = guest.start(&["share", &text, "--processes", &count])?;
+    let share = ["share", &text, "--processes", &count];
+    let huge: &[&str] = if is_huge { &["--huge"] } else { &[] };
+    let mut share = guest.start(&[&share, huge].concat())?;
     while let Some(line) = share.next_line() {
         if line.first() == Some(&processes) {
             break;

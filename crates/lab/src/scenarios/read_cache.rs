@@ -44,6 +44,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         Arm { name: "no-hogs", settings: &[("hogs", 0.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("left_mib", 40.0)], &[("left_mib", 50.0)]],
+    advised: &[("hogs", &[("left_mib", 150.0)])],
     play,
     claims,
     figures: &[

@@ -22,6 +22,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     }],
     arms: &[Arm { name: "lookups", settings: &[], finds: &["dentry-inode-bloat"], may_find: &[] }],
     variants: &[&[("names", 400000.0)], &[("names", 700000.0)]],
+    advised: &[("lookups", &[("names", 20_000.0)])],
     play,
     claims,
     figures: &[ScenarioFigure::Chart("where")],

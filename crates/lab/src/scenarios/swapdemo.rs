@@ -132,6 +132,12 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ),
     ],
     variants: &[&[("data_share", 0.96)], &[("data_share", 0.95)]],
+    advised: &[
+        ("swappiness-60", &[("data_share", 0.5)]),
+        ("swap-off", &[("data_share", 0.5)]),
+        ("zram-zeros", &[("data_share", 0.5)]),
+        ("zram-random", &[("swap", swap::DISK)]),
+    ],
     play,
     claims,
     figures: &[

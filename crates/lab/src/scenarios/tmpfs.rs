@@ -25,6 +25,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         may_find: &["available-exhaustion"],
     }],
     variants: &[&[("files", 10.0)], &[("files", 13.0)]],
+    advised: &[("filled", &[("files", 2.0)])],
     play,
     claims,
     figures: &[ScenarioFigure::Chart("where"), ScenarioFigure::Chart("headroom")],

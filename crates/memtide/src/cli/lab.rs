@@ -128,9 +128,9 @@ pub(crate) struct LabCureArgs {
     /// One arm only
     #[arg(long, value_name = "ARM")]
     pub(crate) arm: Option<String>,
-    /// Kernel to boot, as for lab run
-    #[arg(long, value_name = "FILE|VERSION")]
-    pub(crate) kernel: Option<PathBuf>,
+    /// Kernel to boot, as for lab run; may be repeated
+    #[arg(long = "kernel", value_name = "FILE|VERSION")]
+    pub(crate) kernels: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
     /// The memory controller of cgroup v1 instead of v2
@@ -282,6 +282,9 @@ pub(crate) struct HogArgs {
     /// Use only this much of every 2 MiB
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
     pub(crate) of_each_huge_page: Option<Bytes>,
+    /// Offer its pages to kernel samepage merging (KSM)
+    #[arg(long)]
+    pub(crate) mergeable: bool,
     #[command(flatten)]
     pub(crate) holding: HoldingPartArgs,
 }
@@ -367,6 +370,9 @@ pub(crate) struct ShareArgs {
     /// How many processes map and read it
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) processes: u32,
+    /// Map it with huge pages; they must be reserved (vm.nr_hugepages)
+    #[arg(long)]
+    pub(crate) huge: bool,
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     pub(crate) time: Option<Span>,

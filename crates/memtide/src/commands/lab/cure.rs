@@ -1,6 +1,5 @@
 //! `memtide lab cure`: carries out the first fix of each finding that a scenario makes, and shows what came of it.
 
-use lab::model::CureEffect;
 use lab::{LabError, RunOptions, Scenario, scenarios};
 
 use super::progress::RunWatcher;
@@ -18,7 +17,6 @@ pub(super) fn cure(args: &LabCureArgs, output: &Output) -> Result<Exit, CommandE
         chosen.extend(scenarios::ALL.iter().copied());
     }
     let options = RunOptions {
-        kernel: args.kernel.clone(),
         arm: args.arm.clone(),
         is_cgroup_v1: args.cgroup_v1,
         accelerator: args.accel.map(Into::into),
@@ -28,7 +26,7 @@ pub(super) fn cure(args: &LabCureArgs, output: &Output) -> Result<Exit, CommandE
     };
     let is_interrupted = interrupt::listen_to_any();
     let mut watcher = RunWatcher::new(output);
-    let report = lab::cure(&chosen, &options, &mut |step| {
+    let report = lab::cure(&chosen, &args.kernels, &options, &mut |step| {
         watcher.step(&step);
         if is_interrupted() { Err(LabError::Interrupted) } else { Ok(()) }
     });
@@ -38,7 +36,7 @@ pub(super) fn cure(args: &LabCureArgs, output: &Output) -> Result<Exit, CommandE
         Format::Json => output.print(&report::model::json(&report)?)?,
         Format::Text => output.print(&lab::cure_screen(&report, &output.screen()))?,
     }
-    let is_bad = |effect| matches!(effect, CureEffect::Worse | CureEffect::NoEffect);
-    let is_bad = report.rows.iter().any(|row| is_bad(row.effect));
+    let is_bad =
+        report.rows.iter().any(|row| row.is_worse() || (row.is_tried() && !row.is_cured()));
     Ok(if is_bad { Exit::Critical } else { Exit::Ok })
 }

@@ -26,6 +26,7 @@ pub(super) fn hog(args: &HogArgs, output: &Output) -> Result<Exit, CommandError>
         content: content(args.content),
         is_committed: args.committed,
         of_each_huge_page: args.of_each_huge_page,
+        is_mergeable: args.mergeable,
     };
     let has_it = || printer.print(args.size.get(), format_args!("has {}", args.size));
     hog.run(has_it).with_context(|| format!("cannot hold {}", args.size))?;
@@ -108,7 +109,12 @@ pub(super) fn map(args: &MapArgs, output: &Output) -> Result<Exit, CommandError>
 
 pub(super) fn share(args: &ShareArgs, output: &Output) -> Result<Exit, CommandError> {
     let printer = Printer::of(&args.holding.part, output);
-    let share = SharePart { size: args.size, processes: args.processes, time: args.time };
+    let share = SharePart {
+        size: args.size,
+        processes: args.processes,
+        time: args.time,
+        is_huge: args.huge,
+    };
     let all = args.processes;
     share
         .run(|number| printer.print(number, format_args!("{number} of {all} processes")))
