@@ -27,6 +27,7 @@ mod headroom;
 mod nearest;
 mod open;
 mod page;
+mod performance;
 pub mod recording_directory;
 mod runtime_stats;
 mod status;
@@ -47,6 +48,7 @@ pub use headroom::headroom;
 pub use nearest::nearest_rules;
 pub use open::{open, open_screened};
 pub use page::{PageSource, page};
+pub use performance::performance;
 pub use runtime_stats::{
     ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
 };

@@ -3,6 +3,9 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use report::model::status::{RecorderProblem, RecorderState, StatusReport};
+use units::Span;
+
 /// The directory of the system's recorder.
 const OF_SYSTEM: &str = "/var/lib/memtide";
 
@@ -20,6 +23,20 @@ pub fn to_write() -> Option<PathBuf> {
 /// Returns the recording to read: the user's own, else the system's. `None` if neither exists.
 pub fn to_read() -> Option<PathBuf> {
     places().find(|place| store::Recording::is_at(place))
+}
+
+/// Returns the recording to read if its recorder runs, has recorded for this long, and is not behind: what happened a moment
+/// ago is in it.
+pub fn up_to_date(least: Span) -> Option<PathBuf> {
+    to_read().filter(|place| crate::status(place).is_ok_and(|status| is_enough(&status, least)))
+}
+
+fn is_enough(status: &StatusReport, least: Span) -> bool {
+    let recorded = status.recording.as_ref().map(|recording| recording.recorded_s);
+    let health = status.health.as_ref();
+    status.state == RecorderState::Running
+        && recorded >= Some(least)
+        && health.is_some_and(|health| !health.has(RecorderProblem::Behind))
 }
 
 /// Returns the recording that this user may not read, if there is one.

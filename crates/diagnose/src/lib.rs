@@ -41,6 +41,7 @@ pub use group::GroupDiagnosis;
 pub use judge::next_steps::{NextStep, worth_full_detail};
 pub use judge::verdict::{Level, RECENT, Verdict};
 pub use judge::{Diagnosis, diagnose, diagnose_about, diagnose_now};
+pub use measures::available::least_available;
 pub use measures::floor::Floor;
 pub use measures::own_limit::{OwnLimit, is_limited};
 pub use measures::{baselines, slab};

@@ -25,7 +25,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are answers; anything else is bad usage, which for a monitoring plugin is "unknown".
             let exit = if error.use_stderr() { Exit::Unknown } else { Exit::Ok };
-            let _ = error.print();
+            if !commands::check::refuse_in_brief(&error) {
+                let _ = error.print();
+            }
             return exit.into();
         }
     };

@@ -5,6 +5,7 @@
 
 mod ansi;
 mod bar;
+mod brief;
 mod check;
 mod compare;
 mod events;
@@ -30,6 +31,7 @@ mod wrap;
 pub use crate::plain::width;
 pub use crate::screen::{ColourMode, Detail, Screen};
 pub use ansi::Style;
+pub use brief::{PerformanceDatum, PerformanceValue};
 pub use page::{StyledText, TextPage, piece};
 
 use jiff::Timestamp;
@@ -52,6 +54,16 @@ pub fn answer(report: &Report, id: &str, screen: &Screen) -> Option<String> {
 /// Returns the answers of `check` about several sources, without those that could not be read.
 pub fn check_all(answers: &[Answer], screen: &Screen) -> String {
     each(answers, |report| check(report, screen))
+}
+
+/// Returns the answer of `check` in one line for a monitoring system, with its performance data.
+pub fn brief(report: &Report, data: &[PerformanceDatum], screen: &Screen) -> String {
+    brief::draw(report, data, screen)
+}
+
+/// The same where there is no answer.
+pub fn brief_unknown(why: &str) -> String {
+    brief::unknown(why)
 }
 
 /// What was recognised in several sources, block by block.

@@ -7,12 +7,27 @@ use timeline::signals::{
 use timeline::{Gauge, Signal, Stretch, Track};
 use units::{Bytes, Ratio};
 
-use super::readings::{LITTLE_AVAILABLE, ROOM, page_cache};
+use super::readings::{LITTLE_AVAILABLE, ROOM, page_cache, ram_at_least};
 use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Reading, computed, gauge};
 
 /// Calm labelled captures have at least this share of RAM available (November 2026).
 pub(crate) const AVAILABLE: Ratio = Ratio::from_percent(15.0);
+
+/// An engineering choice. A process's bursts do not scale with the host, so a share alone would call a large host
+/// exhausted while tens of GiB are available.
+pub(crate) const AVAILABLE_LITTLE: Ratio = Ratio::from_percent(5.0);
+pub(crate) const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
+
+/// Available memory that is a warning by itself where it stays as little.
+pub(crate) fn little() -> Reading<Bytes> {
+    ram_at_least().share(AVAILABLE_LITTLE).min(LITTLE_AT_MOST)
+}
+
+/// Returns the available memory that is a warning by itself where it stays as little; `None` if RAM is unknown.
+pub fn least_available(cx: &Evidence<'_>) -> Option<Bytes> {
+    little().track(cx).ok()?.last()
+}
 
 /// Memory that can be allocated without swapping; an upper bound if shared memory and page cache are not separate, as
 /// in [`available_at_most`].

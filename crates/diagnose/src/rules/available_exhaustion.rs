@@ -2,9 +2,10 @@
 
 use timeline::signals::{HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
+use crate::measures::arc;
+use crate::measures::available::{self, AVAILABLE_LITTLE, LITTLE_AT_MOST, little};
 use crate::measures::kernel_threads::kswapd_cpu_in_top;
 use crate::measures::readings::{memory_waits, ram_at_least};
-use crate::measures::{arc, available};
 use crate::oom::{self, Explained};
 use crate::prelude::*;
 use crate::trigger::Subject;
@@ -51,10 +52,6 @@ declare_rule! {
     }
 }
 
-/// An engineering choice. A process's bursts do not scale with the host, so a share alone would call a large host
-/// exhausted while tens of GiB are available.
-const AVAILABLE_LITTLE: Ratio = Ratio::from_percent(5.0);
-const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
 /// Counts only while tasks wait for memory.
 const AVAILABLE_LOW: Ratio = LITTLE_AVAILABLE;
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
@@ -90,10 +87,6 @@ fn is_little() -> Predicate {
 fn is_beside_arc(edge: Reading<Bytes>) -> Predicate {
     let with_arc = arc::reclaimable().plus([available::upper_bound()]);
     with_arc.at_most("available with the ARC", edge).if_measured()
-}
-
-fn little() -> Reading<Bytes> {
-    ram_at_least().share(AVAILABLE_LITTLE).min(LITTLE_AT_MOST)
 }
 
 fn low() -> Reading<Bytes> {

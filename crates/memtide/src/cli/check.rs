@@ -39,6 +39,8 @@ Examples:
   dmesg | memtide check -              OOM reports of the kernel log
   memtide check --explain-input x.txt  the blocks that were recognised
   memtide check --format json | jq .verdict
+  memtide check --brief                one line for Nagios, Icinga, check_nrpe
+  memtide check --brief --unit nginx   the same about a unit
   ssh HOST memtide capture -o - | memtide check -
 
 WHEN is 2h ago, 02:00 (the latest that is past), yesterday 01:30, today, mon 14:00, 2026-11-21 14:00, an RFC 3339 time,
@@ -46,6 +48,12 @@ WHEN is 2h ago, 02:00 (the latest that is past), yesterday 01:30, today, mon 14:
 
 With --format json, one FILE gives an object and several give an array with one element for each, in order;
 a FILE that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
+
+--brief prints one line, as of monitoring plugins: MEMORY, the verdict's word, the headline, and after `|` performance
+data: available (with the size below which it is a warning by itself, and RAM), swap_used, stalled_some and stalled_full
+(share of the time in which some or all tasks waited for memory), oom_kills; of a cgroup also usage and limit_hits. Errors
+are a line too (UNKNOWN). It is about the last 5 minutes of this host's recording if its recorder runs, else about 5 s of
+sampling, so that check_nrpe's 10 s are enough.
 
 Exit codes, as of monitoring plugins:
   0 ok   1 warning   2 critical   3 unknown: bad usage, unreadable file, or too little data to say")]
@@ -68,9 +76,13 @@ pub(crate) struct CheckArgs {
     #[arg(long, conflicts_with_all = ["files", "since", "until", "at"])]
     pub(crate) no_history: bool,
 
-    /// How long to sample this host
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span)]
-    pub(crate) lasts: Span,
+    /// Print one line with performance data, as monitoring plugins do
+    #[arg(long, conflicts_with_all = ["all", "explain_input", "format", "json"])]
+    pub(crate) brief: bool,
+
+    /// How long to sample this host [default: 10s; with --brief 5s, or not at all if its recorder runs]
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    pub(crate) lasts: Option<Span>,
 
     /// Interval between samples of this host
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
@@ -94,9 +106,12 @@ pub(crate) struct CheckArgs {
 
 impl CheckArgs {
     /// How this host is sampled.
-    pub(crate) const fn watch_options(&self) -> WatchOptions {
+    pub(crate) fn watch_options(&self) -> WatchOptions {
+        /// Half of what check_nrpe waits by default, and more than a stall has to last.
+        const BRIEF: Span = Span::from_secs(5);
+        const USUAL: Span = Span::from_secs(10);
         WatchOptions {
-            duration: self.lasts,
+            duration: self.lasts.unwrap_or(if self.brief { BRIEF } else { USUAL }),
             every: self.every,
             last: ProcessDetail::COMPLETE,
             recent: self.recent,

@@ -1,6 +1,9 @@
 //! `memtide check`: what is wrong with a host's memory.
 
+mod brief;
 mod sources;
+
+pub(crate) use brief::refuse as refuse_in_brief;
 
 use report::Answer;
 
@@ -12,9 +15,12 @@ use crate::output::Output;
 use sources::{is_text_waiting, live, saved};
 
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<Exit, CommandError> {
+    if args.brief {
+        return brief::run(args, output);
+    }
     let (range, mut paths) = (source::range(&args.around)?, args.files.clone());
     if paths.is_empty() && range.is_all() {
-        let exit = print(&[live(args, output)?.into()], args, output);
+        let exit = print(&[live(args, output)?.report.into()], args, output);
         if is_text_waiting() {
             output.note(
                 "this is about the local host: standard input was not read. `memtide check -` \
@@ -29,7 +35,7 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<Exit, CommandErro
     let mut reports = Vec::new();
     for path in &paths {
         match saved(path, range, args, output) {
-            Ok(report) => reports.push(report.into()),
+            Ok(judged) => reports.push(judged.report.into()),
             // One faulty file of several must not hide the others.
             Err(error) if paths.len() > 1 => {
                 output.error(&error);

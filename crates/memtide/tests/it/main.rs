@@ -4,6 +4,7 @@
 mod alerts;
 mod architecture;
 mod bad_input;
+mod brief;
 mod bundle;
 mod cases;
 mod charts;

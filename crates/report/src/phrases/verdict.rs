@@ -3,6 +3,16 @@
 use crate::clock::ReportClock;
 use crate::model::{Level, Report, Severity};
 
+/// The word that leads an answer in text.
+pub(crate) const fn word(verdict: Level) -> &'static str {
+    match verdict {
+        Level::Ok => "OK",
+        Level::Warning => "WARNING",
+        Level::Critical => "CRITICAL",
+        Level::Unknown => "UNKNOWN",
+    }
+}
+
 /// The headline; if its finding is over, with its time and the state since.
 pub(crate) fn headline(report: &Report, clock: &ReportClock<'_>) -> String {
     let since = match report.now {

@@ -6,7 +6,7 @@ use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, group, input, memory, not_evaluated};
 use crate::clock::ReportClock;
 use crate::model::{
-    Bursts, Changed, Finding, Host, Level, Report, Severity, Source, SourceKind, Step, Sureness,
+    Bursts, Changed, Finding, Host, Report, Severity, Source, SourceKind, Step, Sureness,
 };
 use crate::phrases::{occurrences, source as source_phrases, verdict as verdict_phrases};
 
@@ -84,13 +84,7 @@ pub(super) fn host_line(
 }
 
 fn verdict(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>) {
-    let word = match report.verdict {
-        Level::Ok => "OK",
-        Level::Warning => "WARNING",
-        Level::Critical => "CRITICAL",
-        Level::Unknown => "UNKNOWN",
-    };
-    let head = [piece(report.verdict.into(), word)];
+    let head = [piece(report.verdict.into(), verdict_phrases::word(report.verdict))];
     let headline = verdict_phrases::headline(report, clock);
     page.hanging(&head, VERDICT_INDENT, Style::Strong, &headline);
     for remark in &report.remarks {

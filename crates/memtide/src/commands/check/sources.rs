@@ -5,12 +5,18 @@ use std::path::Path;
 use answers::this_host::Besides;
 use report::Report;
 use sampler::WatchOptions;
-use timeline::TimeRange;
+use timeline::{Source, TimeRange};
 
 use crate::cli::CheckArgs;
 use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::output::Output;
+
+/// A source with its answer.
+pub(super) struct Judged {
+    pub(super) source: Source,
+    pub(super) report: Report,
+}
 
 /// Checks a source that was saved.
 pub(super) fn saved(
@@ -18,27 +24,31 @@ pub(super) fn saved(
     range: TimeRange,
     args: &CheckArgs,
     output: &Output,
-) -> Result<Report, CommandError> {
+) -> Result<Judged, CommandError> {
     let mut source = source::open_screened(path, range, output)?;
     if args.explain_input {
         source::warn(&source, output);
     }
     let group = source::group(&args.group, &mut source)?;
-    Ok(answers::check_about(&source, group.as_deref(), args.around.at))
+    let report = answers::check_about(&source, group.as_deref(), args.around.at);
+    Ok(Judged { source, report })
 }
 
 /// Checks this host, live, after its recording.
-pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<Report, CommandError> {
+pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<Judged, CommandError> {
     let typed = args.group.selector();
     if typed.is_some() {
         // A wrong name is an error at once, not after the samples.
         let now = source::watch(WatchOptions::one_sample(false), Besides::default(), output)?;
         answers::group_of(&now, typed.as_ref(), args.host)?;
     }
-    let besides = Besides { history: !args.no_history, ..Besides::default() };
+    // The verdict of a monitoring system is about now.
+    let history = !args.no_history && !args.brief;
+    let besides = Besides { history, ..Besides::default() };
     let source = source::watch(args.watch_options(), besides, output)?;
     let group = answers::group_of(&source, typed.as_ref(), args.host)?;
-    Ok(answers::check_now(&source, args.recent, group.as_deref()))
+    let report = answers::check_now(&source, args.recent, group.as_deref());
+    Ok(Judged { source, report })
 }
 
 /// Whether a pipe on standard input has data that nothing has read.
