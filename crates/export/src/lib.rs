@@ -19,7 +19,7 @@ mod capture;
 mod columns;
 mod csv;
 mod metric;
-mod openmetrics;
+mod metrics_text;
 mod packed;
 
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ use timeline::{SignalId, Source};
 
 pub use capture::Capture;
 pub use csv::{Csv, field, rfc3339};
-pub use openmetrics::OpenMetrics;
+pub use metrics_text::{MetricsFormat, MetricsText};
 pub use packed::Packed;
 pub use timeline::metric::MetricNaming;
 

@@ -1,6 +1,6 @@
 //! A trigger as rules of Prometheus, over the metrics of node_exporter: a screen for a fleet's monitoring.
 //!
-//! Names and scales are those of [`timeline::metric`]: what node_exporter does not have, `memtide export --format openmetrics
+//! Names and scales are those of [`timeline::metric`]: what node_exporter does not have, `memtide export --format prometheus
 //! --names node-exporter` writes. Numbers have the unit of the catalogue, as in the trigger; a factor goes down to the metrics,
 //! where most vanish. Only rates over a minute, arithmetic and comparisons: functions that every engine has. A trigger about a
 //! cgroup, zone or disk is joined with what its host has by `instance` and `job`.

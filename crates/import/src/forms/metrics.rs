@@ -1,4 +1,4 @@
-//! Metrics as text: node_exporter's page, what `memtide export --format openmetrics` writes, and answers of queries that
+//! Metrics as text: node_exporter's page, what `memtide export` writes, and answers of queries that
 //! were pasted with their labels (`name{instance="web"} | 7`, `name{…} => 7 @[1435781451.781]`).
 //!
 //! Names are those under which memtide exports ([`timeline::metric`]), node_exporter's also without their unit, as

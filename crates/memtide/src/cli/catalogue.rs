@@ -15,7 +15,7 @@ pub(crate) struct RulesArgs {
     pub(crate) id: Option<String>,
 
     /// Print the rules as Prometheus rules, for the metrics of node_exporter and of
-    /// `memtide export --format openmetrics --names node-exporter`
+    /// `memtide export --format prometheus --names node-exporter`
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub(crate) prometheus: bool,
 

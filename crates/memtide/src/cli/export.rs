@@ -14,8 +14,11 @@ use super::PartArgs;
 ///
 /// parquet: a directory with a file for each table, as in a recording.
 ///
-/// openmetrics: the last readings without times, for Prometheus or node_exporter's textfile collector; with --all every
-/// reading with its time, for `promtool tsdb create-blocks-from openmetrics`. Units are bytes and seconds.
+/// prometheus: the last readings in Prometheus' text format 0.0.4, for node_exporter's textfile collector. Units are bytes and
+/// seconds.
+///
+/// openmetrics: the same in OpenMetrics 1.0; with --all every reading with its time, for `promtool tsdb create-blocks-from
+/// openmetrics`.
 ///
 /// capture: kernel files, for memtide itself; `memtide convert` does the same.
 #[derive(Debug, Args)]
@@ -25,7 +28,7 @@ Examples:
   memtide export sick.jsonl.zst --format csv --table cgroup --signal 'cgroup.psi.*' | column -ts,
   memtide export --format csv --since '2h ago' --table process -o processes.csv.zst
   memtide export /var/lib/memtide --format parquet --since yesterday -o DIR
-  memtide capture --for 10ms -o - | memtide export - --format openmetrics
+  memtide capture --for 10ms -o - | memtide export - --format prometheus -o TEXTFILES/memtide.prom --force
   memtide export sick.jsonl.zst --format openmetrics --names node-exporter --all -o sick.txt
   promtool tsdb create-blocks-from openmetrics sick.txt DATA
 
@@ -42,7 +45,7 @@ pub(crate) struct ExportArgs {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 
-    /// csv: which table [default: host]. openmetrics: which tables, separated by commas [default: all but process and slab]
+    /// csv: which table [default: host]. Metrics: which tables, separated by commas [default: all but process and slab]
     #[arg(long = "table", value_name = "TABLE", value_delimiter = ',', value_enum)]
     pub(crate) tables: Vec<ExportTable>,
 
@@ -57,7 +60,7 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// openmetrics: names of the metrics
+    /// prometheus, openmetrics: names of the metrics
     #[arg(long, value_enum, default_value_t = MetricNames::Memtide)]
     pub(crate) names: MetricNames,
 
@@ -70,6 +73,7 @@ pub(crate) struct ExportArgs {
 pub(crate) enum ExportFormat {
     Csv,
     Parquet,
+    Prometheus,
     Openmetrics,
     Capture,
 }

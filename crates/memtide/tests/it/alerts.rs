@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use diagnose::PrometheusAlert;
-use export::{Exporter as _, OpenMetrics, Picks};
+use export::{Exporter as _, MetricsFormat, MetricsText, Picks};
 use timeline::metric::MetricNaming;
 use timeline::{Entity, Source, Timeline};
 use units::WallClock;
@@ -65,10 +65,10 @@ fn series(cases: &[&Case], wanted: &BTreeSet<String>) -> String {
     let mut families: BTreeMap<String, (String, String)> = BTreeMap::new();
     for case in cases {
         let source = from_the_beginning(&case.open());
-        let format = OpenMetrics {
+        let format = MetricsText {
             tables: Entity::ALL.into_iter().filter(|it| *it != Entity::Process).collect(),
             names: MetricNaming::NodeExporter,
-            all: true,
+            format: MetricsFormat::OpenMetricsOverTime,
         };
         let mut text = Vec::new();
         format.export(&source, &Picks::default(), &mut text).unwrap();

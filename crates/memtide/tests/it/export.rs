@@ -35,7 +35,7 @@ fn promtool_has_nothing_to_say_about_any_table() {
     let directory = tempfile::tempdir().unwrap();
     let live = live(&directory);
     let cgroups = case("cgroup-oom--96m");
-    let metrics = ["--format", "openmetrics"];
+    let metrics = ["--format", "prometheus"];
     for (source, table) in [
         (&live, ""),
         (&live, "host,process,slab"),
@@ -46,6 +46,50 @@ fn promtool_has_nothing_to_say_about_any_table() {
         let text = export(source, &[&metrics, tables].concat());
         let (is_fine, says) = promtool(&["check", "metrics"], &text);
         assert!(is_fine && says.is_empty(), "{table}: {says}");
+    }
+}
+
+/// Reads standard input as its first argument says, and prints how many families it has.
+const PARSE: &str = "
+import sys
+from prometheus_client import parser
+from prometheus_client.openmetrics import parser as strict
+read = {'prometheus': parser, 'openmetrics': strict}[sys.argv[1]].text_string_to_metric_families
+print(len(list(read(sys.stdin.read()))))";
+
+/// The families that the parsers of Prometheus' Python client find; they refuse what the specifications do not allow.
+fn families(format: &str, text: &str) -> usize {
+    let mut python = Command::new("python3")
+        .args(["-c", PARSE, format])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    python.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = python.wait_with_output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().parse().unwrap_or(0)
+}
+
+#[test]
+fn the_strict_parsers_of_pythons_client_take_every_form() {
+    let client = Command::new("python3").args(["-c", "import prometheus_client"]).output();
+    if !client.is_ok_and(|output| output.status.success()) {
+        crate::record::skip("python3-prometheus-client is not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let live = live(&directory);
+    for source in [live, case("cgroup-oom--96m"), case("node-reclaim--dist21")] {
+        for names in ["memtide", "node-exporter"] {
+            let tables = "host,node,zone,disk,swap-area,zram,slab,cgroup,process,service";
+            let options = ["--names", names, "--table", tables];
+            for format in ["prometheus", "openmetrics"] {
+                let text = export(&source, &[&["--format", format], &options[..]].concat());
+                let found = families(format, &text);
+                let declared = text.lines().filter(|line| line.starts_with("# TYPE ")).count();
+                assert!(found > 100 && found == declared, "{format} {names}: {found}");
+            }
+        }
     }
 }
 
@@ -107,7 +151,7 @@ fn scrape() -> Option<String> {
 fn compared_with_node_exporter() -> (BTreeMap<String, f64>, BTreeMap<String, f64>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let theirs = values(&scrape().expect("node_exporter answers"));
-    let names = ["--format", "openmetrics", "--names", "node-exporter"];
+    let names = ["--format", "prometheus", "--names", "node-exporter"];
     let ours = values(&export(&live(&directory), &names));
     // What is on its way to a disk at this moment is not at the next.
     let passing = "node_memory_Writeback_bytes";

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use diagnose::{FixChange, SettingValue};
-use export::{Exporter as _, OpenMetrics, Picks};
+use export::{Exporter as _, MetricsFormat, MetricsText, Picks};
 use timeline::metric::MetricNaming;
 use timeline::settings::Setting;
 use timeline::{Entity, Facts, Sample, SignalId, Source, SourceKind, Timeline};
@@ -188,10 +188,13 @@ fn exported() -> BTreeSet<String> {
         facts.record(Span::ZERO, *fact, "1");
     }
     let source = Source::new(SourceKind::Live, "", timeline, facts);
-    let format =
-        OpenMetrics { tables: Entity::ALL.to_vec(), names: MetricNaming::NodeExporter, all: false };
+    let writer = MetricsText {
+        tables: Entity::ALL.to_vec(),
+        names: MetricNaming::NodeExporter,
+        format: MetricsFormat::Prometheus,
+    };
     let mut text = Vec::new();
-    format.export(&source, &Picks::default(), &mut text).unwrap();
+    writer.export(&source, &Picks::default(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split(['{', ' ']).next().unwrap().to_owned()).collect()

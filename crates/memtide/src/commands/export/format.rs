@@ -1,6 +1,6 @@
 //! Chooses the exporter for the arguments.
 
-use ::export::{Capture, Csv, Exporter, MetricNaming, OpenMetrics};
+use ::export::{Capture, Csv, Exporter, MetricNaming, MetricsFormat, MetricsText};
 use timeline::Entity;
 
 use crate::cli::{ExportArgs, ExportFormat, MetricNames};
@@ -18,23 +18,31 @@ pub(super) fn exporter(args: &ExportArgs) -> Result<Option<Box<dyn Exporter>>, C
     let has_everything = matches!(args.format, ExportFormat::Capture | ExportFormat::Parquet);
     if has_everything && !(tables.is_empty() && args.signals.is_empty()) {
         bail!(
-            "--table and --signal are for --format csv and openmetrics; the other formats hold \
-             everything"
+            "--table and --signal are for --format csv, prometheus and openmetrics; the other formats \
+             hold everything"
         );
     }
     Ok(Some(match args.format {
         ExportFormat::Csv => Box::new(csv(&tables)?),
-        ExportFormat::Openmetrics => Box::new(OpenMetrics {
-            tables: if tables.is_empty() { OpenMetrics::default_tables() } else { tables },
-            names: match args.names {
-                MetricNames::Memtide => MetricNaming::Memtide,
-                MetricNames::NodeExporter => MetricNaming::NodeExporter,
-            },
-            all: args.all,
-        }),
+        ExportFormat::Prometheus => Box::new(metrics(args, tables, MetricsFormat::Prometheus)),
+        ExportFormat::Openmetrics if args.all => {
+            Box::new(metrics(args, tables, MetricsFormat::OpenMetricsOverTime))
+        }
+        ExportFormat::Openmetrics => Box::new(metrics(args, tables, MetricsFormat::OpenMetrics)),
         ExportFormat::Capture => Box::new(Capture),
         ExportFormat::Parquet => return Ok(None),
     }))
+}
+
+fn metrics(args: &ExportArgs, tables: Vec<Entity>, format: MetricsFormat) -> MetricsText {
+    MetricsText {
+        tables: if tables.is_empty() { MetricsText::default_tables() } else { tables },
+        names: match args.names {
+            MetricNames::Memtide => MetricNaming::Memtide,
+            MetricNames::NodeExporter => MetricNaming::NodeExporter,
+        },
+        format,
+    }
 }
 
 fn csv(tables: &[Entity]) -> Result<Csv, CommandError> {

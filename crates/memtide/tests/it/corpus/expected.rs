@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use answers::PageSource;
 use diagnose::headroom::Question;
 use diagnose::rules;
-use export::{Capture, Csv, Exporter, MetricNaming, OpenMetrics, Picks};
+use export::{Capture, Csv, Exporter, MetricNaming, MetricsFormat, MetricsText, Picks};
 use report::Report;
 use report::text::{Detail, Screen};
 use serde::Serialize;
@@ -179,10 +179,13 @@ impl<'a> Run<'a> {
     }
 
     fn metrics(&self) -> String {
-        let format =
-            OpenMetrics { tables: Entity::ALL.to_vec(), names: MetricNaming::Memtide, all: false };
+        let writer = MetricsText {
+            tables: Entity::ALL.to_vec(),
+            names: MetricNaming::Memtide,
+            format: MetricsFormat::OpenMetrics,
+        };
         let mut text = Vec::new();
-        match format.export(&self.judged.source, &Picks::default(), &mut text) {
+        match writer.export(&self.judged.source, &Picks::default(), &mut text) {
             Ok(written) => {
                 let text = String::from_utf8(text).unwrap();
                 assert!(text.ends_with("# EOF\n"), "{}", self.case.id);

@@ -1,9 +1,9 @@
-//! Metrics as text, for Prometheus and compatible programs.
+//! Metrics as text, for Prometheus and compatible programs, in three forms.
 //!
-//! The last readings are written without times: Prometheus' exposition text, accepted by `promtool check metrics`, for
-//! a scrape or node_exporter's textfile collector, and ended as OpenMetrics. All readings are written with times:
-//! OpenMetrics 1.0, accepted by `promtool tsdb create-blocks-from openmetrics`. The two differ in the declaration of
-//! counters and in the unit of times, so one text cannot be both.
+//! The last readings without times are Prometheus' text format 0.0.4, for node_exporter's textfile collector, or
+//! OpenMetrics 1.0, for whoever reads that strictly. All readings with their times are OpenMetrics, accepted by `promtool
+//! tsdb create-blocks-from openmetrics`. The two formats differ in the declaration of counters and in the end, so that one
+//! text cannot be both.
 
 mod settings;
 
@@ -19,16 +19,27 @@ use timeline::Source;
 
 /// Metrics of some tables.
 #[derive(Debug, Clone)]
-pub struct OpenMetrics {
+pub struct MetricsText {
     /// The tables.
     pub tables: Vec<Entity>,
     /// The naming convention.
     pub names: MetricNaming,
-    /// Whether to write all readings with their times; else the last ones without.
-    pub all: bool,
+    /// The form.
+    pub format: MetricsFormat,
 }
 
-impl OpenMetrics {
+/// Which readings are written, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsFormat {
+    /// The last readings in Prometheus' text format 0.0.4.
+    Prometheus,
+    /// The last readings in OpenMetrics 1.0.
+    OpenMetrics,
+    /// All readings with their times in OpenMetrics 1.0.
+    OpenMetricsOverTime,
+}
+
+impl MetricsText {
     /// Returns the default tables: all but slab caches and processes, as each of thousands would be a series of its
     /// own.
     pub fn default_tables() -> Vec<Entity> {
@@ -37,7 +48,7 @@ impl OpenMetrics {
     }
 }
 
-impl Exporter for OpenMetrics {
+impl Exporter for MetricsText {
     fn unit(&self) -> &'static str {
         "metric"
     }
@@ -51,7 +62,8 @@ impl Exporter for OpenMetrics {
         let timeline = &source.timeline;
         let has_times = (0..timeline.len())
             .all(|index| timeline.stamp(index).is_some_and(|s| s.wall.is_some()));
-        if self.all && !has_times {
+        let is_over_time = self.format == MetricsFormat::OpenMetricsOverTime;
+        if is_over_time && !has_times {
             let why = "the source lacks the times of its samples, which all samples must have";
             return Err(io::Error::new(ErrorKind::Unsupported, why));
         }
@@ -69,8 +81,8 @@ impl Exporter for OpenMetrics {
                     without_pages.push(signal.def().name);
                     continue;
                 };
-                let family = Family { metric, entity: *entity, timeline };
-                if self.all {
+                let family = Family { metric, entity: *entity, timeline, format: self.format };
+                if is_over_time {
                     exported.written += 1;
                     backwards += family.all(&its, output)?;
                 } else {
@@ -79,7 +91,7 @@ impl Exporter for OpenMetrics {
             }
         }
         if picks.are_all() {
-            exported.written += settings::write(source, self.all, output)?;
+            exported.written += settings::write(source, is_over_time, output)?;
         }
         if !without_pages.is_empty() {
             exported.left_out.push(format!(
@@ -94,7 +106,9 @@ impl Exporter for OpenMetrics {
                  again"
             ));
         }
-        output.write_all(b"# EOF\n")?;
+        if self.format != MetricsFormat::Prometheus {
+            output.write_all(b"# EOF\n")?;
+        }
         Ok(exported)
     }
 }
@@ -130,6 +144,7 @@ struct Family<'a> {
     metric: Metric,
     entity: Entity,
     timeline: &'a Timeline,
+    format: MetricsFormat,
 }
 
 impl Family<'_> {
@@ -151,15 +166,9 @@ impl Family<'_> {
         if now.is_empty() {
             return Ok(false);
         }
-        let name = &self.metric.name;
-        let kind = match self.metric.kind {
-            MetricType::Counter => "counter",
-            MetricType::Gauge => "gauge",
-            MetricType::Untyped => "untyped",
-        };
-        self.head(name, kind, output)?;
+        self.head(output)?;
         for (labels, raw) in now {
-            writeln!(output, "{name}{labels} {}", self.metric.value(raw))?;
+            writeln!(output, "{}{labels} {}", self.metric.name, self.metric.value(raw))?;
         }
         Ok(true)
     }
@@ -168,12 +177,7 @@ impl Family<'_> {
     /// before: the wall clock was set back, and a series must go forward.
     fn all(&self, its: &[(String, &[Run])], output: &mut dyn Write) -> io::Result<usize> {
         let name = &self.metric.name;
-        let (family, kind) = match self.metric.kind {
-            MetricType::Counter => (name.strip_suffix("_total").unwrap_or(name), "counter"),
-            MetricType::Gauge => (name.as_str(), "gauge"),
-            MetricType::Untyped => (name.as_str(), "unknown"),
-        };
-        self.head(family, kind, output)?;
+        self.head(output)?;
         let mut backwards = 0;
         let mut before: Option<(&str, i64)> = None;
         for (labels, runs) in its {
@@ -192,7 +196,19 @@ impl Family<'_> {
         Ok(backwards)
     }
 
-    fn head(&self, family: &str, kind: &str, output: &mut dyn Write) -> io::Result<()> {
+    /// Declares the family. OpenMetrics knows a counter by its name without `_total`.
+    fn head(&self, output: &mut dyn Write) -> io::Result<()> {
+        let name = self.metric.name.as_str();
+        let is_open = self.format != MetricsFormat::Prometheus;
+        let (family, kind) = match self.metric.kind {
+            MetricType::Counter if is_open => {
+                (name.strip_suffix("_total").unwrap_or(name), "counter")
+            }
+            MetricType::Counter => (name, "counter"),
+            MetricType::Gauge => (name, "gauge"),
+            MetricType::Untyped if is_open => (name, "unknown"),
+            MetricType::Untyped => (name, "untyped"),
+        };
         let help = metric::escaped(self.metric.help());
         writeln!(output, "# HELP {family} {help}\n# TYPE {family} {kind}")
     }
