@@ -55,7 +55,7 @@ data: available (with the size below which it is a warning by itself, and RAM), 
 are a line too (UNKNOWN). It is about the last 5 minutes of this host's recording if its recorder runs, else about 5 s of
 sampling, so that check_nrpe's 10 s are enough.
 
-Exit codes, as of monitoring plugins:
+Exit codes:
   0 ok   1 warning   2 critical   3 unknown: bad usage, unreadable file, or too little data to say")]
 pub(crate) struct CheckArgs {
     /// Captures, recordings, text, logs, sar files, bundles; `-` is standard input

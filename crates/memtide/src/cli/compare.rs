@@ -28,10 +28,11 @@ WHEN is as for `memtide check`. --since and --until apply to both sources; --bef
 for BEFORE, --after-since and --after-until for AFTER.
 docs/compare.schema.json describes the answer for programs.
 
-Exit codes, so that a script can ask whether a change did harm:
+Exit codes:
   0 better, the same, or different without being worse
   1 worse
   3 unknown, or an error
+
 Exit code 1 does not mean \"differs\", as of diff: two recordings of a host always differ.")]
 pub(crate) struct CompareArgs {
     /// The first source: a capture, a recording, text, a log, a bundle; `-` is standard input

@@ -27,7 +27,9 @@ the recording is marked as such. An event that only a counter shows, before the 
 In JSON, `dated` is the origin of the time, `since` the time of the reading before.
 
 docs/events.schema.json describes the JSON.
-Exit codes: 0 done, events or none   3 an error")]
+
+Exit codes:
+  0 done, events or none   3 an error")]
 pub(crate) struct EventsArgs {
     /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]

@@ -101,6 +101,8 @@ A report for --runtime-stats is made by one of these:
 Reading sets the accessed bits of the heap's pages: the kernel's working-set figures are wrong for a while.
 No content of memory and no value of an environment variable is shown or stored.
 docs/explain.schema.json describes the JSON.
-Exit codes: 0 done, whatever the verdict   3 an error"
+
+Exit codes:
+  0 done, whatever the verdict   3 an error"
     )
 }

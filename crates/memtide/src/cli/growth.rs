@@ -25,7 +25,9 @@ SOURCE may also be a table of one process: comma-separated, with the header `ts,
 RFC 3339, the rest is bytes; live and free are uordblks and fordblks of mallinfo2.
 Classes: leak, leak-and-fragmentation, fragmentation, saturating, warmup, pinned, steps, seasonal, stationary, flat, unknown.
 docs/growth.schema.json describes the JSON.
-Exit codes: 0 done, whatever the classes   3 an error")]
+
+Exit codes:
+  0 done, whatever the classes   3 an error")]
 pub(crate) struct GrowthArgs {
     /// A recording, a capture, text, a table; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]

@@ -43,7 +43,8 @@ Other users must not be able to write to it, nor own a symbolic link on its path
 at a time, and with at most 5 % of a CPU. It needs root, or the right to trace them. `memtide growth` and `check` then
 distinguish a leak from fragmentation.
 
-Exit codes: 0 done; for --status: running   3 an error; for --status: not running")]
+Exit codes:
+  0 done; for --status: running   3 an error; for --status: not running")]
 pub(crate) struct RecordArgs {
     /// The recording's directory, created if absent
     #[arg(long, value_name = "DIR")]

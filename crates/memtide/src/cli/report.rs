@@ -30,7 +30,8 @@ WHEN is as for `memtide check`.
 FILE appears when it is whole, or not at all; an existing FILE is not replaced without --force.
 A FILE that ends in .gz or .zst is packed.
 
-Exit codes: 0 written, whatever the verdict in it   3 an error, nothing is written")]
+Exit codes:
+  0 written, whatever the verdict in it   3 an error, nothing is written")]
 pub(crate) struct ReportArgs {
     /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]

@@ -153,6 +153,36 @@ fn man_pages_are_written_where_nothing_is_yet() {
     let written = memtide(&["man", place.to_str().unwrap()]);
     assert!(written.status.success(), "{}", stderr(&written));
     assert!(place.join("memtide-check.1").exists());
+    let order = [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "OPTIONS",
+        "SUBCOMMANDS",
+        "EXIT STATUS",
+        "EXAMPLES",
+        "NOTES",
+        "FILES",
+        "SEE ALSO",
+    ];
+    for page in std::fs::read_dir(&place).unwrap() {
+        let path = page.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let sections: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(".SH "))
+            .map(|name| name.trim_matches('"'))
+            .collect();
+        let mut wanted = order.iter().filter(|name| sections.contains(name));
+        assert!(sections.iter().all(|name| Some(name) == wanted.next()), "{path:?}: {sections:?}");
+        for name in ["NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "FILES", "SEE ALSO"] {
+            assert!(sections.contains(&name), "{path:?} has no {name}");
+        }
+        // A heading that is none in `man.rs` would be a line of the notes.
+        for heading in ["\nExamples", "\nExit codes", "\nExample:"] {
+            assert!(!text.contains(heading), "{path:?}: {heading}");
+        }
+    }
 }
 
 /// A host of 80,429 MB with 579 MB free and 9,662 MB available, of which the owner believed that it has room.
