@@ -43,8 +43,8 @@ test-heap: ## prove the heap reader on the glibc of Debian 11, 12, 13 and sid; n
 LAB ?= --scenario idle --scenario swap-cold --scenario cgroup-oom --scenario cgroup-high --scenario node-reclaim \
 	--scenario read-cache --scenario write-plateau
 test-lab: ## play scenarios in virtual machines and score what check finds; needs qemu-system-x86 and e2fsprogs
-	scripts/kernel.sh
 	$(CARGO) build --release --locked --package memtide
+	target/release/memtide lab kernel fetch
 	target/release/memtide lab score $(LAB)
 
 test-users: ## let an ordinary user of a machine with systemd try what he can; needs root, and 350 MB of cache; ten minutes

@@ -20,6 +20,23 @@ pub enum LabError {
         /// Each image, and why not.
         tried: Vec<String>,
     },
+    /// There is no program of Debian's that fetches a kernel.
+    #[error("{program} is not installed, and kernels are fetched as packages of Debian")]
+    NoApt {
+        /// The program.
+        program: String,
+    },
+    /// A kernel could not be fetched.
+    #[error("`{command}` failed{}", if said.is_empty() { String::new() } else { format!(": {said}") })]
+    Apt {
+        /// What was run.
+        command: String,
+        /// Its errors.
+        said: String,
+    },
+    /// The user has no directory for what the lab keeps.
+    #[error("there is no place for kernels: neither XDG_CACHE_HOME nor HOME is set")]
+    NoCache,
     /// A kernel image cannot be used.
     #[error("{}: {why}", image.display())]
     Kernel {
@@ -204,9 +221,15 @@ impl LabError {
             Self::NoQemu => Some("apt-get install --no-install-recommends qemu-system-x86"),
             Self::NoMke2fs => Some("apt-get install e2fsprogs"),
             Self::NoKernel { .. } => Some(
-                "scripts/kernel.sh fetches one of the distribution (x86-64) into \
-                 ~/.cache/memtide/kernels; or name one: --kernel FILE",
+                "`memtide lab kernel fetch` fetches one of Debian (x86-64) and needs no root; or name \
+                 one: --kernel FILE",
             ),
+            Self::NoApt { .. } => Some("name a kernel image with its modules: --kernel FILE"),
+            Self::Apt { .. } => Some(
+                "`apt-get update` brings the lists up to date, `apt-cache search linux-image` shows \
+                 the packages; or name a kernel image: --kernel FILE",
+            ),
+            Self::NoCache => Some("set HOME, or name a kernel image: --kernel FILE"),
             Self::NoModule { .. } | Self::Kernel { .. } => {
                 Some("name another kernel: --kernel FILE")
             }

@@ -28,6 +28,7 @@ mod host {
     pub(crate) mod image;
     pub(crate) mod initramfs;
     pub(crate) mod kernel;
+    pub(crate) mod kernel_fetch;
     pub(crate) mod machine;
     pub(crate) mod qemu;
     pub(crate) mod terminal;
@@ -64,6 +65,7 @@ pub use figure::panel_drawing;
 pub use host::accelerator::Accelerator;
 pub use host::kernel::Kernel;
 pub use host::kernel::ModuleNeed;
+pub use host::kernel_fetch::{FetchedKernel, USUAL_PACKAGE, fetch_kernel};
 pub use host::machine::{Machine, VirtualDisk};
 pub use host::work::WorkDirectory;
 pub use message::{GuestMessage, Treatment, TreatmentOrder, TreatmentOutcome, Vitals};

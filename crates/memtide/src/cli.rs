@@ -38,8 +38,9 @@ pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
 pub(crate) use install::{CompletionsArgs, ManArgs};
 pub(crate) use lab::{
     ArchiveArgs, CorpusArgs, ForkArgs, FragmentArgs, HogArgs, HogContent, HoldingPartArgs, LabArgs,
-    LabCommand, LabCorpusArgs, LabCureArgs, LabListArgs, LabRunArgs, LabScoreArgs, LabShellArgs,
-    LookupArgs, MapArgs, PartOfLabArgs, ReadArgs, ShareArgs, WriteArgs, WriteContent,
+    LabCommand, LabCorpusArgs, LabCureArgs, LabKernelArgs, LabKernelCommand, LabListArgs,
+    LabRunArgs, LabScoreArgs, LabShellArgs, LookupArgs, MapArgs, PartOfLabArgs, ReadArgs,
+    ShareArgs, WriteArgs, WriteContent,
 };
 pub(crate) use part::{AroundArgs, PartArgs};
 pub(crate) use record::{RecordArgs, TasksBy};

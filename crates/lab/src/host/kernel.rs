@@ -49,6 +49,24 @@ impl Kernel {
         Ok(Self { image: image.to_owned(), version, modules })
     }
 
+    /// The kernel of an unpacked package.
+    pub(crate) fn of_package(root: &Path) -> Result<Self, LabError> {
+        let image = images_of_package(root).into_iter().next();
+        let why = "it has no kernel image".to_owned();
+        Self::at(&image.ok_or(LabError::Kernel { image: root.to_owned(), why })?)
+    }
+
+    /// The kernels that can be booted, the default first.
+    pub fn all() -> Vec<Self> {
+        let mut kernels: Vec<Self> = Vec::new();
+        for kernel in images().iter().filter_map(|image| Self::at(image).ok()) {
+            if !kernels.iter().any(|known| known.version == kernel.version) {
+                kernels.push(kernel);
+            }
+        }
+        kernels
+    }
+
     /// The kernel that is wanted: an image, or the begin of a version, as `6.12`. Without a wish the one that was fetched
     /// without one, else that of this host, else any.
     ///
@@ -209,9 +227,14 @@ fn is_of(version: &str, wanted: &str) -> bool {
     rest.is_some_and(|rest| wanted.is_empty() || !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Images that may be booted, the best first: `scripts/kernel.sh` puts those that it fetches into the user's cache.
+/// Where fetched kernels are, a directory for each package; `None` for a user without a home.
+pub(crate) fn kernel_directory() -> Option<PathBuf> {
+    Some(cache_directory()?.join("kernels"))
+}
+
+/// Images that may be booted, the best first.
 fn images() -> Vec<PathBuf> {
-    let fetched = cache_directory().map_or_else(PathBuf::new, |cache| cache.join("kernels"));
+    let fetched = kernel_directory().unwrap_or_default();
     let mut images = images_of_package(&fetched.join("default"));
     images.push(PathBuf::from(format!("/boot/vmlinuz-{}", running())));
     for package in entries(&fetched) {

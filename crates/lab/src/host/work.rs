@@ -32,7 +32,8 @@ impl WorkDirectory {
         Self::below(&std::env::temp_dir())
     }
 
-    fn below(place: &Path) -> Result<Self, LabError> {
+    /// The same below another directory.
+    pub(crate) fn below(place: &Path) -> Result<Self, LabError> {
         let failed = |error| LabError::NoWorkDirectory { place: place.to_owned(), error };
         if place.to_str().is_none() {
             // Options of QEMU are text.

@@ -5,20 +5,21 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use units::{Bytes, Span};
 
-use super::AnswerFormat;
 use super::typed::{size, some_size, span};
+use super::AnswerFormat;
 
 /// Make a memory pathology in a throwaway VM and check the diagnosis
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
+  memtide lab kernel fetch             a kernel to boot, of this system's Debian
   memtide lab list
   memtide lab run write-plateau
   memtide lab run swapdemo --arm swappiness-1 --out swapdemo
   memtide lab cure cgroup-high
   memtide lab hog 1G --limit 512M --for 30s
 
-It needs qemu-system-x86 and a readable kernel image. It needs no root and changes nothing on the host.")]
+It needs qemu-system-x86 and a kernel (memtide lab kernel). It needs no root and changes nothing on the host.")]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
     pub(crate) command: LabCommand,
@@ -32,6 +33,8 @@ pub(crate) enum LabCommand {
     Run(LabRunArgs),
     /// Carry out the first fix of each finding that a scenario makes, while its load goes on, and judge the time after it
     Cure(LabCureArgs),
+    /// Fetch kernels to boot, or list those that there are
+    Kernel(LabKernelArgs),
     /// Start the machine with a prompt and memtide, to try things
     Shell(LabShellArgs),
     /// Play scenarios and keep a labelled capture of each arm
@@ -56,6 +59,37 @@ pub(crate) enum LabCommand {
     Lookup(LookupArgs),
     /// Write files into one, compressed or not
     Archive(ArchiveArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabKernelArgs {
+    #[command(subcommand)]
+    pub(crate) command: LabKernelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabKernelCommand {
+    /// Download a Debian kernel (x86-64) with apt and unpack it into ~/.cache/memtide/kernels
+    ///
+    /// Nothing is installed and no root is needed. A kernel that is there already is not downloaded again.
+    #[command(after_long_help = "\
+Examples:
+  memtide lab kernel fetch
+  memtide lab kernel fetch linux-image-cloud-amd64 bullseye     5.10
+  memtide lab kernel fetch linux-image-cloud-amd64 sid          the newest
+  memtide lab run swapdemo --kernel 5.10
+
+With a SUITE it comes from that suite of the Debian mirror in this system's sources, else from the system's own suite; that
+one is the kernel that the lab boots if none is named.")]
+    Fetch {
+        /// A kernel's package, or one that depends on it
+        #[arg(default_value = lab::USUAL_PACKAGE)]
+        package: String,
+        /// Of Debian: bullseye, bookworm, trixie, sid
+        suite: Option<String>,
+    },
+    /// List the kernels that can be booted; the first is booted if none is named
+    List,
 }
 
 /// How a machine's instructions run.

@@ -1,6 +1,7 @@
 //! `memtide lab`: scenarios in a virtual machine, and parts of workloads alone.
 
 mod cure;
+mod kernel;
 mod list;
 mod pages_directory;
 mod parts;
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &LabArgs, output: &Output) -> Result<Exit, CommandError>
         LabCommand::List(args) => list::list(args, output),
         LabCommand::Run(args) => run::run(args, output),
         LabCommand::Cure(args) => cure::cure(args, output),
+        LabCommand::Kernel(args) => kernel::kernel(args, output),
         LabCommand::Shell(args) => shell::shell(args),
         LabCommand::Corpus(args) => score::corpus(args, output),
         LabCommand::Score(args) => score::score(args, output),

@@ -33,23 +33,35 @@ fn command(temporary: &Path, arguments: &[&str]) -> Command {
 
 /// Whether a machine can be started: QEMU is there, and so is a kernel of the distribution, fetched where it is not.
 pub(crate) fn has_machine() -> bool {
-    static FETCHED: LazyLock<bool> = LazyLock::new(|| {
-        let script = root().join("scripts/kernel.sh");
-        let fetched = Command::new(script).stdout(Stdio::null()).status();
-        fetched.is_ok_and(|status| status.success())
-    });
+    static FETCHED: LazyLock<bool> =
+        LazyLock::new(|| memtide(&["lab", "kernel", "fetch"]).0 == Some(0));
     if !has("qemu-system-x86_64") {
         return false;
     }
     if !*FETCHED {
         let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-        assert!(!is_ci, "scripts/kernel.sh fetched no kernel");
+        assert!(!is_ci, "memtide lab kernel fetched none");
         #[allow(clippy::print_stderr)] // a skipped test says why
         {
-            eprintln!("skipped: there is no kernel to boot (scripts/kernel.sh)");
+            eprintln!("skipped: there is no kernel to boot (memtide lab kernel fetch)");
         }
     }
     *FETCHED
+}
+
+#[test]
+fn without_debians_programs_no_kernel_is_fetched_and_the_way_round_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let fetch = command(place.path(), &["lab", "kernel", "fetch"])
+        .env("PATH", place.path())
+        .env("XDG_CACHE_HOME", place.path())
+        .output()
+        .unwrap();
+    let says = String::from_utf8_lossy(&fetch.stderr).into_owned();
+    assert_eq!(fetch.status.code(), Some(3), "{says}");
+    assert!(says.contains("is not installed") && says.contains("--kernel FILE"), "{says}");
+    let kept: Vec<_> = std::fs::read_dir(place.path().join("memtide/kernels")).unwrap().collect();
+    assert!(kept.is_empty(), "{kept:?}");
 }
 
 #[test]
