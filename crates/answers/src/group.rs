@@ -210,6 +210,17 @@ pub fn find_group_of_this_host(
     root: &Root,
     selector: &GroupSelector,
 ) -> Result<String, GroupError> {
+    find_group(&groups_of_this_host(root), selector)
+}
+
+/// Returns what the cgroups of this host are called of the kind that was typed, from listings of its cgroups alone.
+pub fn group_names_of_this_host(root: &Root, selector: &GroupSelector) -> Vec<String> {
+    let all = candidates(&groups_of_this_host(root), selector);
+    all.into_iter().filter_map(|one| one.names.into_iter().next().or(one.id)).collect()
+}
+
+/// The cgroups of this host and their names, without figures.
+fn groups_of_this_host(root: &Root) -> Source {
     let mut sample = Sample::at(probe::now().boot);
     for key in probe::cgroup_keys(root) {
         let row = sample.table_mut(Entity::Cgroup).entry(&key);
@@ -220,7 +231,7 @@ pub fn find_group_of_this_host(
     // One sample is in order.
     let _ = source.timeline.push(&sample);
     names::add(root, &mut source);
-    find_group(&source, selector)
+    source
 }
 
 /// Returns the path of the cgroup that an answer is about: the one that was typed, else in a container the container, unless

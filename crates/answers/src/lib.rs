@@ -42,7 +42,10 @@ pub use events::{events, open_for_events};
 pub use explain::{
     ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
 };
-pub use group::{GroupError, GroupSelector, find_group, find_group_of_this_host, group_of};
+pub use group::{
+    GroupError, GroupSelector, find_group, find_group_of_this_host, group_names_of_this_host,
+    group_of,
+};
 pub use growth::growth;
 pub use headroom::headroom;
 pub use nearest::nearest_rules;

@@ -5,6 +5,7 @@ mod capture;
 mod catalogue;
 mod check;
 mod compare;
+mod completed;
 mod convert;
 mod events;
 mod explain;

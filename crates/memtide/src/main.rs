@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     if lab::init::is_here() {
         lab::init::main();
     }
+    commands::completions::answer_a_shell();
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use timeline::Entity;
 
-use super::PartArgs;
+use super::{PartArgs, completed};
 
 /// Write any source for other programs: CSV, Parquet, metrics
 ///
@@ -50,7 +50,7 @@ pub(crate) struct ExportArgs {
     pub(crate) tables: Vec<ExportTable>,
 
     /// Only these signals, separated by commas: names as `memtide signals` lists them; `psi.*` is all of that prefix
-    #[arg(long = "signal", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long = "signal", value_name = "NAME", value_delimiter = ',', add = completed::signals())]
     pub(crate) signals: Vec<String>,
 
     #[command(flatten)]

@@ -4,24 +4,26 @@ use answers::GroupSelector;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use super::completed;
+
 /// At most one cgroup, by what people call it.
 #[derive(Debug, Args)]
 #[group(id = "about", multiple = false)]
 pub(crate) struct GroupArgs {
     /// Only about this cgroup and the limits around it: its path, as in /proc/PID/cgroup or below /sys/fs/cgroup
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", add = completed::cgroups())]
     cgroup: Option<String>,
 
     /// The same for a unit of systemd
-    #[arg(long, value_name = "UNIT")]
+    #[arg(long, value_name = "UNIT", add = completed::units())]
     unit: Option<String>,
 
     /// The same for a container: its name, or the first digits of its id
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completed::containers())]
     container: Option<String>,
 
     /// The same for a pod: NAMESPACE/NAME, its name, or the first digits of its UID
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completed::pods())]
     pod: Option<String>,
 }
 
@@ -38,19 +40,19 @@ impl GroupArgs {
 pub(crate) struct FollowedArgs {
     /// Sample this cgroup, its parents and up to 32 children every second; waits for it to appear. Its path is as in
     /// /proc/PID/cgroup or below /sys/fs/cgroup
-    #[arg(long, value_name = "PATH", value_parser = cgroup_below_the_root)]
+    #[arg(long, value_name = "PATH", value_parser = cgroup_below_the_root, add = completed::cgroups())]
     cgroup: Option<String>,
 
     /// The same for a unit of systemd
-    #[arg(long, value_name = "UNIT", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "UNIT", value_parser = NonEmptyStringValueParser::new(), add = completed::units())]
     unit: Option<String>,
 
     /// The same for a container: its name, or the first digits of its id
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), add = completed::containers())]
     container: Option<String>,
 
     /// The same for a pod: NAMESPACE/NAME, its name, or the first digits of its UID
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), add = completed::pods())]
     pod: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use units::{Bytes, Span};
 
 use super::typed::{size, some_size, span};
-use super::AnswerFormat;
+use super::{AnswerFormat, completed};
 
 /// Make a memory pathology in a throwaway VM and check the diagnosis
 #[derive(Debug, Args)]
@@ -113,24 +113,26 @@ impl From<AccelChoice> for lab::Accelerator {
 #[derive(Debug, Args)]
 pub(crate) struct LabListArgs {
     /// One scenario: its arms, settings and variants
+    #[arg(add = completed::lab_scenarios())]
     pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
     /// The scenario: memtide lab list
+    #[arg(add = completed::lab_scenarios())]
     pub(crate) name: String,
     /// One arm of the comparison only
-    #[arg(long, alias = "variant", value_name = "ARM")]
+    #[arg(long, alias = "variant", value_name = "ARM", add = completed::lab_arms())]
     pub(crate) arm: Option<String>,
     /// RAM of the machine
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) ram: Option<Bytes>,
     /// A setting of the scenario
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, add = completed::lab_settings())]
     pub(crate) settings: Vec<(String, f64)>,
     /// Kernel to boot: an image with its modules beside it or in /lib/modules, or the version of one that was fetched, as 6.12
-    #[arg(long, value_name = "FILE|VERSION")]
+    #[arg(long, value_name = "FILE|VERSION", add = completed::lab_kernels())]
     pub(crate) kernel: Option<PathBuf>,
     /// The directory of the pages; lab-NAME if not given
     #[arg(long = "out", value_name = "DIR")]
@@ -157,13 +159,13 @@ pub(crate) struct LabRunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LabCureArgs {
     /// A scenario: memtide lab list; all that make a finding if not given
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = completed::lab_scenarios())]
     pub(crate) names: Vec<String>,
     /// One arm only
-    #[arg(long, value_name = "ARM")]
+    #[arg(long, value_name = "ARM", add = completed::lab_arms())]
     pub(crate) arm: Option<String>,
     /// Kernel to boot, as for lab run; may be repeated
-    #[arg(long = "kernel", value_name = "FILE|VERSION")]
+    #[arg(long = "kernel", value_name = "FILE|VERSION", add = completed::lab_kernels())]
     pub(crate) kernels: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
@@ -193,7 +195,7 @@ pub(crate) struct LabShellArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) nodes: u32,
     /// Kernel to boot, as for lab run
-    #[arg(long, value_name = "FILE|VERSION")]
+    #[arg(long, value_name = "FILE|VERSION", add = completed::lab_kernels())]
     pub(crate) kernel: Option<PathBuf>,
     /// How the machine's instructions run: by KVM, or by emulation; KVM where it works if not given
     #[arg(long, value_enum)]
@@ -204,10 +206,10 @@ pub(crate) struct LabShellArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CorpusArgs {
     /// A scenario; may be repeated; all scenarios if not given
-    #[arg(long = "scenario", value_name = "NAME")]
+    #[arg(long = "scenario", value_name = "NAME", add = completed::lab_scenarios())]
     pub(crate) scenarios: Vec<String>,
     /// Kernel to boot, as for lab run; may be repeated
-    #[arg(long = "kernel", value_name = "FILE|VERSION")]
+    #[arg(long = "kernel", value_name = "FILE|VERSION", add = completed::lab_kernels())]
     pub(crate) kernels: Vec<PathBuf>,
     /// Variants of each scenario: its own settings, then up to two others
     #[arg(long, value_name = "COUNT", default_value_t = 1)]

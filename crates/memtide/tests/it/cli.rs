@@ -111,14 +111,48 @@ fn rules_and_signals_explain_themselves() {
     assert_eq!(signals.as_array().unwrap().len(), timeline::signals::ALL.len());
 }
 
+/// What a bash offers behind these words, the last of which was begun.
+fn completed(words: &[&str]) -> Vec<String> {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .env("COMPLETE", "bash")
+        .env("_CLAP_IFS", "\n")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .args(["--", "memtide"])
+        .args(words)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+    stdout(&output).lines().map(str::to_owned).collect()
+}
+
 #[test]
-fn completions_know_the_commands_and_the_rules() {
-    for shell in ["bash", "zsh", "fish"] {
+fn a_shell_completes_names_of_the_catalogues_and_of_this_host() {
+    for (words, offered) in [
+        (&["cap"][..], "capture"),
+        (&["rules", "page-cache"], "page-cache-thrash"),
+        (&["signals", "mem.av"], "mem.available"),
+        (&["export", "x", "--signal", "mem.free,psi.memory.so"], "mem.free,psi.memory.some"),
+        (&["lab", "run", "swap"], "swapdemo"),
+        (&["lab", "run", "swapdemo", "--arm", "zram"], "zram-random"),
+        (&["lab", "run", "swapdemo", "--set", "swap"], "swappiness="),
+        (&["lab", "cure", "cgroup"], "cgroup-high"),
+    ] {
+        let all = completed(words);
+        assert!(all.iter().any(|one| one == offered), "{words:?}: {all:?}");
+    }
+    let arms = completed(&["lab", "run", "write-plateau", "--arm", ""]);
+    assert!(!arms.is_empty() && !arms.contains(&"zram-random".to_owned()), "{arms:?}");
+    let groups = completed(&["check", "--cgroup", "/"]);
+    let root = probe::Root::default();
+    let some = probe::cgroup_keys(&root).into_iter().find(|path| path.len() > 1);
+    assert!(some.is_none() || groups.iter().all(|path| path.starts_with('/')), "{groups:?}");
+}
+
+#[test]
+fn completion_scripts_ask_memtide_and_unknown_rules_have_neighbours() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&memtide(&["completions", shell]));
-        assert!(script.contains("capture"), "{shell}");
-        // Of fish the library completes options only.
-        let knows_rules = script.contains("page-cache-thrash");
-        assert_eq!(knows_rules, shell != "fish", "{shell}");
+        assert!(script.contains("COMPLETE") && script.contains("memtide"), "{shell}: {script}");
     }
     let unknown = memtide(&["rules", "thrash"]);
     assert_eq!(unknown.status.code(), Some(3));
