@@ -210,6 +210,7 @@ fn why(missing: &Missing) -> String {
     match &missing.need {
         need @ (Need::TwoSamples
         | Need::MoreSamples { .. }
+        | Need::LongerWatch { .. }
         | Need::SameTime
         | Need::FinerFigures
         | Need::PageSize) => {

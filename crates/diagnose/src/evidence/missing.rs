@@ -37,6 +37,11 @@ pub enum Need {
         /// How long the interval is.
         every: Span,
     },
+    /// A level holds at the end of a watch that is shorter than the level has to last.
+    LongerWatch {
+        /// How long it has to last.
+        lasts: Span,
+    },
     /// It was read, but not while the other conditions of the rule held.
     SameTime,
     /// The figures are rounded, and other values within the rounding would change the rule's answer.
@@ -110,6 +115,9 @@ impl std::fmt::Display for Need {
                 "samples more often: one interval of {every} shows it, and it may have been a \
                  moment of that"
             ),
+            Self::LongerWatch { lasts } => {
+                write!(f, "a watch of {lasts} or longer: it held at the end of this one")
+            }
             Self::FinerFigures => f.write_str(
                 "figures that are less rounded (free -k, /proc/meminfo): these could mean either",
             ),

@@ -234,7 +234,8 @@ fn split_bursts(
             harm: *harm,
             is_cut: stretch.first == 0 || stretch.last == last,
         };
-        let is_short = stretch.duration() < at_least;
+        // In a watch that is shorter than that nothing could last as long.
+        let is_short = stretch.duration() < at_least && cx.recorded() >= at_least;
         !is_event && !rule.is_note() && (is_short || weight.is_burst())
     };
     let (bursts, mut incidents): (Vec<_>, Vec<_>) = weighed.into_iter().partition(is_burst);

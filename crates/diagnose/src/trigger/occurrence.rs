@@ -64,7 +64,7 @@ pub(crate) fn holding(cx: &Evidence<'_>, trigger: &While) -> Result<Vec<Occurren
                 if lasting.is_empty() {
                     let every = one_long_interval(&holds, trigger);
                     let more = |every| flows_of(trigger, Need::MoreSamples { every });
-                    lacks = lacks.or(every.map(more));
+                    lacks = lacks.or(every.map(more)).or_else(|| cut_short(&holds, trigger));
                 }
                 occurrences.extend(lasting);
             }
@@ -88,6 +88,17 @@ fn one_long_interval(holds: &Condition, trigger: &While) -> Option<Span> {
     let runs = holds.runs().into_iter().filter(|_| trigger.when.is_flow());
     let lasts = runs.map(|run| run.duration());
     lasts.filter(|lasts| *lasts >= trigger.at_least).max()
+}
+
+/// Whether a level held at the end of a watch in which it could not last long enough: what comes then is unknown.
+fn cut_short(holds: &Condition, trigger: &While) -> Option<Missing> {
+    let run = holds.longest_run().filter(|_| !trigger.when.is_flow())?;
+    let is_open = holds.at(run.last) == Some(true) && holds.recorded() < trigger.at_least;
+    let is_at_end = (run.last + 1..).map_while(|at| holds.at(at)).next().is_none();
+    let mut signals = trigger.when.signals().into_iter();
+    let names = signals.next().into_iter().map(|signal| signal.def().name).collect();
+    let need = Need::LongerWatch { lasts: trigger.at_least };
+    (is_open && is_at_end).then(|| Missing::because(names, need))
 }
 
 fn flows_of(trigger: &While, need: Need) -> Missing {

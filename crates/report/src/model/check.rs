@@ -63,7 +63,9 @@ impl Report {
 fn need_kind(need: &diagnose::Need) -> NeedKind {
     match need {
         diagnose::Need::Root(_) => NeedKind::Root,
-        diagnose::Need::MoreSamples { .. } | diagnose::Need::FinerFigures => NeedKind::Precision,
+        diagnose::Need::MoreSamples { .. }
+        | diagnose::Need::LongerWatch { .. }
+        | diagnose::Need::FinerFigures => NeedKind::Precision,
         _ => NeedKind::Readings,
     }
 }
