@@ -92,6 +92,8 @@ struct CacheLevels {
     available: Bytes,
     /// Whether the source has MemAvailable.
     is_reported: bool,
+    /// Cache that the kernel does not count as available: shared memory that the source does not report, or locked pages.
+    kept: Bytes,
 }
 
 impl CacheLevels {
@@ -107,23 +109,32 @@ impl CacheLevels {
             (Ok((track, is_reported)), Some(_)) => (track.at(last).ok_or_else(lacks)?, is_reported),
             _ => (free + read_into(cx, stretch)?, false),
         };
+        let is_split = cx.timeline.gauge(MEM_SHMEM).is_some();
+        let droppable = match is_reported && !is_split {
+            true => given_back.min(available.saturating_sub(free)),
+            false => given_back,
+        };
         Ok(Self {
             clean,
             slab: at(gauge(MEM_SLAB_RECLAIMABLE)).ok(),
-            given_back,
+            given_back: droppable,
             whole,
             share: given_back.ratio_of(whole).ok_or_else(lacks)?,
             available,
             is_reported,
+            kept: given_back.saturating_sub(droppable),
         })
     }
 
     fn shown_in(&self, cx: &Evidence<'_>, shared_is_known: bool, finding: Finding) -> Finding {
         let (clean, available) = (self.clean, self.available);
-        let remark = if shared_is_known {
-            ""
-        } else {
-            "; the source does not say how much of it is shared memory"
+        let remark = match self.kept {
+            _ if shared_is_known => String::new(),
+            Bytes::ZERO => "; the source does not say how much of it is shared memory".to_owned(),
+            kept => format!(
+                "; {kept} of it is not available: shared memory, which the source does not report, \
+                 or locked"
+            ),
         };
         let text = format!("{clean} of clean page cache{remark}");
         let finding = if cx.ram().is_ok() {
@@ -188,8 +199,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         "dropped pages were not needed again"
     };
+    let bound = if levels.kept > Bytes::ZERO { "At most " } else { "" };
     let title = format!(
-        "{given_back}{of_ram} looks used but is page cache, which the kernel drops on \
+        "{bound}{given_back}{of_ram} looks used but is page cache, which the kernel drops on \
          demand{unless}."
     );
     let finding = RULE
@@ -272,6 +284,17 @@ mod tests {
             .gauge(MEM_CACHED, MIB(520))
             .gauge(MEM_AVAILABLE, MIB(195));
         clear(RULE, &unreported);
+    }
+
+    #[test]
+    fn of_a_cache_that_may_be_shared_memory_what_is_available_counts() {
+        let unsplit = Case::once()
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge(MEM_FREE, MIB(50))
+            .gauge(MEM_CACHED, MIB(700))
+            .gauge(MEM_AVAILABLE, MIB(500));
+        let title = found(RULE, &unsplit).title.to_string();
+        assert!(title.starts_with("At most 450 MiB (45 % of RAM) looks used"), "{title}");
     }
 
     #[test]
