@@ -39,6 +39,9 @@ const AVAILABLE_DOUBTFUL: Ratio = Ratio::from_percent(15.0);
 /// are swapped out on hosts with much cache, too.
 const AVAILABLE_DOUBTFUL_WITH_SWAP: Ratio = Ratio::from_percent(50.0);
 
+/// Less in swap than this share of RAM says nothing: an engineering choice.
+const SWAP_NOTABLE: Ratio = Ratio::from_percent(1.0);
+
 /// Returns the headline for one sample, which proves levels only, and whether they are low.
 pub(super) fn headline(cx: &Evidence<'_>) -> String {
     let is_low = || {
@@ -47,7 +50,7 @@ pub(super) fn headline(cx: &Evidence<'_>) -> String {
         let (_, high, _) = floor(cx, total);
         let (available, _) = available::available_at_most(cx).ok()?;
         let available = available.last()?.ratio_of(total)?;
-        let doubtful = match swap_used(cx) {
+        let doubtful = match swap_used(cx).filter(|used| *used >= total.share(SWAP_NOTABLE)) {
             Some(_) => AVAILABLE_DOUBTFUL_WITH_SWAP,
             None => AVAILABLE_DOUBTFUL,
         };

@@ -49,6 +49,13 @@ fn a_large_cache_beside_some_swap_is_no_small_headroom() {
 }
 
 #[test]
+fn a_mebibyte_in_swap_is_no_sign_of_small_headroom() {
+    let headline = |swapped| one_sample(47_104, 554, 20_254, swapped).headline;
+    assert!(!headline(1).contains("headroom"), "{}", headline(1));
+    assert!(headline(2_000).contains("headroom seems small"), "{}", headline(2_000));
+}
+
+#[test]
 fn without_refaults_normal_levels_are_not_called_enough() {
     let watched = || Case::over(20).gauge(MEM_TOTAL, Bytes::from_gib(8));
     assert_eq!(unjudged(&watched()).level, Level::Unknown);
