@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use timeline::{
     Entity, EntitySeries,
-    signals::{PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
+    signals::{PROC_OOM_ADJ, PROC_PSS, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
 };
 use units::{Bytes, Count, Ratio};
 
@@ -18,6 +18,8 @@ struct ProgramGroup {
     processes: u64,
     held: Bytes,
     swapped: Bytes,
+    /// Whether pages that several of them share were counted for each.
+    counts_shared: bool,
 }
 
 /// An owner of less than this share of RAM is not named beside those that fill it: an engineering choice.
@@ -70,8 +72,8 @@ pub(crate) fn programs<'a>(
     programs
 }
 
-/// Returns the largest groups of processes around sample `index`, by anonymous memory and swap (by RSS if the source
-/// does not separate them).
+/// Returns the largest groups of processes around sample `index`, by anonymous memory and swap. Where the source does not
+/// separate anonymous memory, by PSS, which counts a shared page once in all; else by RSS, whose sum is an upper bound.
 pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
     let mut groups: BTreeMap<&str, ProgramGroup> = BTreeMap::new();
     let Some(index) = cx.rows_at(Entity::Process, index) else {
@@ -82,14 +84,16 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
             continue;
         }
         let anon = cx.timeline.at_of(process, PROC_RSS_ANON, index);
+        let own = anon.or_else(|| cx.timeline.at_of(process, PROC_PSS, index));
         let rss = || {
             let pages = cx.timeline.at_of(process, PROC_RSS, index)?;
             Some(pages.to_bytes(cx.facts.page_size?))
         };
-        let Some(held) = anon.or_else(rss) else {
+        let Some(held) = own.or_else(rss) else {
             continue;
         };
         let group = groups.entry(&process.label).or_default();
+        group.counts_shared |= own.is_none();
         group.processes += 1;
         group.held += held;
         group.swapped += cx.timeline.at_of(process, PROC_SWAP, index).unwrap_or_default();
@@ -153,6 +157,46 @@ impl ProgramGroup {
         } else {
             String::new()
         };
-        format!("{processes}{} in RAM{swapped}", self.held)
+        let (bound, shared) = match self.counts_shared && self.processes > 1 {
+            true => ("at most ", " (RSS: pages that they share are counted for each)"),
+            false => ("", ""),
+        };
+        format!("{processes}{bound}{} in RAM{shared}{swapped}", self.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::{Facts, Sample, Timeline};
+    use units::{PageSize, Pages, Span};
+
+    use super::*;
+
+    /// Three workers with 44 MiB each, of which 33 are shared by all.
+    fn workers(has_pss: bool) -> String {
+        let mut sample = Sample::at(Span::ZERO);
+        for pid in 1..=3 {
+            let worker = sample.table_mut(Entity::Process).add();
+            worker.key = format!("{pid}@0");
+            "postgres".clone_into(&mut worker.label);
+            worker.row.set(PROC_RSS, Pages::new(44 * 256));
+            if has_pss {
+                worker.row.set(PROC_PSS, Bytes::from_mib(22));
+            }
+        }
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let mut facts = Facts::default();
+        facts.page_size = Some(PageSize::USUAL);
+        largest(&Evidence::new(&timeline, &facts), 0, 1).remove(0).what
+    }
+
+    #[test]
+    fn shared_pages_are_added_up_once_or_the_sum_is_an_upper_bound() {
+        assert_eq!(workers(true), "3 processes: 66 MiB in RAM");
+        assert_eq!(
+            workers(false),
+            "3 processes: at most 132 MiB in RAM (RSS: pages that they share are counted for each)"
+        );
     }
 }
