@@ -27,6 +27,8 @@ pub(crate) struct TimelineBuilder {
     pending: Option<PendingSnapshot>,
     /// The host that a prompt or a heading named last.
     host_name: Option<String>,
+    /// The hosts that were named, each with the index of its first sample.
+    hosts: Vec<(usize, String)>,
     dropped: usize,
     /// Snapshots with 0 B of RAM.
     pub(crate) without_ram: usize,
@@ -95,11 +97,28 @@ impl TimelineBuilder {
 
     /// Notes which host the output below is from. Another host starts another sample.
     pub(crate) fn at_host(&mut self, name: &str) {
+        if self.host_name.as_deref() == Some(name) {
+            return;
+        }
         let before = self.host_name.replace(name.to_owned());
         let is_bundle = self.pending.as_ref().is_some_and(PendingSnapshot::is_bundle);
-        if before.is_some_and(|before| before != name) && !is_bundle {
+        if before.is_some() && !is_bundle {
             self.flush();
         }
+        self.hosts.push((self.timeline.len(), name.to_owned()));
+    }
+
+    /// The hosts of the samples, if they are of several. A host of which nothing was read is none.
+    pub(crate) fn take_hosts(&mut self) -> Vec<(usize, String)> {
+        let mut hosts = std::mem::take(&mut self.hosts);
+        let end = self.timeline.len();
+        hosts.retain(|(first, _)| *first < end);
+        // Of names for one sample the last is that of its figures.
+        hosts.reverse();
+        hosts.dedup_by_key(|(first, _)| *first);
+        hosts.reverse();
+        let names: BTreeSet<&str> = hosts.iter().map(|(_, name)| name.as_str()).collect();
+        if names.len() > 1 { hosts } else { Vec::new() }
     }
 
     /// Adds a snapshot; `is_first` if it is the first of its block.

@@ -311,6 +311,7 @@ impl Paste {
             self.problem(impossible.problem());
         }
         let is_count_whole = !self.builder.is_past_counting();
+        self.facts.hosts = self.builder.take_hosts();
         let (timeline, dropped) = self.builder.finish();
         if dropped > 0 {
             let at_least = if is_count_whole { "" } else { "at least " };

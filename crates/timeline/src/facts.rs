@@ -232,6 +232,8 @@ pub struct Facts {
     pub names: GroupNames,
     /// Name of the host, where requested.
     pub hostname: Option<String>,
+    /// Of a text with figures of several hosts, the index of the first sample of each, with the host's name; else empty.
+    pub hosts: Vec<(usize, String)>,
 }
 
 /// The memory of changes.

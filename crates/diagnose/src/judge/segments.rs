@@ -59,7 +59,7 @@ pub(crate) fn merge<'a>(
     let (clear, not_evaluated) = not_found(&mut segments, is_reported);
     let page = cx.facts.page_size.unwrap_or(PageSize::USUAL);
     let at = leading(&segments, findings.first());
-    let remarks = remarks(&segments, at, count, page);
+    let remarks = remarks(&cx.facts.hosts, &segments, at, count, page);
     let JudgedSegment { timeline, diagnosis: mut lead, .. } = segments.swap_remove(at);
     lead.verdict.remarks.extend(remarks);
     if let Ok(accounting) = &mut lead.accounting {
@@ -94,7 +94,16 @@ fn not_found(
 
 /// Returns remarks on the merged answer, which is that of segment `at`: segments of two machines, growth that was not
 /// judged.
-fn remarks(segments: &[JudgedSegment<'_>], at: usize, count: usize, page: PageSize) -> Vec<String> {
+fn remarks(
+    hosts: &[(usize, String)],
+    segments: &[JudgedSegment<'_>],
+    at: usize,
+    count: usize,
+    page: PageSize,
+) -> Vec<String> {
+    if let Some(remark) = several_hosts(hosts, segments.get(at)) {
+        return vec![remark];
+    }
     let sizes = segments.iter().filter_map(|segment| segment.timeline.last(MEM_TOTAL));
     let machines = two_machines(sizes).map(|machines| {
         let ram = segments.get(at).and_then(|lead| lead.timeline.last(MEM_TOTAL));
@@ -124,6 +133,24 @@ fn remarks(segments: &[JudgedSegment<'_>], at: usize, count: usize, page: PageSi
         )
     });
     machines.into_iter().chain(outdated).chain(unordered).collect()
+}
+
+/// Which hosts the samples are of, and of which the verdict is; `None` if of one.
+fn several_hosts(hosts: &[(usize, String)], lead: Option<&JudgedSegment<'_>>) -> Option<String> {
+    const NAMED_MAX: usize = 5;
+    let names: BTreeSet<&str> = hosts.iter().map(|(_, name)| name.as_str()).collect();
+    let first = lead?.timeline.origin();
+    let (_, host) = hosts.iter().rfind(|(from, _)| *from <= first)?;
+    let named: Vec<&str> = names.iter().take(NAMED_MAX).copied().collect();
+    let more = match names.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "Figures of {} hosts, each judged by itself: {}{more}. This verdict is about {host}.",
+        names.len(),
+        named.join(", ")
+    ))
 }
 
 /// A change of available memory smaller than this share of RAM is not reported.

@@ -188,6 +188,8 @@ node_vmstat_pswpin 7
             node_memory_MemAvailable_bytes{instance=\"b\", job=\"node\"} | 2993688576\n";
         let opened = paste(text);
         assert_eq!(opened.timeline.len(), 2);
+        assert_eq!(opened.facts.hosts, [(0, "a".to_owned()), (1, "b".to_owned())]);
+        assert!(paste(PAGE).facts.hosts.is_empty());
         let text = "node_memory_MemFree_bytes{instance=\"a\"} => 4096 @[1435781451.781]\n";
         assert_eq!(paste(text).timeline.last(MEM_FREE), Some(Bytes::new(4096)));
         survives(text);
