@@ -39,7 +39,11 @@ pub(super) fn growth(
         rate,
         levels_off_at: levels_off.then(|| plateau(&features.total, now)),
         limit_in,
-        needs: decision.needs.map(|times| prepared.span.times(times)),
+        // One reading has no span of which more could be needed.
+        needs: decision
+            .needs
+            .filter(|_| prepared.readings > 1)
+            .map(|times| prepared.span.times(times)),
         reasons: reasons(prepared, features),
     }
 }

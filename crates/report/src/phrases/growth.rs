@@ -2,6 +2,8 @@
 
 pub(crate) mod sentences;
 
+use units::Count;
+
 use super::LabelledText;
 use crate::clock::ReportClock;
 use crate::model::growth::GrowthEntry;
@@ -53,6 +55,7 @@ pub(crate) fn facts(entry: &GrowthEntry, clock: Option<&ReportClock<'_>>) -> Vec
         )
     });
     let judged = entry.judged_s;
+    let readings = Count::new(entry.readings as u64).named("reading", "readings");
     let ended = ended(entry, clock);
     let now = if ended.is_some() { "Last" } else { "Now" };
     let known = [
@@ -62,8 +65,8 @@ pub(crate) fn facts(entry: &GrowthEntry, clock: Option<&ReportClock<'_>>) -> Vec
         ("Levels off", entry.levels_off_at_bytes.map(|end| format!("at about {end}"))),
         ("Limit in", limit(entry).map(|limit| format!("{limit}, at this rate"))),
         ("Needs", entry.needs_s.map(|needs| format!("about {needs} more"))),
-        ("Judged", Some(format!("{} readings over {judged}", entry.readings))),
-        ("Method", Some(entry.method.clone())),
+        ("Judged", Some(format!("{readings} over {judged}"))),
+        ("Method", Some(entry.method.clone()).filter(|_| entry.readings > 1)),
     ];
     let mut facts: Vec<LabelledText> = (known.into_iter())
         .filter_map(|(label, text)| Some(LabelledText::new(label, text?)))

@@ -95,8 +95,14 @@ fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
         let Some(bytes) = reading(lines, at) else {
             continue;
         };
+        time = time.or_else(|| within(line));
         let follows = readings.last().is_none_or(|last| last.when.is_some());
-        let when = follows.then(|| when(time, &mut since, &mut times)).flatten();
+        // Without any time the order is that of the text.
+        let is_timeless = time.is_none() && readings.iter().all(|reading| !reading.is_timed);
+        let when = match is_timeless {
+            true => Some(SnapshotTime::Unknown),
+            false => follows.then(|| when(time, &mut since, &mut times)).flatten(),
+        };
         if when.is_none() && readings.len() >= READINGS_MIN {
             break;
         }
@@ -135,6 +141,19 @@ fn leading(line: &str) -> Option<ReadingTime> {
         times::elapsed(start).map(ReadingTime::Since)
     };
     printed.or_else(since)
+}
+
+/// The time in a line of a log, behind a level, a name, a mark: `INFO 2026-11-21 23:58:47 …`, `[worker] 23:58:47 …`.
+fn within(line: &str) -> Option<ReadingTime> {
+    /// So many words are before it at most.
+    const WORDS_MAX: usize = 6;
+    let starts = line.match_indices(' ').map(|(at, _)| at + 1).take(WORDS_MAX);
+    let mut rests = starts.filter_map(|at| line.get(at..));
+    let printed = rests.find_map(|rest| {
+        let rest = rest.trim_start_matches(['[', '(', ' ', '-', '*', '|']);
+        PrintedTime::leading(rest).map(|(time, _)| time)
+    });
+    printed.map(ReadingTime::Printed)
 }
 
 /// The size in a line, in bytes.
@@ -212,6 +231,10 @@ mod tests {
             four(|n, kib| format!("[10:0{n}:00] mem: {} MB", kib / 1024)),
             four(|n, kib| format!("After {n} min: memory usage {kib} kB")),
             four(|n, kib| format!("[{}] INFO worker rss={kib}KB heap=7MB", date(n))),
+            four(|n, kib| format!("INFO {} [MEMORY] RSS: {}.0 MB", date(n), kib / 1024)),
+            four(|n, kib| format!("app-1  | {} rss: {kib} kB", date(n))),
+            four(|n, kib| format!("[worker 3] 10:0{n}:00 VmRSS: {kib} kB")),
+            four(|n, kib| format!("[TIME] 8/24/2025, 4:4{n}:00 PM RSS: {kib} kB")),
             four(|n, kib| {
                 format!("{} {{ rss: {}, heapTotal: 7, heapUsed: 6 }}", date(n), kib * 1024)
             }),
@@ -227,6 +250,18 @@ mod tests {
             assert_eq!((timeline.len(), timeline.duration()), (4, Span::from_mins(3)), "{text}");
             let process = timeline.entities(Entity::Process).next().unwrap();
             assert_eq!(timeline.last_of(process, PROC_RSS), Some(Pages::new(203 * 256)), "{text}");
+            survives(&text);
+        }
+    }
+
+    #[test]
+    fn without_times_every_row_is_read_and_nothing_is_said_of_time() {
+        for rows in [4, 6, 12] {
+            let text: String =
+                (0..rows).map(|n| format!("worker RSS: {}.0 MB\n", 200 + n)).collect();
+            let opened = paste(&text);
+            assert_eq!((opened.timeline.len(), opened.origin.inputs.len()), (rows, 1), "{text}");
+            assert_eq!(opened.timeline.segments().len(), rows, "{text}");
             survives(&text);
         }
     }

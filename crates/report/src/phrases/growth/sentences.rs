@@ -89,6 +89,9 @@ pub(crate) const fn advice(class: GrowthClass, kills: usize) -> &'static str {
 
 /// Says what the class rests on.
 pub(crate) fn reasons(growth: &Growth) -> Vec<String> {
+    if growth.readings < 2 {
+        return vec!["One reading shows no growth: it takes several, with their times.".to_owned()];
+    }
     let needs = growth.needs.map(|more| format!("Not enough data: about {more} more are needed."));
     growth.reasons.iter().map(|reason| sentence(reason, growth)).chain(needs).collect()
 }
