@@ -10,10 +10,10 @@ use timeline::signals::{
     HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_TOTAL, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON,
     MEM_AVAILABLE, MEM_BALLOON, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_ANON,
     MEM_INACTIVE_FILE, MEM_KERNEL_STACK, MEM_KRECLAIMABLE, MEM_LOW_TOTAL, MEM_PAGE_TABLES,
-    MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, MEM_UNEVICTABLE,
-    MEM_VMALLOC_USED, MEM_ZSWAPPED, MEMINFO, PROC_DATA, PROC_HUGETLB, PROC_PAGE_TABLES, PROC_PSS,
-    PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM, PROC_SIZE, SLAB_PAGES, SWAP_FREE,
-    SWAP_TOTAL, SWAP_USED, ZRAM_LIMIT,
+    MEM_PERCPU, MEM_SEC_PAGE_TABLES, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE,
+    MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, MEM_UNEVICTABLE, MEM_VMALLOC_USED, MEM_ZSWAPPED, MEMINFO,
+    PROC_DATA, PROC_HUGETLB, PROC_PAGE_TABLES, PROC_PSS, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE,
+    PROC_RSS_SHMEM, PROC_SIZE, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED, ZRAM_LIMIT,
 };
 use timeline::{Entity, Row, SignalId};
 use units::{Bytes, Limit, PageSize, Pages, Quantity};
@@ -52,6 +52,21 @@ const NOT_OF_RAM: [SignalId; 11] = [
     DIRECT_MAP_4K.id(),
     DIRECT_MAP_2M.id(),
     DIRECT_MAP_1G.id(),
+];
+
+/// Fields of the host that LXCFS passes on.
+const PASSED_ON: [SignalId; 11] = [
+    MEM_SLAB.id(),
+    MEM_SLAB_RECLAIMABLE.id(),
+    MEM_SLAB_UNRECLAIMABLE.id(),
+    MEM_KRECLAIMABLE.id(),
+    MEM_KERNEL_STACK.id(),
+    MEM_PAGE_TABLES.id(),
+    MEM_SEC_PAGE_TABLES.id(),
+    MEM_PERCPU.id(),
+    MEM_VMALLOC_USED.id(),
+    COMMIT_LIMIT.id(),
+    COMMITTED_AS.id(),
 ];
 
 /// The kernel does not read all figures at one instant: a part may exceed its whole by a fiftieth.
@@ -143,6 +158,8 @@ pub(crate) enum Impossible {
     Dirty,
     /// A process with more memory than address space.
     Resident,
+    /// Figures of the host in a container's /proc/meminfo.
+    OfHost,
     /// More RAM than the kernel maps.
     Unmapped,
     /// A size above what a processor can address.
@@ -157,6 +174,12 @@ impl Impossible {
         match self {
             Self::Part(part, whole) => {
                 format!("{} is larger than {}: such figures are not used", name(part), name(whole))
+            }
+            Self::OfHost => {
+                "Slab is 0 and KReclaimable is not: this is /proc/meminfo of a container \
+                             (lxcfs), in which the sizes of kernel memory and of zones are the \
+                             host's; they are not used"
+                    .to_owned()
             }
             Self::Sum => "free memory, page cache, anonymous memory and slab add up to more than \
                           MemTotal: they are not used"
@@ -269,6 +292,7 @@ pub(crate) fn drop_impossible(snapshot: &mut Snapshot) -> Vec<Impossible> {
     let mut found = Vec::new();
     for drop in [
         drop_sizes,
+        drop_of_host,
         drop_unmapped,
         drop_parts,
         drop_available,
@@ -291,6 +315,22 @@ const RAM: SignalId = MEM_TOTAL.id();
 fn forget(snapshot: &mut Snapshot, signals: &[SignalId], why: Impossible) -> Vec<Impossible> {
     snapshot.sample.host.forget(signals);
     vec![why]
+}
+
+/// LXCFS prints most fields of a container's own and 0 for its slab (`proc_meminfo_read` in `src/proc_fuse.c`), and passes on
+/// the host's line of fields that it does not know.
+fn drop_of_host(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let host = |signal: SignalId| snapshot.host(signal);
+    let is_contained = host(MEM_SLAB.id()) == Some(0)
+        && host(MEM_KRECLAIMABLE.id()).is_some_and(|bytes| bytes > 0);
+    if !is_contained {
+        return Vec::new();
+    }
+    let zones = snapshot.sample.table_mut(Entity::Zone);
+    while !zones.rows().is_empty() {
+        zones.drop_last();
+    }
+    forget(snapshot, &PASSED_ON, Impossible::OfHost)
 }
 
 fn drop_unmapped(snapshot: &mut Snapshot) -> Vec<Impossible> {
@@ -691,6 +731,25 @@ mod tests {
         assert_eq!(left(&vmalloc), (vec![part], gone(MEM_VMALLOC_USED.id())));
         let fits = [(MEM_PAGE_TABLES.id(), 1), (MEM_VMALLOC_USED.id(), 1)];
         assert_eq!(left(&fits), (vec![], vec![]));
+    }
+
+    #[test]
+    fn figures_of_the_host_in_a_container_are_not_used() {
+        let of = |slab| {
+            let mut snapshot = snapshot(&[
+                (MEM_TOTAL.id(), 1 << 30),
+                (MEM_CACHED.id(), 616_764 << 10),
+                (MEM_KRECLAIMABLE.id(), 470_068 << 10),
+                (MEM_SLAB.id(), slab),
+                (MEM_PAGE_TABLES.id(), 36_128 << 10),
+            ]);
+            let why = drop_impossible(&mut snapshot);
+            let left = [MEM_CACHED.id(), MEM_KRECLAIMABLE.id(), MEM_PAGE_TABLES.id()];
+            (why, left.map(|signal| snapshot.host(signal).is_some()))
+        };
+        assert_eq!(of(0), (vec![Impossible::OfHost], [true, false, false]));
+        assert_eq!(of(200 << 20).1[0], true);
+        assert!(!of(200 << 20).0.contains(&Impossible::OfHost));
     }
 
     #[test]
