@@ -107,7 +107,8 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
     /// Reads the lines of a file in a part of the block.
     pub(super) fn lines(&mut self, path: &str, shape: FileShape, from: usize, to: usize) {
         let lines = self.input.lines[from..to].iter().enumerate();
-        let numbered: Vec<(usize, &str)> = lines.map(|(i, line)| (from + i, *line)).collect();
+        let numbered: Vec<(usize, &str)> =
+            lines.map(|(i, line)| (from + i, shape.line_of_file(line))).collect();
         self.file(path, shape, &numbered);
     }
 
@@ -120,8 +121,9 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         {
             return self.lines(path, shape, from, to);
         }
-        let first = shape.identity(all[from]);
-        let again = (from + 1..to).filter(|at| shape.identity(all[*at]) == first);
+        let identity = |at: usize| shape.identity(shape.line_of_file(all[at]));
+        let first = identity(from);
+        let again = (from + 1..to).filter(|at| identity(*at) == first);
         let mut start = from;
         for end in again.chain([to]) {
             self.lines(path, shape, start, end);

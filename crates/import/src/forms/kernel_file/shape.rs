@@ -109,6 +109,14 @@ impl FileShape {
         }
     }
 
+    /// The file's own line: the raw file of collectl has `Slab ` before each row of slabinfo.
+    pub(super) fn line_of_file(self, line: &str) -> &str {
+        match self {
+            Self::Slabinfo => line.strip_prefix("Slab ").unwrap_or(line),
+            _ => line,
+        }
+    }
+
     /// Whether such a file may continue with this line.
     pub(super) fn continues(self, line: &str) -> bool {
         match self {

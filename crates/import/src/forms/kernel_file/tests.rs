@@ -278,3 +278,22 @@ fn truncated_files_do_not_panic() {
         paste(&rest.join("\n"));
     }
 }
+
+/// collectl's raw file, shortened.
+#[test]
+fn rows_between_two_times_of_collectl_are_one_sample() {
+    let sample = |second: u32, free: u32| {
+        format!(
+            ">>> 13690173{second}.001 <<<\nMemTotal:       793659976 kB\nMemFree:        {free} kB\n\
+             Slab:             747264 kB\n\
+             Slab kmalloc-64            10240  10240     64   64    1 : tunables    0    0    0 : slabdata    160    160      0\n\
+             Slab kmalloc-128            5120   5120    128   32    1 : tunables    0    0    0 : slabdata    160    160      0\n"
+        )
+    };
+    let text = sample(60, 551_202_228) + &sample(70, 551_202_220);
+    let timeline = paste(&text).timeline;
+    assert_eq!((timeline.len(), timeline.duration()), (2, units::Span::from_secs(10)));
+    assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(793_659_976)));
+    let caches: Vec<&str> = timeline.entities(Entity::Slab).map(|slab| slab.key.as_str()).collect();
+    assert_eq!(caches, ["kmalloc-128", "kmalloc-64"]);
+}
