@@ -160,6 +160,15 @@ impl JvmStats {
             .filter(|category| change(category) > SignedBytes::default())
     }
 
+    /// Returns the committed memory that is in none of the categories: those behind the end of a report that was cut off.
+    pub fn cut_off(&self) -> Bytes {
+        /// Rounding makes each category smaller by up to a unit, and those below one are left out: JDK 25 has 30.
+        const UNITS: u64 = 64;
+        let shown: Bytes = self.categories.iter().map(|one| one.size.committed).sum();
+        let missing = self.total.committed.saturating_sub(shown);
+        if missing.get() > self.scale.get().saturating_mul(UNITS) { missing } else { Bytes::ZERO }
+    }
+
     /// Returns the memory that malloc gave to all categories: as the report says it, or the sum of theirs.
     pub fn malloc_total(&self) -> Bytes {
         let sum = || self.categories.iter().filter_map(|one| one.malloc).sum();

@@ -204,6 +204,21 @@ fn the_category_that_grew_most_since_the_baseline_is_found() {
 }
 
 #[test]
+fn what_a_cut_report_lacks_is_known_by_its_total() {
+    for whole in [NMT_17, NMT_17_BYTES, NMT_17_DETAIL, NMT_17_DIFF, NMT_25_MB, NMT_25_DIFF] {
+        assert_eq!(jvm(whole).cut_off(), Bytes::ZERO);
+        let text = String::from_utf8_lossy(whole);
+        let second = text.match_indices("\n-").nth(2).unwrap().0;
+        let cut = jvm(text[..second].as_bytes());
+        let shown: Bytes = cut.categories.iter().map(|one| one.size.committed).sum();
+        assert_eq!(
+            (cut.categories.len(), cut.cut_off()),
+            (2, cut.total.committed.saturating_sub(shown))
+        );
+    }
+}
+
+#[test]
 fn a_jvm_that_does_not_track_says_how_it_would() {
     let error =
         RuntimeStats::parse(b"23520:\nNative memory tracking is not enabled\n").unwrap_err();

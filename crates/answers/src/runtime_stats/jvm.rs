@@ -132,11 +132,23 @@ fn judge(stats: &JvmStats, process: &ProcessBeside) -> Judged {
 
 fn evidence(stats: &JvmStats, process: &ProcessBeside) -> Vec<String> {
     let total = stats.total;
+    let cut_off = stats.cut_off();
+    let of_malloc = match stats.malloc.is_none() && cut_off > Bytes::ZERO {
+        true => "of the categories shown",
+        false => "of the committed memory",
+    };
     let mut lines = vec![format!(
-        "{} reserved is address space only; {} of the committed memory came from malloc.",
+        "{} reserved is address space only; {} {of_malloc} came from malloc.",
         total.reserved,
         stats.malloc_total()
     )];
+    if cut_off > Bytes::ZERO {
+        lines.push(format!(
+            "{cut_off} of the {} committed is in categories that this report does not show: it is \
+             cut off.",
+            total.committed
+        ));
+    }
     if stats.is_difference {
         let mut grown: Vec<&JvmCategory> = stats.categories.iter().collect();
         grown.sort_by_key(|category| std::cmp::Reverse(category.size.committed_change));
