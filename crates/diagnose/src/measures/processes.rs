@@ -158,7 +158,7 @@ impl ProgramGroup {
             String::new()
         };
         let (bound, shared) = match self.counts_shared && self.processes > 1 {
-            true => ("at most ", " (RSS: pages that they share are counted for each)"),
+            true => ("at most ", ", shared pages counted each time"),
             false => ("", ""),
         };
         format!("{processes}{bound}{} in RAM{shared}{swapped}", self.held)
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(workers(true), "3 processes: 66 MiB in RAM");
         assert_eq!(
             workers(false),
-            "3 processes: at most 132 MiB in RAM (RSS: pages that they share are counted for each)"
+            "3 processes: at most 132 MiB in RAM, shared pages counted each time"
         );
     }
 }
