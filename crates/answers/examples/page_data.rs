@@ -26,7 +26,7 @@ fn main() {
     let range = TimeRange { since: point(0), until: point(1) };
     let (path, directory) = (Path::new(source), Path::new(directory));
     let source = answers::open_screened(path, range, &mut |_| ()).unwrap();
-    let of = PageSource { source: &source, path, range, group: None };
+    let of = PageSource { source: &source, path, range, group: None, at: None };
     let (page, problems) = answers::page(of, &Question::default());
     assert!(problems.is_empty(), "{problems:?}");
     let screen = Screen::default();

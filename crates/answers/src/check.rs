@@ -4,27 +4,44 @@ use diagnose::{Diagnosis, Evidence};
 use report::Report;
 use report::model::GroupSection;
 use timeline::cgroup::ROOT;
-use timeline::{Source, TimePoint};
-use units::Span;
+use timeline::{Source, TimePoint, TimeRange, Timeline};
+use units::{Span, WallClock};
 
 /// Returns the answer of `check` about a source.
 pub fn check(source: &Source) -> Report {
     Report::new(source, &diagnosis(source))
 }
 
-/// The same about a cgroup of the source, by its path, or about a moment of it: what happened then leads. A moment that is
-/// relative to the ends of a source is not known in a part of it.
+/// What `--at` covers before and after a time: long enough to show what led to it.
+const AROUND: Span = Span::from_mins(5);
+
+/// The part of a source that answers what happened at a moment.
+pub fn around(at: TimePoint) -> TimeRange {
+    TimeRange::around(at, AROUND)
+}
+
+/// The same about a cgroup of the source, by its path, or about a moment, of which the source is the part [`around`] it:
+/// what happened then leads.
 pub fn check_about(source: &Source, group: Option<&str>, at: Option<TimePoint>) -> Report {
     let asked = at.and_then(|at| asked(source, at));
     report(source, diagnosis_about(source, asked), group)
 }
 
-/// A moment of the wall clock on the timeline's clock.
+/// A moment on the timeline's clock.
 fn asked(source: &Source, at: TimePoint) -> Option<Span> {
-    let TimePoint::At(at) = at else {
-        return None;
-    };
     let timeline = &source.timeline;
+    let (first, last) = (timeline.times().first()?, timeline.times().last()?);
+    match at {
+        TimePoint::At(wall) => on_clock(timeline, wall),
+        TimePoint::AfterStart(after) => {
+            Some(first.plus(after).saturating_sub(source.origin.cut_at.unwrap_or_default()))
+        }
+        TimePoint::BeforeEnd(before) => Some(last.saturating_sub(before.min(AROUND))),
+    }
+}
+
+/// A moment of the wall clock on the timeline's clock.
+fn on_clock(timeline: &Timeline, at: WallClock) -> Option<Span> {
     let is_before = |index: &usize| {
         timeline.stamp(*index).and_then(|stamp| stamp.wall).is_some_and(|wall| wall <= at)
     };
@@ -92,4 +109,45 @@ fn of_text(source: &Source, diagnosis: Diagnosis) -> Diagnosis {
         }
     }
     diagnosis.of_text_without_readings(&recognised)
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::{Entity, Facts, Sample, SourceKind, signals};
+    use units::{Bytes, Count, Limit};
+
+    use super::*;
+
+    /// The headline about a moment of a host without a clock, on which the kernel killed in /early after 400 s and in /late
+    /// after 1,000 of 1,200 s.
+    fn headline(at: TimePoint) -> String {
+        let mut timeline = Timeline::default();
+        for second in 0..=1_200 {
+            let mut sample = Sample::at(Span::from_secs(second));
+            sample.host.set(signals::MEM_TOTAL, Bytes::from_gib(4));
+            sample.host.set(signals::MEM_AVAILABLE, Bytes::from_gib(3));
+            for (path, at) in [("/early", 400), ("/late", 1_000)] {
+                let group = sample.table_mut(Entity::Cgroup).entry(path);
+                let killed = Count::new(u64::from(second >= at));
+                group.row.set(signals::CGROUP_MAX, Limit::Bytes(Bytes::from_mib(96)));
+                group.row.set(signals::CGROUP_EVENTS_OOM, killed);
+                group.row.set(signals::CGROUP_EVENTS_OOM_KILL, killed);
+            }
+            timeline.push(&sample).expect("in order");
+        }
+        let source = Source::new(SourceKind::Capture, "", timeline, Facts::default());
+        let part = source.within(around(at)).expect("has samples then");
+        check_about(&part, None, Some(at)).headline
+    }
+
+    #[test]
+    fn a_moment_may_be_counted_from_either_end() {
+        let after = |second| TimePoint::AfterStart(Span::from_secs(second));
+        let before = |second| TimePoint::BeforeEnd(Span::from_secs(second));
+        // Both kills are within five minutes of these.
+        for (at, path) in [(after(690), "/early"), (after(710), "/late"), (before(510), "/early")] {
+            assert!(headline(at).contains(path), "{at:?}");
+        }
+        assert!(headline(before(200)).contains("/late"));
+    }
 }

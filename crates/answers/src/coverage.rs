@@ -12,7 +12,9 @@ pub fn instead(why: &OutOfRange) -> String {
         }
         OutOfRange::TooShort(lasts) => format!("it lasts {lasts}"),
         OutOfRange::NoClock(lasts) => {
-            format!("it has no wall clock and lasts {lasts}; count from its start: --since +1m30s")
+            format!(
+                "it has no wall clock and lasts {lasts}; count from its start or its end: +1m30s, -30s"
+            )
         }
         OutOfRange::NoTime => "it has no times; read all of it".to_owned(),
     }

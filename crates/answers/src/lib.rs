@@ -36,7 +36,7 @@ pub mod time_expr;
 mod where_memory;
 
 pub use add_to_recording::{add_to_recording, host_of};
-pub use check::{check, check_about, check_now};
+pub use check::{around, check, check_about, check_now};
 pub use compare::{compare, compare_pages};
 pub use events::{events, open_for_events};
 pub use explain::{

@@ -6,7 +6,7 @@ use diagnose::Diagnosis;
 use diagnose::headroom::Question;
 use report::Report;
 use report::html::Page;
-use timeline::{Source, TimeRange};
+use timeline::{Source, TimePoint, TimeRange};
 
 use crate::charts;
 
@@ -22,11 +22,13 @@ pub struct PageSource<'a> {
     pub range: TimeRange,
     /// The path of the cgroup that the page is about; `None`: the host.
     pub group: Option<&'a str>,
+    /// The moment that the page is about; what happened then leads.
+    pub at: Option<TimePoint>,
 }
 
 /// Returns the page of a source, without a title, and the problems met while it was read again for its charts.
 pub fn page(of: PageSource<'_>, question: &Question) -> (Page, Vec<String>) {
-    let report = crate::check_about(of.source, of.group, None);
+    let report = crate::check_about(of.source, of.group, of.at);
     reported_page(of, report, question)
 }
 
@@ -40,7 +42,7 @@ pub(crate) fn diagnosed_page(
 }
 
 fn reported_page(of: PageSource<'_>, report: Report, question: &Question) -> (Page, Vec<String>) {
-    let PageSource { source, path, range, group } = of;
+    let PageSource { source, path, range, group, .. } = of;
     let drawn = charts::draw(path, range, source, &report);
     // Headroom over time needs segments in a known order.
     let headroom =

@@ -3,15 +3,20 @@
 //!
 //! A time without a zone is local. If the clock shows it twice, as summer time ends, it is the first; if the clock
 //! skips it, as summer time begins, it is moved on by the skipped time. A time of day without a date is its latest
-//! occurrence in the past.
+//! occurrence in the past, or the next one if that is at most five minutes ahead. `+30s` is after the start of the source,
+//! `-30s` before its end.
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
-use jiff::{Span, Timestamp, ToSpan, Zoned};
+use jiff::{SignedDuration, Span, Timestamp, ToSpan, Zoned};
 use timeline::TimePoint;
 use units::WallClock;
 
 /// The accepted forms, for errors.
 const FORMS: &str = "write `2h ago`, `02:00`, `yesterday 01:30` or `2026-11-21 14:00`";
+
+/// A time of day up to this far ahead is the one to come: people write the end of what they watch, and clocks differ. An
+/// engineering choice, the same time as `--at` covers on either side.
+const AHEAD_MAX: SignedDuration = SignedDuration::from_mins(5);
 
 /// Parses a time expression, relative to now.
 ///
@@ -29,9 +34,14 @@ fn at(text: &str, now: &Zoned) -> Result<TimePoint, String> {
     let lower = typed.to_lowercase();
     let lower = lower.as_str();
     if let Some(after) = lower.strip_prefix('+') {
-        let after = after_start(after)
-            .ok_or_else(|| format!("`{text}` is no time after a start; {FORMS}"))?;
+        let after =
+            length(after).ok_or_else(|| format!("`{text}` is no time after a start; {FORMS}"))?;
         return Ok(TimePoint::AfterStart(after));
+    }
+    if let Some(before) = lower.strip_prefix('-').filter(|before| !before.ends_with("ago")) {
+        let before =
+            length(before).ok_or_else(|| format!("`{text}` is no time before an end; {FORMS}"))?;
+        return Ok(TimePoint::BeforeEnd(before));
     }
     // The case of units matters: `5M` might be months.
     let found = relative(typed, now)
@@ -46,11 +56,11 @@ fn at(text: &str, now: &Zoned) -> Result<TimePoint, String> {
 }
 
 /// `1m30s`, `90`, or `1:30`, as a report writes times from the start.
-fn after_start(text: &str) -> Option<units::Span> {
+fn length(text: &str) -> Option<units::Span> {
     let seconds = match (text.parse::<f64>(), clock_parts(text)) {
         (Ok(seconds), _) => seconds,
         (_, Some(seconds)) => seconds,
-        _ => text.parse::<jiff::SignedDuration>().ok()?.as_secs_f64(),
+        _ => text.parse::<SignedDuration>().ok()?.as_secs_f64(),
     };
     let is_sane = seconds.is_finite() && (0.0..1e10).contains(&seconds);
     is_sane.then(|| units::Span::from_secs_f64(seconds))
@@ -63,7 +73,7 @@ fn clock_parts(text: &str) -> Option<f64> {
     is_clock.then(|| parts.iter().fold(0.0, |sum, part| sum * 60.0 + f64::from(*part)))
 }
 
-/// `now`, `2h`, `2h ago`, `-2h`, `1 day 3h ago`: a time before now.
+/// `now`, `2h`, `2h ago`, `1 day 3h ago`: a time before now.
 fn relative(text: &str, now: &Zoned) -> Option<Timestamp> {
     if text.eq_ignore_ascii_case("now") {
         return Some(now.timestamp());
@@ -88,9 +98,10 @@ fn day_and_time(text: &str, now: &Zoned) -> Option<Timestamp> {
     };
     let local = |date: Date| in_zone(date.to_datetime(time.unwrap_or(Time::midnight())), now);
     let today = now.date();
+    let soon = now.checked_add(AHEAD_MAX).ok()?.timestamp();
     let past = |date: Date, step: Span| {
         let at = local(date)?;
-        if at > now.timestamp() { local(date.checked_sub(step).ok()?) } else { Some(at) }
+        if at > soon { local(date.checked_sub(step).ok()?) } else { Some(at) }
     };
     match day {
         "" => past(today, 1.day()),
@@ -182,7 +193,9 @@ mod tests {
             ("02:00", "2026-11-22 02:00:00"),
             ("2:00:15", "2026-11-22 02:00:15"),
             ("12:00", "2026-11-22 12:00:00"),
-            ("12:01", "2026-11-21 12:01:00"),
+            ("12:05", "2026-11-22 12:05:00"),
+            ("12:06", "2026-11-21 12:06:00"),
+            ("sun 12:01", "2026-11-22 12:01:00"),
             ("sun", "2026-11-22 00:00:00"),
             ("sunday 13:00", "2026-11-15 13:00:00"),
             ("mon 14:00", "2026-11-16 14:00:00"),
@@ -191,7 +204,7 @@ mod tests {
             ("2h ago", "2026-11-22 10:00:00"),
             ("1 day 3h ago", "2026-11-21 09:00:00"),
             ("90m ago", "2026-11-22 10:30:00"),
-            ("-2h", "2026-11-22 10:00:00"),
+            ("-2h ago", "2026-11-22 10:00:00"),
             ("2h", "2026-11-22 10:00:00"),
             ("1h30m", "2026-11-22 10:30:00"),
             ("90s ago", "2026-11-22 11:58:30"),
@@ -208,13 +221,15 @@ mod tests {
     }
 
     #[test]
-    fn times_from_the_start_need_no_clock() {
+    fn times_from_the_ends_need_no_clock() {
         for (text, expected) in [
             ("+11s", "+11 s"),
             ("+0:11", "+11 s"),
             ("+1h", "+60 min"),
             ("+1:00:00", "+60 min"),
             ("+90", "+90 s"),
+            ("-10s", "10 s before the end"),
+            ("-1:30", "90 s before the end"),
         ] {
             assert_eq!(read(text, NOW).as_deref(), Ok(expected), "{text}");
         }
@@ -232,6 +247,8 @@ mod tests {
             "2026-13-01",
             "+",
             "+-3s",
+            "--3s",
+            "-",
             "@x",
             "mo",
             "ago",

@@ -44,7 +44,7 @@ fn no_answer_takes_more_of_the_time_of_reading_than_it_did() {
         black_box(answers::check(&opened(&path)));
     });
     let source = opened(&path);
-    let of = PageSource { source: &source, path: &path, range: all, group: None };
+    let of = PageSource { source: &source, path: &path, range: all, group: None, at: None };
     let page = least(|| {
         let (page, _) = answers::page(of, &Question::default());
         black_box(report::html::report(&page, &Screen::default()));

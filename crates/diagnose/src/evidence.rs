@@ -54,9 +54,14 @@ impl<'a> Evidence<'a> {
         Self { timeline, facts, shown: None, asked: None, group_kills: Arc::default() }
     }
 
-    /// Returns the same view for a moment that was asked about: of findings that are as bad, the one at it leads.
+    /// Returns the same view for a moment that was asked about: what happened at it leads.
     pub(crate) fn asked_about(self, at: Option<Span>) -> Self {
         Self { asked: at, ..self }
+    }
+
+    /// Whether a moment was asked about.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// How far a stretch is from the moment that was asked about; `None` if none was.

@@ -67,6 +67,12 @@ pub struct Finding {
     pub title: Title,
     /// Whether the verdict's headline begins with its title.
     pub is_headline: bool,
+    /// Whether it happened at the moment that was asked about; set with the order of the findings.
+    pub(crate) is_asked: bool,
+    /// Whether it ended before the end of the source; set with the order of the findings.
+    pub is_over: bool,
+    /// In how long what it foretells happens: a limit is met.
+    pub(crate) foretells_in: Option<Span>,
     /// The longest interval in which it held, which the evidence is about. `None` for a state without a beginning.
     pub when: Option<Stretch>,
     /// How long before the first sample it happened, if only the kernel log shows it; `when` is then `None`.
@@ -221,6 +227,9 @@ impl Finding {
             severity,
             title: title.into(),
             is_headline: false,
+            is_asked: false,
+            is_over: false,
+            foretells_in: None,
             when: None,
             before: None,
             evidence: Vec::new(),
@@ -246,6 +255,13 @@ impl Finding {
     #[must_use]
     pub(crate) fn graph<Q: Quantity>(mut self, label: &str, track: &Track<Q>) -> Self {
         self.graph = Graph::new(label, track);
+        self
+    }
+
+    /// Sets in how long what it foretells happens.
+    #[must_use]
+    pub(crate) const fn foretells_in(mut self, left: Option<Span>) -> Self {
+        self.foretells_in = left;
         self
     }
 

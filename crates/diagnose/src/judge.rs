@@ -4,6 +4,7 @@ mod bursts;
 pub(crate) mod causes;
 pub(crate) mod incidents;
 pub(crate) mod next_steps;
+pub(crate) mod order;
 mod recent_kills;
 pub(crate) mod rounding;
 mod segments;
@@ -34,7 +35,7 @@ use weight::WaitTracks;
 pub struct Diagnosis {
     /// Level and headline.
     pub verdict: Verdict,
-    /// What is wrong: the worst root first, each followed by its consequences.
+    /// What is wrong: what matters now first (see `judge/order.rs`), each root followed by its consequences.
     pub findings: Vec<Finding>,
     /// Things that seem wrong and are harmless.
     pub notes: Vec<Finding>,
@@ -58,7 +59,7 @@ pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     diagnose_about(timeline, facts, None)
 }
 
-/// The same about a moment, on the timeline's clock: of findings that are as bad, the one at it leads, and a finding with
+/// The same about a moment, on the timeline's clock: what happened at it leads and gives the verdict, and a finding with
 /// several occasions speaks of the nearest.
 pub fn diagnose_about(timeline: &Timeline, facts: &Facts, asked: Option<Span>) -> Diagnosis {
     if timeline.is_one_segment() {
@@ -86,7 +87,7 @@ pub fn diagnose_now(
     let (now, earlier): (Vec<_>, Vec<_>) =
         take(&mut answers.incidents).into_iter().partition(is_now);
     let kills = recent_kills::findings(timeline, facts, recent);
-    let findings = causes::with_earlier(causes::order(&all, now), kills);
+    let findings = causes::with_earlier(&all, causes::order(&all, now), kills);
     let mut earlier = causes::order(&all, earlier);
     join(take(&mut answers.without_story), &mut earlier);
     earlier.retain(|finding| finding.caused_by.is_none() && finding.severity > Severity::Info);

@@ -172,6 +172,11 @@ pub static ALL: &[Rule] = &[
     monitoring_gap::RULE,
 ];
 
+/// The place of a rule in [`ALL`]; of an unknown one, behind the last.
+pub(crate) fn place(id: &str) -> usize {
+    ALL.iter().position(|rule| rule.id == id).unwrap_or(usize::MAX)
+}
+
 /// The rule with this id.
 pub fn by_id(id: &str) -> Option<&'static Rule> {
     ALL.iter().find(|rule| rule.id == id)

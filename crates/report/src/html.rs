@@ -20,6 +20,7 @@ mod finding;
 mod headroom;
 mod heap_picture;
 mod icon;
+mod incidents;
 mod memory;
 mod note;
 mod page;

@@ -82,7 +82,8 @@ pub struct Report {
     /// is the host. Absent where the host was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupSection>,
-    /// What is wrong: the worst root first, each followed by what it brings about.
+    /// What is wrong: what happened when it was asked about first, then what goes on, then what is over; the worst first of
+    /// each, and each root followed by what it brings about.
     pub findings: Vec<Finding>,
     /// Every time at which something was wrong, in order of time: findings join those of one rule, scope and root.
     pub incidents: Vec<Incident>,
@@ -354,6 +355,8 @@ pub struct Finding {
     pub more: String,
     /// Whether the headline begins with the title.
     pub is_headline: bool,
+    /// Whether it ended longer than a minute before the end of what was watched.
+    pub is_over: bool,
     /// From 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: Ratio,

@@ -11,6 +11,7 @@ pub(crate) mod growth;
 pub(crate) mod headroom;
 pub(crate) mod heap_cells;
 pub(crate) mod heap_lines;
+pub(crate) mod incidents;
 pub(crate) mod occurrences;
 pub(crate) mod runtime_stats;
 pub(crate) mod source;

@@ -388,6 +388,7 @@ mod tests {
             confidence: Ratio::new(0.0),
             more: String::new(),
             is_headline: false,
+            is_over: false,
             confidence_word: Sureness::Possible,
             confidence_why: String::new(),
             from: None,

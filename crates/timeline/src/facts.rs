@@ -160,8 +160,17 @@ pub struct Node {
 pub struct Disk {
     /// Kernel name.
     pub name: String,
-    /// Whether it is a rotating disk; `None` where unknown.
+    /// What the kernel takes it for: a rotating disk, or not; `None` where unknown.
     pub rotational: Option<bool>,
+}
+
+impl Disk {
+    /// Whether it is known to spin. The kernel takes a virtual disk for a rotating one unless its host says otherwise.
+    pub fn spins(&self) -> bool {
+        const VIRTUAL: [&str; 3] = ["vd", "xvd", "nbd"];
+        let is_virtual = VIRTUAL.iter().any(|kind| self.name.starts_with(kind));
+        self.rotational == Some(true) && !is_virtual
+    }
 }
 
 /// A mounted file system that keeps its data in RAM.

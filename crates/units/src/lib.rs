@@ -24,7 +24,7 @@ mod size;
 mod time;
 
 pub use change::{Factor, SignedBytes};
-pub use rate::{BytesPerSecond, PerSecond, Ratio};
+pub use rate::{BytesPerSecond, PerSecond, RatePeriod, Ratio};
 pub use size::{Bytes, Count, Limit, PageSize, Pages};
 pub use time::{Micros, Millis, Nanos, Span, Ticks, WallClock};
 

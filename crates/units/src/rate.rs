@@ -12,6 +12,57 @@ pub struct PerSecond<U> {
     unit: PhantomData<U>,
 }
 
+/// The time in which a growth is written: the longest usual one in which it was seen, so that no rate is stretched to a time
+/// that nobody watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatePeriod {
+    /// It was seen for less than a minute.
+    Second,
+    /// For less than an hour.
+    Minute,
+    /// For less than a day.
+    Hour,
+    /// For longer.
+    Day,
+}
+
+impl RatePeriod {
+    /// The period for a growth that was seen for so long.
+    pub fn of_growth_seen_for(seen: Span) -> Self {
+        let longest = [Self::Day, Self::Hour, Self::Minute];
+        longest.into_iter().find(|period| seen >= period.length()).unwrap_or(Self::Second)
+    }
+
+    const fn length(self) -> Span {
+        match self {
+            Self::Second => Span::from_secs(1),
+            Self::Minute => Span::from_mins(1),
+            Self::Hour => Span::from_hours(1),
+            Self::Day => Span::from_hours(24),
+        }
+    }
+
+    /// After an amount, in a sentence: `66 MiB a minute`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Second => "a second",
+            Self::Minute => "a minute",
+            Self::Hour => "an hour",
+            Self::Day => "a day",
+        }
+    }
+
+    /// After an amount, in a table: `66 MiB/min`.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Second => "/s",
+            Self::Minute => "/min",
+            Self::Hour => "/h",
+            Self::Day => "/day",
+        }
+    }
+}
+
 /// Throughput.
 pub type BytesPerSecond = PerSecond<Bytes>;
 
@@ -44,9 +95,9 @@ impl PerSecond<Bytes> {
         Self::new(n * 1_048_576.0)
     }
 
-    /// What that is in a day.
-    pub fn in_a_day(self) -> Bytes {
-        Bytes::from_f64(self.per_second * 86_400.0)
+    /// What that is in a period; nothing where it falls.
+    pub fn within(self, period: RatePeriod) -> Bytes {
+        Bytes::from_f64((self.per_second * period.length().as_secs_f64()).max(0.0))
     }
 }
 

@@ -8,7 +8,7 @@ use super::GroupState;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::judge::Diagnosis;
-use crate::judge::verdict::{Level, Verdict, level_at_end, too_short_for_growth};
+use crate::judge::verdict::{Level, Verdict, level_at_end, too_short_for_growth, worst};
 use crate::rules;
 
 /// The diagnosis of a cgroup, and how its host stands.
@@ -93,8 +93,7 @@ fn is_rule_of_cgroups(id: &str) -> bool {
 }
 
 fn verdict(cx: &Evidence<'_>, state: &GroupState, findings: &mut [Finding]) -> Verdict {
-    let worst = findings.iter().map(|finding| finding.severity).max();
-    let level = match worst {
+    let level = match worst(findings) {
         Some(Severity::Critical) => Level::Critical,
         Some(Severity::Warning) => Level::Warning,
         _ if state.current.is_none() || cx.is_too_short() => Level::Unknown,
@@ -108,7 +107,7 @@ fn verdict(cx: &Evidence<'_>, state: &GroupState, findings: &mut [Finding]) -> V
             Level::Ok => too_short_for_growth(cx, cx.recorded()).into_iter().collect(),
             _ => Vec::new(),
         },
-        now: level_at_end(cx, level, findings),
+        now: level_at_end(level, findings),
     }
 }
 

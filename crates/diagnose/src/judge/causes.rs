@@ -9,17 +9,17 @@ mod roots;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use timeline::Entity;
 use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
+use timeline::{Entity, Stretch};
 use units::{Bytes, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, KernelEvent, Severity};
 use crate::finding::{Harm, Occasion, Scope};
-use crate::rules;
+use crate::judge::order;
 
 /// Links consequences to their roots, joins incidents of one rule, scope and root into one finding, and gives a root
-/// the severity of its worst consequence. Returns the worst root first, each followed by its consequences.
+/// the severity of its worst consequence. Returns the root that matters most first, each followed by its consequences.
 pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> {
     let problem = |one: &Finding| (one.id, one.scope.clone());
     let roots = roots::roots(cx, &incidents).into_iter();
@@ -39,9 +39,6 @@ pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> 
     in_order(cx, groups)
 }
 
-/// What is nearer to the moment that was asked about happened at it: an engineering choice, the time in which people notice.
-const AT_MOMENT: Span = Span::from_mins(1);
-
 /// A rule and the scope in which it found something.
 type Problem = (&'static str, Scope);
 
@@ -50,10 +47,6 @@ type Problem = (&'static str, Scope);
 struct CauseGroup {
     own: Problem,
     root: Option<Problem>,
-}
-
-fn place(id: &str) -> usize {
-    rules::ALL.iter().position(|rule| rule.id == id).unwrap_or(usize::MAX)
 }
 
 /// Whether the cgroup of an incident had a limit of its own then, so that the host need not be the cause.
@@ -89,20 +82,13 @@ fn lend_severity(groups: &mut [(CauseGroup, Finding)]) {
     }
 }
 
-/// Returns a sort key: the finding that leads has the least one.
-fn lead(finding: &Finding) -> impl Ord + use<> {
-    lead_at(finding, false)
-}
-
-/// The same, of a finding that happened at the moment that was asked about.
-fn lead_at(finding: &Finding, is_asked: bool) -> impl Ord + use<> {
-    let weight = (finding.severity, is_asked, finding.event);
-    (Reverse(weight), Reverse(finding.harm), place(finding.id))
-}
-
 /// Inserts findings from before the first sample. They caused no finding in the samples and follow from none. If two
 /// have the same weight, the newer one leads.
-pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<Finding> {
+pub(crate) fn with_earlier(
+    cx: &Evidence<'_>,
+    ordered: Vec<Finding>,
+    earlier: Vec<Finding>,
+) -> Vec<Finding> {
     let mut families: Vec<Vec<Finding>> = Vec::new();
     for finding in ordered {
         match families.last_mut().filter(|_| finding.caused_by.is_some()) {
@@ -111,15 +97,11 @@ pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<
         }
     }
     families.extend(earlier.into_iter().map(|one| vec![one]));
-    families.sort_by_key(|family| family.first().map(lead));
-    families.into_iter().flatten().collect()
+    order::of_families(cx, families)
 }
 
-/// Returns the worst root first, each followed by its consequences.
-fn in_order(cx: &Evidence<'_>, mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
-    let is_asked =
-        |one: &Finding| cx.away_from_asked(one.when).is_some_and(|away| away <= AT_MOMENT);
-    groups.sort_by_key(|(_, finding)| lead_at(finding, is_asked(finding)));
+/// Returns the root that matters most first, each followed by its consequences.
+fn in_order(cx: &Evidence<'_>, groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
     let mut roots: Vec<(Problem, Finding)> = Vec::new();
     let mut consequences: HashMap<Problem, Vec<Finding>> = HashMap::new();
     for (group, finding) in groups {
@@ -128,18 +110,18 @@ fn in_order(cx: &Evidence<'_>, mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Fi
             Some(root) => consequences.entry(root).or_default().push(finding),
         }
     }
-    let families = roots.into_iter().flat_map(|(problem, root)| {
+    let families = roots.into_iter().map(|(problem, root)| {
         let own = consequences.remove(&problem).unwrap_or_default();
-        std::iter::once(root).chain(own)
+        std::iter::once(root).chain(own).collect()
     });
-    families.collect()
+    order::of_families(cx, families.collect())
 }
 
 impl Finding {
     /// Joins a finding of the same rule from another time. The one nearer to the moment that was asked about supplies the
-    /// text, or else the worse of the two.
+    /// text; or else the worse of the two, and of equals the one that goes on.
     pub(crate) fn join(&mut self, cx: &Evidence<'_>, other: Self) {
-        let weight = |one: &Self| (cx.away_from_asked(one.when).map(Reverse), one.worst_time());
+        let weight = |one: &Self| (cx.away_from_asked(one.when).map(Reverse), one.worst_time(cx));
         let other_speaks = weight(&other) > weight(self);
         self.join_later(other, other_speaks);
         self.occasions.sort_by_key(|one| one.stretch.first);
@@ -163,10 +145,14 @@ impl Finding {
         self.harm = harm;
     }
 
-    /// Returns severity, harm and duration of its worst occasion.
-    fn worst_time(&self) -> (Severity, Harm, Option<Span>) {
-        let own = (self.severity, self.harm, self.when.map(|when| when.duration()));
-        let weight = |one: &Occasion| (one.severity, one.harm, Some(one.stretch.duration()));
+    /// Returns severity, whether it goes on, harm and duration of its worst occasion.
+    fn worst_time(&self, cx: &Evidence<'_>) -> (Severity, bool, Harm, Option<Span>) {
+        let goes_on = |when: Stretch| !order::has_ended(cx, when.to);
+        let (going_on, lasted) = (self.when.map(goes_on), self.when.map(|when| when.duration()));
+        let own = (self.severity, going_on.unwrap_or_default(), self.harm, lasted);
+        let weight = |one: &Occasion| {
+            (one.severity, goes_on(one.stretch), one.harm, Some(one.stretch.duration()))
+        };
         self.occasions.iter().map(weight).max().unwrap_or(own)
     }
 
@@ -407,7 +393,7 @@ mod tests {
         let mut kill = incident("oom-cgroup", Warning, (0, 0));
         kill.event = Some(KernelEvent::Kill);
         let watched = order(&Evidence::new(&timeline, &facts), watched);
-        let findings = with_earlier(watched, vec![kill]);
+        let findings = with_earlier(&Evidence::new(&timeline, &facts), watched, vec![kill]);
         let ids: Vec<_> = findings.iter().map(|f| f.id).collect();
         assert_eq!(ids, ["swap-thrash", "direct-reclaim-stall", "oom-cgroup", "thp-bloat"]);
     }

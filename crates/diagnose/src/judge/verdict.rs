@@ -95,7 +95,7 @@ impl Verdict {
         } else if !is_event && level == Level::Ok {
             remarks.extend(too_short_for_growth(cx, watched));
         }
-        let now = if is_event { None } else { level_at_end(cx, level, findings) };
+        let now = if is_event { None } else { level_at_end(level, findings) };
         Self { level, headline, remarks, now }
     }
 
@@ -142,35 +142,23 @@ pub(crate) fn too_short_for_growth(cx: &Evidence<'_>, watched: Span) -> Option<S
         .then(|| format!("{recorded} is too short to show slow growth or leaks."))
 }
 
-fn worst(findings: &[Finding]) -> Option<Severity> {
-    findings.iter().map(|finding| finding.severity).max()
+/// The worst severity: of what happened at the moment that was asked about, if something did.
+pub(crate) fn worst(findings: &[Finding]) -> Option<Severity> {
+    let asked = findings.first().filter(|first| first.is_asked).map(|first| first.severity);
+    asked.or_else(|| findings.iter().map(|finding| finding.severity).max())
 }
 
-/// A finding that ended longer than this before the end of the source is over.
-const OVER: Span = Span::from_mins(1);
-
-/// Returns the level at the end of the source, if it differs from the worst one.
-pub(crate) fn level_at_end(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option<Level> {
-    if !matches!(level, Level::Warning | Level::Critical) {
+/// Returns the level at the end of the source, if it is better than the worst one.
+pub(crate) fn level_at_end(level: Level, findings: &[Finding]) -> Option<Level> {
+    let has_finding = worst(findings) > Some(Severity::Info);
+    // Without a finding, the level applies to the whole source.
+    if !has_finding || !matches!(level, Level::Warning | Level::Critical) {
         return None;
     }
-    let end = *cx.timeline.times().last()?;
-    let is_now = |finding: &&Finding| {
-        let occasions = finding.occasions.iter().map(|one| one.stretch);
-        let last = occasions.chain(finding.when).map(|when| when.to).max();
-        let ago = match finding.before {
-            Some(before) => Some(before.plus(end)),
-            None => last.map(|last| end.saturating_sub(last)),
-        };
-        ago.is_none_or(|ago| ago <= OVER)
-    };
-    let worst_now = findings.iter().filter(is_now).map(|finding| finding.severity).max();
-    let now = match worst_now {
-        Some(Severity::Critical) => Level::Critical,
-        Some(Severity::Warning) => Level::Warning,
-        _ => Level::Ok,
-    };
-    // Without a finding, the level applies to the whole source.
-    let has_finding = worst(findings) > Some(Severity::Info);
-    (has_finding && now != level).then_some(now)
+    let goes_on = findings.iter().filter(|finding| !finding.is_over);
+    match goes_on.map(|finding| finding.severity).max() {
+        Some(Severity::Critical) => None,
+        Some(Severity::Warning) => Some(Level::Warning).filter(|_| level == Level::Critical),
+        _ => Some(Level::Ok),
+    }
 }

@@ -95,7 +95,7 @@ impl<'a> GrewUntil<'a> {
 
     /// The mean rate.
     pub(crate) fn rate(&self) -> BytesPerSecond {
-        self.growth.mean_rate().unwrap_or(BytesPerSecond::new(0.0))
+        self.growth.rate().unwrap_or(BytesPerSecond::new(0.0))
     }
 
     /// How long this much more memory lasts at the rate.

@@ -118,12 +118,12 @@ impl Quiet {
         }
     }
 
-    /// Returns `, and no task waited`, as far as measured.
+    /// Returns `, and no task waited for memory`, as far as measured.
     pub(crate) fn clause(&self, cx: &Evidence<'_>) -> &'static str {
         if self.refaults.is_some() {
-            ", and no task waited"
+            ", and no task waited for memory"
         } else if self.stalled.is_some() {
-            ", and no task waited; refaults were not measured"
+            ", and no task waited for memory; refaults were not measured"
         } else if cx.is_single_sample() {
             "; one sample cannot show whether tasks wait"
         } else {

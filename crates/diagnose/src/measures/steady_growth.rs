@@ -4,7 +4,7 @@
 //! few times the time that was seen.
 
 use timeline::{EntitySeries, Track};
-use units::{Bytes, Count, PerSecond, Quantity as _, Ratio, Span};
+use units::{Bytes, Count, PerSecond, Quantity as _, RatePeriod, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Confidence;
@@ -107,9 +107,12 @@ impl SteadyGrowth {
         self.growth.judged
     }
 
-    /// The mean rate from its first reading to its last.
-    pub(crate) fn mean_rate(&self) -> Option<PerSecond<Bytes>> {
-        PerSecond::over(self.to.saturating_sub(self.from).as_f64(), self.growth.judged)
+    /// The rate: that of the line through all readings, as the first and the last one alone wobble; else from the first to
+    /// the last.
+    pub(crate) fn rate(&self) -> Option<PerSecond<Bytes>> {
+        let ends =
+            || PerSecond::over(self.to.saturating_sub(self.from).as_f64(), self.growth.judged);
+        self.growth.rate.map(|rate| rate.rate).or_else(ends)
     }
 
     /// In what time the limit is met at this rate, if that is near compared with the time that was seen.
@@ -119,23 +122,17 @@ impl SteadyGrowth {
         self.growth.limit_in.filter(near).filter(|_| seen >= SEEN_MIN)
     }
 
-    /// The rate and its 95 % interval: `66 MiB a minute (60 MiB to 72 MiB)`; by the hour where it was seen for longer
-    /// than one.
+    /// The rate and its 95 % interval: `66 MiB a minute (60 MiB to 72 MiB)`.
     pub(crate) fn pace(&self) -> String {
         let Some(rate) = self.growth.rate else {
             return String::new();
         };
-        let (unit, name) = if self.growth.judged < Span::from_hours(1) {
-            (Span::from_mins(1), "a minute")
-        } else {
-            (Span::from_hours(1), "an hour")
-        };
-        let [mean, from, to] = [rate.rate, rate.from, rate.to]
-            .map(|rate| Bytes::from_f64((rate.get() * unit.as_secs_f64()).max(0.0)));
+        let period = RatePeriod::of_growth_seen_for(self.growth.judged);
+        let [mean, from, to] = [rate.rate, rate.from, rate.to].map(|rate| rate.within(period));
         if from == to {
-            format!("{mean} {name}")
+            format!("{mean} {}", period.words())
         } else {
-            format!("{mean} {name} ({from} to {to})")
+            format!("{mean} {} ({from} to {to})", period.words())
         }
     }
 

@@ -183,12 +183,15 @@ impl<'a> Victim<'a> {
         self.killed.oom_score_adj.or(self.task.map(|task| task.oom_score_adj))
     }
 
-    /// `mysqld (20 GiB resident, 5.8 GiB in swap)`.
+    /// `mysqld (PID 2211, 20 GiB resident, 5.8 GiB in swap)`.
     pub(crate) fn words(&self) -> String {
         let swap = self.task.map_or_else(String::new, |t| in_swap(t.swap));
-        match self.rss() {
-            Some(rss) => format!("{} ({rss} resident{swap})", self.killed.name),
-            None => self.killed.name.clone(),
+        let pid = Some(self.killed.pid).filter(|pid| *pid > 0).map(|pid| format!("PID {pid}"));
+        let size = self.rss().map(|rss| format!("{rss} resident{swap}"));
+        let known: Vec<String> = pid.into_iter().chain(size).collect();
+        match known.as_slice() {
+            [] => self.killed.name.clone(),
+            known => format!("{} ({})", self.killed.name, known.join(", ")),
         }
     }
 

@@ -137,6 +137,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let raised = remedy::raise_limit(cx, group, remedy::kills_at(cx), limit);
     Ok(RULE
         .found(Severity::warning_if(part != GrowingPart::Usage), title)
+        .foretells_in(Some(left))
         .shows_from(
             part.signal(),
             growth.to,

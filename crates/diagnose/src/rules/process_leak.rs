@@ -133,6 +133,7 @@ fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> 
     ))
     .then(ends);
     RULE.found(Severity::warning_if(left.is_some()), title)
+        .foretells_in(left)
         .shows_from(
             PROC_RSS_ANON,
             to.saturating_sub(from),

@@ -43,8 +43,9 @@ Examples:
   memtide check --brief --unit nginx   the same about a unit
   ssh HOST memtide capture -o - | memtide check -
 
-WHEN is 2h ago, 02:00 (the latest that is past), yesterday 01:30, today, mon 14:00, 2026-11-21 14:00, an RFC 3339 time,
-@1795240800, or +1m30s from the source's start. A time without a zone is local time.
+WHEN is 2h ago, 02:00 (the latest that is past, or at most five minutes ahead), yesterday 01:30, today, mon 14:00,
+2026-11-21 14:00, an RFC 3339 time, @1795240800, +1m30s after the source's start, or -30s before its end. A time without a
+zone is local time.
 
 With --format json, one FILE gives an object and several give an array with one element for each, in order;
 a FILE that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.

@@ -9,7 +9,7 @@ use answers::time_expr::parse;
 /// A range of a source.
 #[derive(Debug, Args)]
 pub(crate) struct PartArgs {
-    /// Start of the range: `2h ago`, `02:00`, `yesterday 01:30`, RFC 3339, `+1m30s` from the source's start
+    /// Start of the range: `2h ago`, `02:00`, `yesterday 01:30`, RFC 3339, `+1m30s` after the source's start, `-30s` before its end
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = parse)]
     pub(crate) since: Option<TimePoint>,
 

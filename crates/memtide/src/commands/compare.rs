@@ -45,6 +45,7 @@ pub(crate) fn run(args: &CompareArgs, output: &Output) -> Result<Exit, CommandEr
         path: paths[side],
         range: ranges[side],
         group: None,
+        at: None,
     });
     let (report, pages) = answers::compare_pages(sides);
     let [before, after] = pages.map(|page| checked(page, output));

@@ -35,7 +35,8 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> Result<Exit, CommandErr
         );
     }
     let question = question(&args.demand, Question::QUANTILE);
-    let of = PageSource { source: &source, path: &path, range, group: group.as_deref() };
+    let group = group.as_deref();
+    let of = PageSource { source: &source, path: &path, range, group, at: args.around.at };
     let mut page = checked(answers::page(of, &question), output);
     page.title.clone_from(&args.title);
     if let Some(target) = &args.explain {

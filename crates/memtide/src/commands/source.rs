@@ -8,14 +8,10 @@ use import::{OpenError, OpenOptions};
 use probe::Root;
 use sampler::WatchOptions;
 use timeline::{Source, TimeRange};
-use units::Span;
 
 use crate::cli::{AroundArgs, GroupArgs};
 use crate::command_error::{CommandError, bail};
 use crate::output::Output;
-
-/// What `--at` covers before and after a time: long enough to show what led to it.
-const AROUND: Span = Span::from_mins(5);
 
 /// Watches this host, and adds what the answer shows besides.
 pub(crate) fn watch(
@@ -103,7 +99,7 @@ pub(crate) fn warn(source: &Source, output: &Output) {
 
 /// Returns the range that `--since`, `--until` and `--at` name.
 pub(crate) fn range(typed: &AroundArgs) -> Result<TimeRange, CommandError> {
-    let range = typed.at.map_or_else(|| typed.part.range(), |at| TimeRange::around(at, AROUND));
+    let range = typed.at.map_or_else(|| typed.part.range(), answers::around);
     refuse_backwards(range)?;
     Ok(range)
 }

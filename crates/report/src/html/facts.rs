@@ -66,9 +66,9 @@ fn of_host(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
         rows.push(("NUMA nodes (distances)", nodes.join(", ")));
     }
     if !facts.disks.is_empty() {
-        let disks = facts.disks.iter().map(|disk| match disk.rotational {
-            Some(true) => format!("{} (spins)", disk.name),
-            _ => disk.name.clone(),
+        let disks = facts.disks.iter().map(|disk| match disk.spins() {
+            true => format!("{} (spins)", disk.name),
+            false => disk.name.clone(),
         });
         rows.push(("disks", disks.collect::<Vec<_>>().join(", ")));
     }

@@ -2,8 +2,8 @@
 
 use super::escape::{Html, Tag};
 use super::{
-    Scene, chart, clear, data, document, events, explain, facts, finding, headroom, note, recorded,
-    verdict,
+    Scene, chart, clear, data, document, events, explain, facts, finding, headroom, incidents,
+    note, recorded, verdict,
 };
 use crate::phrases::source::{hardware_items, source_items};
 
@@ -32,6 +32,7 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     if scene.has_charts() {
         html.raw("\n<div id=\"navigator\"></div>\n");
     }
+    incidents::draw(html, scene);
     finding::draw_all(html, scene);
     note::draw_all(html, scene);
     if let Some(report) = &scene.page.explain {

@@ -162,6 +162,7 @@ impl Context<'_> {
             title: finding.title.first().to_owned(),
             more: finding.title.more().to_owned(),
             is_headline: finding.is_headline,
+            is_over: finding.is_over,
             confidence: confidence(finding.confidence.value),
             confidence_word: finding.confidence.sureness(),
             confidence_why: finding.confidence.why.clone(),

@@ -2,7 +2,7 @@
 
 pub(crate) mod sentences;
 
-use units::Count;
+use units::{Count, RatePeriod};
 
 use super::LabelledText;
 use crate::clock::ReportClock;
@@ -37,6 +37,13 @@ pub(crate) fn ended(entry: &GrowthEntry, clock: Option<&ReportClock<'_>>) -> Opt
     })
 }
 
+/// Returns by how much it grows, in short: `+66 MiB/min`.
+pub(crate) fn rate(entry: &GrowthEntry) -> Option<String> {
+    let period = RatePeriod::of_growth_seen_for(entry.judged_s);
+    let grown = entry.rate_bytes_per_s?.within(period);
+    Some(format!("+{grown}{}", period.symbol()))
+}
+
 /// Returns how often the kernel killed in one that lives on: `killed 5 ×`.
 pub(crate) fn kills(entry: &GrowthEntry) -> Option<String> {
     let is_over = entry.ended_s.is_none() && entry.limit_in_s.is_none();
@@ -46,13 +53,10 @@ pub(crate) fn kills(entry: &GrowthEntry) -> Option<String> {
 /// Returns what is known of the growth, and what to do.
 pub(crate) fn facts(entry: &GrowthEntry, clock: Option<&ReportClock<'_>>) -> Vec<LabelledText> {
     let ends = (entry.rate_from_bytes_per_s).zip(entry.rate_to_bytes_per_s);
+    let period = RatePeriod::of_growth_seen_for(entry.judged_s);
     let rate = entry.rate_bytes_per_s.zip(ends).map(|(rate, (from, to))| {
-        format!(
-            "{rate} ({} a day; 95 % interval {} to {} a day)",
-            rate.in_a_day(),
-            from.in_a_day(),
-            to.in_a_day()
-        )
+        let [rate, from, to] = [rate, from, to].map(|rate| rate.within(period));
+        format!("{rate} {} (95 % interval {from} to {to})", period.words())
     });
     let judged = entry.judged_s;
     let readings = Count::new(entry.readings as u64).named("reading", "readings");

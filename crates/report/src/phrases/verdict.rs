@@ -1,7 +1,7 @@
 //! The verdict in words: what is wrong, and when it was if it is over.
 
 use crate::clock::ReportClock;
-use crate::model::{Level, Report, Severity};
+use crate::model::{Finding, Level, Report, Severity};
 
 /// The word that leads an answer in text.
 pub(crate) const fn word(verdict: Level) -> &'static str {
@@ -13,20 +13,28 @@ pub(crate) const fn word(verdict: Level) -> &'static str {
     }
 }
 
-/// The headline; if its finding is over, with its time and the state since.
+/// The headline: with its time if it is over, and with what was worse before it or with the state since.
 pub(crate) fn headline(report: &Report, clock: &ReportClock<'_>) -> String {
-    let since = match report.now {
-        None => return report.headline.clone(),
-        Some(Level::Ok) => format!("Since {} memory has been enough.", last_end(report, clock)),
-        Some(Level::Warning) => "That is over; what is wrong since is a warning.".to_owned(),
-        Some(Level::Critical | Level::Unknown) => String::new(),
+    let first = report.findings.first().filter(|first| first.is_headline);
+    let began = first.filter(|first| first.is_over).and_then(|first| moment(first, clock));
+    let said = match began {
+        Some(began) => format!("At {began}: {}", report.headline),
+        None => report.headline.clone(),
     };
-    let first = report.findings.first();
-    let began = first.and_then(|finding| clock.moment(finding.from_s?, finding.from));
-    match began {
-        Some(began) => format!("At {began}: {} {since}", report.headline),
-        None => format!("{} {since}", report.headline),
+    if report.now == Some(Level::Ok) {
+        return format!("{said} Since {} memory has been enough.", last_end(report, clock));
     }
+    let is_worse = |one: &&Finding| first.is_some_and(|first| one.severity > first.severity);
+    let worse = report.roots().map(|(_, root)| root).find(is_worse);
+    let worse = worse.and_then(|one| Some(format!("at {}: {}", moment(one, clock)?, one.title)));
+    match worse {
+        Some(worse) => format!("{said} Worse, {worse}"),
+        None => said,
+    }
+}
+
+fn moment(finding: &Finding, clock: &ReportClock<'_>) -> Option<String> {
+    clock.moment(finding.from_s?, finding.from)
 }
 
 /// Two times this near to each other are one for a reader.

@@ -2,13 +2,15 @@
 
 use super::ansi::Style;
 use super::page::{NARROW, TextPage, piece};
-use super::wrap::{cut, wrap_items};
+use super::wrap::{cut, width, wrap_items};
 use super::{Detail, Screen, finding, group, input, memory, not_evaluated};
 use crate::clock::ReportClock;
 use crate::model::{
     Bursts, Changed, Finding, Host, Report, Severity, Source, SourceKind, Step, Sureness,
 };
-use crate::phrases::{occurrences, source as source_phrases, verdict as verdict_phrases};
+use crate::phrases::{
+    incidents, occurrences, source as source_phrases, verdict as verdict_phrases,
+};
 
 /// Column of the verdict's sentences, after the longest word for a verdict.
 const VERDICT_INDENT: usize = 10;
@@ -33,6 +35,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
         page.gap();
         memory::draw(&mut page, accounting, report, &clock, screen);
     }
+    incidents(&mut page, report, &clock);
     findings(&mut page, report, &clock, screen);
     bursts(&mut page, &report.bursts, &clock, screen);
     earlier(&mut page, &report.earlier, &clock, screen);
@@ -89,6 +92,26 @@ fn verdict(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>) {
     page.hanging(&head, VERDICT_INDENT, Style::Strong, &headline);
     for remark in &report.remarks {
         page.hanging(&[], VERDICT_INDENT, Style::Plain, remark);
+    }
+}
+
+/// Draws a line for each incident, in order of time.
+fn incidents(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>) {
+    /// Blanks between the columns.
+    const GAP: usize = 2;
+    let rows = incidents::rows(report, clock);
+    if rows.is_empty() {
+        return;
+    }
+    page.heading(&format!("Incidents ({}):", rows.len()));
+    let time = rows.iter().map(|row| width(&row.when)).max().unwrap_or_default();
+    let level = width(Severity::Critical.word()) + GAP;
+    for row in rows {
+        let head = [
+            piece(Style::Plain, format!("   {:<1$}", row.when, time + GAP)),
+            piece(row.finding.severity.into(), format!("{:<level$}", row.finding.severity.word())),
+        ];
+        page.hanging(&head, 3 + time + GAP + level, Style::Plain, &row.what);
     }
 }
 

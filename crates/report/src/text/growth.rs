@@ -19,6 +19,7 @@ const ROWS_MAX: usize = 20;
 const NAME: usize = 20;
 const CLASS: usize = 21;
 const SIZE: usize = 9;
+const RATE: usize = 13;
 const SURE: usize = 11;
 /// Rows of the picture.
 const PICTURE: usize = 6;
@@ -49,7 +50,7 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], clock: &ReportClock<'_>, scree
             pad("NAME", NAME),
             pad("CLASS", CLASS),
             pad("NOW", SIZE),
-            pad("A DAY", SIZE),
+            pad("GROWTH", RATE),
             pad("LIMIT IN", SIZE),
             "SURE".to_owned(),
         ];
@@ -84,14 +85,13 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], clock: &ReportClock<'_>, scree
                 (limit, SIZE + 1, entry.confidence_text.word())
             }
         };
-        let cells = screen.width().saturating_sub(NAME + CLASS + 3 * SIZE + 12 + 5);
-        let day =
-            entry.rate_bytes_per_s.map_or_else(String::new, |rate| format!("+{}", rate.in_a_day()));
+        let cells = screen.width().saturating_sub(NAME + CLASS + 2 * SIZE + RATE + 12 + 5);
+        let rate = phrases::rate(entry).unwrap_or_default();
         page.line(&[
             piece(Style::Plain, pad(&cut(&name, NAME), NAME + 1)),
             piece(style(entry), pad(entry.class_text, CLASS + 1)),
             piece(Style::Plain, pad(&now, SIZE + 1)),
-            piece(Style::Plain, pad(&day, SIZE + 1)),
+            piece(Style::Plain, pad(&rate, RATE + 1)),
             piece(Style::Plain, pad(&ends.0, ends.1)),
             piece(Style::Faint, pad(ends.2, SURE + SIZE + 1 - ends.1)),
             piece(Style::Faint, bar::spark(&entry.course_bytes, cells)),

@@ -61,6 +61,7 @@ pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
         confidence: Ratio::new(0.96),
         more: String::new(),
         is_headline: false,
+        is_over: false,
         confidence_word: Sureness::Confirmed,
         confidence_why: "rests on swap traffic and memory stalls; watched for 39 s only".into(),
         from: None,

@@ -100,6 +100,19 @@ impl TimeRange {
 }
 
 impl TimePoint {
+    /// The last moment that is written as this one: a time of the clock in whole seconds names a second, as reports write
+    /// it.
+    #[must_use]
+    pub fn as_written(self) -> Self {
+        const SECOND: i64 = 1_000_000_000;
+        match self {
+            Self::At(wall) if wall.unix_nanos() % SECOND == 0 => {
+                Self::At(wall.plus(Span::from_millis(999)))
+            }
+            other => other,
+        }
+    }
+
     fn earlier(self, by: Span) -> Self {
         match self {
             Self::At(wall) => Self::At(wall.minus(by)),

@@ -9,10 +9,11 @@ use timeline::Entity;
 use timeline::cgroup::ancestors;
 
 use super::overlaps::{OverlapTime, Overlaps, least};
-use super::{has_limit, leads, place};
+use super::{has_limit, leads};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::rules;
+use crate::rules::place;
 
 /// Returns the root of each incident; `None` if the incident is a root itself.
 pub(super) fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usize>> {

@@ -72,6 +72,7 @@ fn write(
             path: &outcome.capture,
             range: TimeRange::default(),
             group: None,
+            at: None,
         };
         let question = Question::default();
         let mut drawn = page::checked(answers::page(of, &question), output);

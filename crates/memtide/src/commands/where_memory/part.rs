@@ -14,12 +14,12 @@ const BEFORE: Span = Span::from_mins(30);
 /// Selects what ends with the last sample before the time that was asked about: with `--by` all before it, by the minute
 /// where that is long, as growth counts from its begin.
 pub(super) fn part(file: &Path, args: &WhereArgs) -> OpenOptions {
+    let at = args.at.map(TimePoint::as_written);
     match args.by {
-        Some(_) => OpenOptions {
-            range: TimeRange { since: None, until: args.at },
-            ..OpenOptions::default()
-        },
-        None => last_sample(file, args.at),
+        Some(_) => {
+            OpenOptions { range: TimeRange { since: None, until: at }, ..OpenOptions::default() }
+        }
+        None => last_sample(file, at),
     }
 }
 

@@ -147,6 +147,7 @@ impl<'a> Run<'a> {
             path: &self.case.source,
             range: TimeRange::default(),
             group: None,
+            at: None,
         };
         let (page, problems) = answers::page(of, &Question::default());
         assert_eq!(problems, Vec::<String>::new(), "{}", self.case.id);
