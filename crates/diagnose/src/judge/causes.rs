@@ -168,6 +168,7 @@ impl Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules;
     use timeline::signals::{
         CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE,
     };

@@ -46,7 +46,7 @@ fn one_process_is_shown_with_a_picture_and_what_to_do() {
     let path = file(&directory, "web.csv", leak());
     let text = stdout(&memtide(&["growth", &path]));
     assert!(text.starts_with("LEAK  web (confirmed"), "{text}");
-    for part in ["Rate:       2 KiB/s", "█", "Method:", "To do:"] {
+    for part in ["Rate:       120 KiB a minute", "█", "Method:", "To do:"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

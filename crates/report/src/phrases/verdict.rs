@@ -17,19 +17,21 @@ pub(crate) const fn word(verdict: Level) -> &'static str {
 pub(crate) fn headline(report: &Report, clock: &ReportClock<'_>) -> String {
     let first = report.findings.first().filter(|first| first.is_headline);
     let began = first.filter(|first| first.is_over).and_then(|first| moment(first, clock));
-    let said = match began {
+    let sentence = match began {
         Some(began) => format!("At {began}: {}", report.headline),
         None => report.headline.clone(),
     };
     if report.now == Some(Level::Ok) {
-        return format!("{said} Since {} memory has been enough.", last_end(report, clock));
+        return format!("{sentence} Since {} memory has been enough.", last_end(report, clock));
     }
-    let is_worse = |one: &&Finding| first.is_some_and(|first| one.severity > first.severity);
-    let worse = report.roots().map(|(_, root)| root).find(is_worse);
-    let worse = worse.and_then(|one| Some(format!("at {}: {}", moment(one, clock)?, one.title)));
+    let worse = report
+        .roots()
+        .map(|(_, root)| root)
+        .find(|root| first.is_some_and(|first| root.severity > first.severity))
+        .and_then(|root| Some(format!("at {}: {}", moment(root, clock)?, root.title)));
     match worse {
-        Some(worse) => format!("{said} Worse, {worse}"),
-        None => said,
+        Some(worse) => format!("{sentence} Worse, {worse}"),
+        None => sentence,
     }
 }
 
