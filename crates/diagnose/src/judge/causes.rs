@@ -200,8 +200,8 @@ mod tests {
         assert_eq!(first(Some(102)), ("/often".to_owned(), 104));
         assert_eq!(first(Some(290)), ("/twice".to_owned(), 302));
         assert_eq!(first(Some(705)), ("/twice".to_owned(), 701));
-        // Nothing happened then: the worst leads.
-        assert_eq!(first(Some(500)).0, "/often");
+        // Nothing happened then: the nearest leads.
+        assert_eq!(first(Some(500)), ("/twice".to_owned(), 302));
     }
     use timeline::{Facts, Stretch, Timeline};
     use units::Limit;

@@ -386,8 +386,8 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(
             finding.title,
-            "Cgroup /pods/web hit its memory limit of 100 MiB, and the kernel killed worker (90 \
-             MiB resident)."
+            "Cgroup /pods/web hit its memory limit of 100 MiB, and the kernel killed worker (PID \
+             40, 90 MiB resident)."
         );
         let raised = changed(&finding.fixes[0]);
         assert!(raised[0].ends_with("=131072000"), "{raised:?}");

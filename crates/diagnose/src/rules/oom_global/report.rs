@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(
             finding.title,
-            "The kernel killed doxygen (8.8 GiB resident) because RAM and swap were used up; it \
+            "The kernel killed doxygen (PID 20, 8.8 GiB resident) because RAM and swap were used up; it \
              was the largest process."
         );
         assert_eq!(finding.confidence.word(), "confirmed");
