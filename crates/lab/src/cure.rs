@@ -194,9 +194,11 @@ fn compare(
     after: &Report,
     work: Option<Ratio>,
 ) -> (CureEffect, String) {
+    // What has no time was before: kills that a counter remembers.
     let severity = |report: &Report, rule: &str| {
         let mut all = report.findings.iter().chain(&report.notes);
-        all.find(|finding| finding.id == rule).map(|finding| finding.severity)
+        let found = all.find(|finding| finding.id == rule && finding.from_s.is_some());
+        found.map(|finding| finding.severity)
     };
     let is_new = |id: &&str| severity(before, id).is_none() && !arm.may_find.contains(id);
     let ids = after.findings.iter().filter(|finding| finding.severity != Severity::Info);

@@ -133,9 +133,10 @@ fn judge(stats: &JvmStats, process: &ProcessBeside) -> Judged {
 fn evidence(stats: &JvmStats, process: &ProcessBeside) -> Vec<String> {
     let total = stats.total;
     let cut_off = stats.cut_off();
-    let of_malloc = match stats.malloc.is_none() && cut_off > Bytes::ZERO {
-        true => "of the categories shown",
-        false => "of the committed memory",
+    let of_malloc = if stats.malloc.is_none() && cut_off > Bytes::ZERO {
+        "of the categories shown"
+    } else {
+        "of the committed memory"
     };
     let mut lines = vec![format!(
         "{} reserved is address space only; {} {of_malloc} came from malloc.",

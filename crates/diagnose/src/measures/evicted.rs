@@ -22,7 +22,7 @@ use crate::trigger::{gauge, total};
 const NEW_MAX: Ratio = Ratio::from_percent(5.0);
 
 /// Returns the evicted memory of a cgroup of v2 that it reads again; `None` where that is not known: the kernel forgot
-/// evicted pages, or the cgroup reads ever new ones.
+/// evicted pages, the cgroup reads ever new ones, or it did not read as much in this time.
 pub(crate) fn read_again(
     cx: &Evidence<'_>,
     group: &EntitySeries,
@@ -45,6 +45,6 @@ pub(crate) fn read_again(
     let later = lacks.stretch(half, stretch.last)?;
     let (before, now) = (lacks.at(half)?, lacks.at(stretch.last)?);
     let is_new = now.saturating_sub(before) > refaulted(&later)?.share(NEW_MAX);
-    let lacks = now.min(refaulted(stretch)?);
-    (lacks > Bytes::ZERO && !is_new).then_some(lacks)
+    let is_seen = refaulted(stretch)? >= now;
+    (now > Bytes::ZERO && is_seen && !is_new).then_some(now)
 }

@@ -157,9 +157,10 @@ impl ProgramGroup {
         } else {
             String::new()
         };
-        let (bound, shared) = match self.counts_shared && self.processes > 1 {
-            true => ("at most ", ", shared pages counted each time"),
-            false => ("", ""),
+        let (bound, shared) = if self.counts_shared && self.processes > 1 {
+            ("at most ", ", shared pages counted each time")
+        } else {
+            ("", "")
         };
         format!("{processes}{bound}{} in RAM{shared}{swapped}", self.held)
     }

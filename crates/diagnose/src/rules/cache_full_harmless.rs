@@ -110,9 +110,10 @@ impl CacheLevels {
             _ => (free + read_into(cx, stretch)?, false),
         };
         let is_split = cx.timeline.gauge(MEM_SHMEM).is_some();
-        let droppable = match is_reported && !is_split {
-            true => given_back.min(available.saturating_sub(free)),
-            false => given_back,
+        let droppable = if is_reported && !is_split {
+            given_back.min(available.saturating_sub(free))
+        } else {
+            given_back
         };
         Ok(Self {
             clean,

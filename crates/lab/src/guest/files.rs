@@ -31,9 +31,10 @@ impl GuestFiles {
         if commands.is_empty() {
             return Ok(());
         }
-        let commands = match self.is_cgroup_v1 {
-            true => commands.replace(V1_PLACE, "/sys/fs/cgroup/"),
-            false => commands.to_owned(),
+        let commands = if self.is_cgroup_v1 {
+            commands.replace(V1_PLACE, "/sys/fs/cgroup/")
+        } else {
+            commands.to_owned()
         };
         let mut shell = Command::new("/bin/sh");
         shell.args(["-e", "-c", &commands]).env("PATH", TOOL_PLACES).stdin(Stdio::null());

@@ -160,7 +160,7 @@ fn run(
     };
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.lines().filter(|line| line.starts_with("E: ")).map(|line| &line[3..]);
+        let said = said.lines().filter_map(|line| line.strip_prefix("E: "));
         return Err(LabError::Apt {
             command: format!("{program} {}", shown.join(" ")),
             said: said.collect::<Vec<_>>().join("; "),

@@ -27,10 +27,8 @@ impl SharePart {
         let _ = rustix::thread::set_name(c"share");
         let deadline = Deadline::after(self.time);
         let len = len(self.size)?;
-        let mut segment = match self.is_huge {
-            true => MappedPages::shared_huge(len)?,
-            false => MappedPages::shared(len)?,
-        };
+        let mut segment =
+            if self.is_huge { MappedPages::shared_huge(len)? } else { MappedPages::shared(len)? };
         for at in (0..len).step_by(PAGE) {
             segment.write(at, 1);
         }

@@ -36,7 +36,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     for attempt in 1..=guest.times(2) {
         guest
             .phase(format!("a program grows to 300 MiB in a cgroup of {limit}, attempt {attempt}"));
-        let hog = ["hog", "300M", "--fill", "6s", "--for", "10s", "--join", &app];
+        let hog = ["hog", "300M", "--fill", "6s", "--touch", "2s", "--for", "10s", "--join", &app];
         if guest.launch(&hog)?.wait()? {
             break;
         }

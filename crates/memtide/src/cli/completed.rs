@@ -25,9 +25,9 @@ pub(super) fn signals() -> ArgValueCompleter {
         let Some(typed) = typed.to_str() else {
             return Vec::new();
         };
-        let (before, last) = typed
-            .rsplit_once(',')
-            .map_or(("", typed), |(before, last)| (&typed[..=before.len()], last));
+        let (before, last) = typed.rsplit_once(',').map_or(("", typed), |(before, last)| {
+            (typed.get(..=before.len()).unwrap_or(typed), last)
+        });
         let names = timeline::signals::ALL.iter().map(|signal| signal.name);
         let begun = names.filter(|name| name.starts_with(last));
         begun.map(|name| CompletionCandidate::new(format!("{before}{name}"))).collect()

@@ -66,9 +66,8 @@ fn of_host(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
         rows.push(("NUMA nodes (distances)", nodes.join(", ")));
     }
     if !facts.disks.is_empty() {
-        let disks = facts.disks.iter().map(|disk| match disk.spins() {
-            true => format!("{} (spins)", disk.name),
-            false => disk.name.clone(),
+        let disks = facts.disks.iter().map(|disk| {
+            if disk.spins() { format!("{} (spins)", disk.name) } else { disk.name.clone() }
         });
         rows.push(("disks", disks.collect::<Vec<_>>().join(", ")));
     }

@@ -99,9 +99,10 @@ fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
         let follows = readings.last().is_none_or(|last| last.when.is_some());
         // Without any time the order is that of the text.
         let is_timeless = time.is_none() && readings.iter().all(|reading| !reading.is_timed);
-        let when = match is_timeless {
-            true => Some(SnapshotTime::Unknown),
-            false => follows.then(|| when(time, &mut since, &mut times)).flatten(),
+        let when = if is_timeless {
+            Some(SnapshotTime::Unknown)
+        } else {
+            follows.then(|| when(time, &mut since, &mut times)).flatten()
         };
         if when.is_none() && readings.len() >= READINGS_MIN {
             break;
