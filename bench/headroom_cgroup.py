@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+"""Does `memtide headroom --cgroup` say how much more fits? Real loads in real cgroups, against what really fits.
+
+    bench/headroom_cgroup.py [--memtide PATH] [CASE...]      default: all cases, target/release/memtide
+
+For each case a load runs in a cgroup with a limit. memtide captures 15 s of it and says how much process memory fits
+(worst moment). Then a hog of ever other size runs beside the load, and the largest one is sought that neither gets
+anything killed nor costs the load more than 15 % of its work. The table compares both.
+
+Needs root, the memory controller of cgroup v1, 1.5 GB of disk below --dir. Takes a minute for each case; a busy
+machine disturbs it little, as work is measured without waits for a CPU. Removes its cgroups and files.
+"""
+
+import argparse
+import json
+import mmap
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+MIB = 1 << 20
+MOUNT = "/sys/fs/cgroup/memory"
+ROOT = f"headroom-bench-{os.getpid()}"
+BLOCK = 64 << 10
+
+# name: limit of the cgroup in MiB, load, and what else: `around`: limit of the cgroup around it, `beside`: a load in a
+# cgroup beside it, `sick`: it is short already, so nothing may be said to fit.
+CASES = {
+    "heap-half": dict(limit=200, load="anon=100"),
+    "heap-most": dict(limit=200, load="anon=170"),
+    "heap-idle": dict(limit=300, load="anon=20"),
+    "heap-near-limit": dict(limit=200, load="anon=182"),
+    "heap-walks": dict(limit=256, load="anon=120,touch=1"),
+    "tmpfs": dict(limit=200, load="shm=90"),
+    "tmpfs-and-heap": dict(limit=300, load="shm=80,anon=100"),
+    "loop-fits": dict(limit=256, load="loop=100"),
+    "loop-small": dict(limit=256, load="loop=30"),
+    "loop-and-heap": dict(limit=256, load="anon=80,loop=80"),
+    "loop-nearly-full": dict(limit=256, load="anon=60,loop=170"),
+    "random-fits": dict(limit=256, load="random=90"),
+    "random-and-heap": dict(limit=300, load="anon=100,random=80"),
+    "mapped": dict(limit=256, load="mapped=90"),
+    "mapped-and-heap": dict(limit=256, load="anon=90,mapped=50"),
+    "stream": dict(limit=128, load="stream=600"),
+    "stream-and-heap": dict(limit=200, load="anon=90,stream=600"),
+    "hot-and-stream": dict(limit=256, load="random=60,stream=600"),
+    "hot-and-once": dict(limit=300, load="once=150,loop=50"),
+    "hot-and-was-hot": dict(limit=300, load="washot=100,loop=60"),
+    "writer": dict(limit=200, load="write=40,anon=60"),
+    "nested": dict(limit=300, around=200, load="anon=60"),
+    "nested-beside": dict(limit=200, around=300, load="anon=40", beside="anon=160"),
+    "nested-cache-beside": dict(limit=200, around=256, load="anon=40", beside="loop=90"),
+    "sick-loop": dict(limit=128, load="anon=40,loop=160", sick=True),
+    "sick-random": dict(limit=200, load="anon=120,random=140", sick=True),
+    "sick-mapped": dict(limit=160, load="anon=80,mapped=120", sick=True),
+    "sick-killed": dict(limit=100, load="anon=40", killed=140, sick=True),
+}
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(str(text))
+
+
+def group_path(name):
+    return f"{MOUNT}/{ROOT}{name}"
+
+
+def make_group(name, limit):
+    os.makedirs(group_path(name), exist_ok=True)
+    if limit:
+        write(f"{group_path(name)}/memory.limit_in_bytes", limit * MIB)
+
+
+def kills(name):
+    with open(f"{group_path(name)}/memory.oom_control") as file:
+        return int(re.search(r"oom_kill (\d+)", file.read())[1])
+
+
+def hits(name):
+    with open(f"{group_path(name)}/memory.failcnt") as file:
+        return int(file.read())
+
+
+# --- inside the cgroups -----------------------------------------------------------------------------------------------
+
+def fill(size_mib):
+    memory = mmap.mmap(-1, int(size_mib * MIB), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for at in range(0, len(memory), 4096):
+        memory[at] = 1
+    return memory
+
+
+def readable(directory, name, size_mib):
+    path = f"{directory}/{name}"
+    if not os.path.exists(path):
+        with open(path, "wb") as file:
+            for _ in range(size_mib):
+                file.write(os.urandom(4096) * 256)
+            file.flush()
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return os.open(path, os.O_RDONLY)
+
+
+def load(spec, directory, counter):
+    """Works in rounds; each round is as much of every kind of work, and the same time of sleep."""
+    parts = dict(part.split("=") for part in spec.split(","))
+    parts = {kind: int(size) for kind, size in parts.items()}
+    kept, jobs = [], []
+    chance = random.Random(7)
+    for kind, size in parts.items():
+        if kind == "anon":
+            kept.append(fill(size))
+            if "touch" in parts:
+                memory, at = kept[-1], 0
+
+                def walk(memory=memory, place=[0]):
+                    for _ in range(2048):
+                        memory[place[0]] = 1
+                        place[0] = (place[0] + 4096) % len(memory)
+                jobs.append(walk)
+        elif kind == "shm":
+            path = f"/dev/shm/{ROOT_OF_LOAD}-{os.getpid()}"
+            with open(path, "wb") as file:
+                for _ in range(size):
+                    file.write(b"1" * MIB)
+            kept.append(path)
+        elif kind in ("loop", "stream", "once", "washot"):
+            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
+            if kind in ("once", "washot"):
+                for _ in range(1 if kind == "once" else 3):
+                    for at in range(0, size * MIB, BLOCK):
+                        os.pread(file, BLOCK, at)
+                continue
+            # A stream drops what it has read, so it is read once.
+            def sequential(file=file, size=size, place=[0], once=kind == "stream"):
+                for _ in range(16):
+                    os.pread(file, BLOCK, place[0])
+                    place[0] += BLOCK
+                if place[0] >= size * MIB:
+                    place[0] = 0
+                    if once:
+                        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            jobs.append(sequential)
+        elif kind == "random":
+            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
+
+            def somewhere(file=file, size=size):
+                for _ in range(64):
+                    os.pread(file, 16384, chance.randrange(size * 64) * 16384)
+            jobs.append(somewhere)
+        elif kind == "mapped":
+            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
+            memory = mmap.mmap(file, size * MIB, prot=mmap.PROT_READ)
+
+            def look(memory=memory, size=size):
+                for _ in range(256):
+                    memory[chance.randrange(size * 256) * 4096]
+            jobs.append(look)
+        elif kind == "write":
+            file = os.open(f"{directory}/{kind}-{size}-{os.getpid()}", os.O_RDWR | os.O_CREAT)
+
+            def again(file=file, size=size, place=[0]):
+                for _ in range(4):
+                    os.pwrite(file, b"2" * BLOCK, place[0])
+                    place[0] = (place[0] + BLOCK) % (size * MIB)
+            jobs.append(again)
+    shared = mmap.mmap(os.open(counter, os.O_RDWR), 16)
+    done, took = 0, 0
+    schedule = os.open("/proc/self/schedstat", os.O_RDONLY)
+    # Waiting for a CPU is the fault of others.
+    waited = lambda: int(os.pread(schedule, 64, 0).split()[1])
+    while True:
+        began, before = time.monotonic_ns(), waited()
+        for job in jobs:
+            job()
+        took += max(time.monotonic_ns() - began - (waited() - before), 1)
+        done += 1
+        shared[:16] = done.to_bytes(8, "little") + took.to_bytes(8, "little")
+        time.sleep((time.monotonic_ns() - began) / 1e9 if jobs else 0.02)
+
+
+ROOT_OF_LOAD = "headroom-bench"
+
+
+def hog(size_mib):
+    """Takes this much in all: the interpreter has some of it."""
+    with open("/proc/self/status") as status:
+        own = int(re.search(r"RssAnon:\s+(\d+) kB", status.read())[1]) << 10
+    kept = fill(max(size_mib * MIB - own, 4096) / MIB)
+    assert kept
+    print("held", flush=True)
+    time.sleep(600)
+
+
+# --- outside ----------------------------------------------------------------------------------------------------------
+
+def start(group, *arguments, adj=0, **more):
+    def enter():
+        write(f"{group_path(group)}/cgroup.procs", os.getpid())
+        write("/proc/self/oom_score_adj", adj)
+        if adj == 0:
+            os.nice(-10)
+    return subprocess.Popen([sys.executable, __file__, *map(str, arguments)], preexec_fn=enter, **more)
+
+
+def end(process):
+    if process.poll() is None:
+        process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+class Load:
+    def __init__(self, group, spec, directory):
+        self.counter = f"{directory}/counter-{group.replace('/', '-')}"
+        with open(self.counter, "wb") as file:
+            file.write(bytes(16))
+        idle = ("anon", "shm", "once", "washot")
+        self.works = any(part.split("=")[0] not in idle for part in spec.split(","))
+        self.process = start(group, "--load", spec, directory, self.counter)
+
+    def read(self):
+        """Rounds, and the time that they took without waits for a CPU."""
+        with open(self.counter, "rb") as file:
+            both = file.read(16)
+        return int.from_bytes(both[:8], "little"), int.from_bytes(both[8:], "little")
+
+    def done(self):
+        return self.read()[0]
+
+    def rate(self, seconds):
+        """Rounds in a second of work."""
+        done, took = self.read()
+        time.sleep(seconds)
+        done_now, took_now = self.read()
+        return (done_now - done) * 1e9 / (took_now - took) if took_now > took else 0.0
+
+
+def fits(load, inner, names, size, usual):
+    """Whether a hog of this size costs neither a process nor 15 % of the work."""
+    before, hits_before = sum(map(kills, names)), sum(map(hits, names))
+    process = start(inner, "--hog", size, adj=1000, stdout=subprocess.PIPE)
+    try:
+        held = process.stdout.readline() == b"held\n"
+        time.sleep(1.5)
+        rate = load.rate(3) if held else 0.0
+        if held and rate < 0.85 * usual:
+            # What disturbed the machine once is not the load's own.
+            rate = max(rate, load.rate(3))
+        is_killed = sum(map(kills, names)) > before or load.process.poll() is not None
+        # Where no limit was hit nothing was evicted, and the machine is slow for another reason.
+        is_slow = rate < 0.85 * usual and sum(map(hits, names)) > hits_before
+    finally:
+        end(process)
+    return held and not is_killed and not (load.works and is_slow)
+
+
+def truth(load, inner, names, limit):
+    first = load.rate(4)
+    low, high = 0, limit
+    while high - low > max(2, limit // 64) and load.process.poll() is None:
+        # The load gets its cache back, and its speed of now is what counts.
+        for _ in range(8):
+            usual = load.rate(1)
+            if usual >= 0.93 * first:
+                break
+        size = (low + high) // 2
+        if fits(load, inner, names, size, usual):
+            low = size
+        else:
+            high = size
+    return low
+
+
+def said(memtide, capture, group):
+    command = [memtide, "headroom", capture, "--cgroup", group, "--cycle", "10s", "--format", "json"]
+    answer = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=False).stdout)
+    room = answer["room"]["least"]
+    bounds = [room[f"{name}_bytes"] for name in ("lower", "likely", "upper")]
+    for limit in answer["limits"]:
+        if limit["holds"] and limit["room_bytes"] is not None:
+            bounds = [None if b is None else min(b, limit["room_bytes"]) for b in bounds]
+    return answer, [None if b is None else max(b, 0) / MIB for b in bounds]
+
+
+def judge(case, answer, bounds, really):
+    lower, likely, upper = bounds
+    if case.get("sick"):
+        return "right" if answer["answer"] == "does-not-fit" else "WRONG: it is short"
+    slack = 0.1 * min(case["limit"], case.get("around", case["limit"]))
+    if likely is not None:
+        if abs(likely - really) <= slack:
+            return "right"
+        if lower - slack <= really <= upper + slack:
+            return "within bounds" if likely < really else "TOO MUCH, within bounds"
+        return "WRONG"
+    return "range" if (lower or 0) - slack <= really <= upper + slack else "WRONG range"
+
+
+def run(name, case, memtide, directory):
+    make_group("", None)
+    outer, inner = f"/{name}", f"/{name}/app"
+    make_group(outer, case.get("around"))
+    make_group(inner, case["limit"])
+    names, loads = [outer, inner], []
+    try:
+        if "beside" in case:
+            make_group(f"{outer}/beside", None)
+            names.append(f"{outer}/beside")
+            loads.append(Load(f"{outer}/beside", case["beside"], directory))
+        load = Load(inner, case["load"], directory)
+        loads.append(load)
+        began = time.monotonic()
+        while load.done() < 20 and time.monotonic() - began < 60:
+            time.sleep(0.2)
+        time.sleep(8)
+        capture = f"{directory}/{name}.jsonl.gz"
+        recorder = subprocess.Popen([memtide, "capture", "-f", "--for", "15s", "-o", capture],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if "killed" in case:
+            time.sleep(5)
+            end_hog = start(inner, "--hog", case["killed"], adj=1000, stdout=subprocess.DEVNULL)
+            end_hog.wait()
+        recorder.wait()
+        answer, bounds = said(memtide, capture, f"/{ROOT}{inner}")
+        smallest = min(case["limit"], case.get("around", case["limit"]))
+        really = None if case.get("sick") else truth(load, inner, names, smallest)
+        report(name, smallest, answer, bounds, really, judge(case, answer, bounds, really or 0))
+    finally:
+        for load in loads:
+            end(load.process)
+        for path in os.listdir("/dev/shm"):
+            if path.startswith(ROOT_OF_LOAD):
+                os.unlink(f"/dev/shm/{path}")
+        for path in os.listdir(directory):
+            if not path.endswith(".gz"):
+                os.unlink(f"{directory}/{path}")
+        for group in reversed(names):
+            for _ in range(20):
+                try:
+                    os.rmdir(group_path(group))
+                    break
+                except OSError:
+                    time.sleep(0.1)
+
+
+def report(name, limit, answer, bounds, really, verdict):
+    show = lambda mib: "-" if mib is None else f"{mib:.0f}"
+    lower, likely, upper = map(show, bounds)
+    told = likely if likely != "-" else f"{lower}..{upper}"
+    ratio = f"{float(bounds[1]) / really:.2f}" if really and bounds[1] is not None else ""
+    how = answer["terms"]["read_cache"]["how"] if answer["terms"] else ""
+    print(f"{name:22} {limit:5} {answer['answer']:13} {told:>9} {lower + '..' + upper:>10} "
+          f"{show(really):>6} {ratio:>5}  {how:13} {verdict}", flush=True)
+
+
+def main():
+    if "--load" in sys.argv:
+        return load(*sys.argv[2:5])
+    if "--hog" in sys.argv:
+        return hog(int(sys.argv[2]))
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--memtide", default=f"{here}/target/release/memtide")
+    parser.add_argument("--dir", default=f"/var/tmp/{ROOT}", help="where files that loads read are written")
+    arguments = parser.parse_args()
+    # Whatever ends it, what it started ends and its cgroups go.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.makedirs(arguments.dir, exist_ok=True)
+    print(f"{'case':22} {'limit':>5} {'answer':13} {'said':>9} {'bounds':>10} {'truth':>6} {'ratio':>5}  "
+          f"{'how':13} verdict  (MiB)")
+    try:
+        for name in arguments.cases or CASES:
+            run(name, CASES[name], arguments.memtide, arguments.dir)
+    finally:
+        os.rmdir(group_path(""))
+
+
+if __name__ == "__main__":
+    main()
