@@ -16,7 +16,7 @@ use timeline::signals::{
     CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, CGROUP_SLAB_UNRECLAIMABLE, CGROUP_SOCK,
     CGROUP_SWAP_CURRENT, MEM_AVAILABLE,
 };
-use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, Stretch, limit_steps};
+use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, SignalId, Stretch, limit_steps};
 use units::{Bytes, Count, Limit, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::evidence::Evidence;
@@ -34,6 +34,8 @@ pub struct GroupState {
     pub path: String,
     /// The moment, on the timeline's clock.
     pub at: Span,
+    /// Its sample; `None` where no sample has figures of the cgroup.
+    pub index: Option<usize>,
     /// What is charged to it, and to those below it.
     pub current: Option<Bytes>,
     /// The most that was ever charged to it.
@@ -159,6 +161,7 @@ impl GroupState {
         };
         let times = cx.timeline.times();
         state.at = times.get(at).copied().unwrap_or_default();
+        state.index = Some(at);
         state.available = cx.timeline.at(MEM_AVAILABLE, at);
         state.read_levels(cx, group, at);
         let last = cx.timeline.len().saturating_sub(1);
@@ -170,7 +173,7 @@ impl GroupState {
                 state.note_kills(finding);
             }
         }
-        state.lacks(cx);
+        state.lacks(cx, group);
         let has_finding = has_notes || !findings.is_empty();
         state.raising = raising::sentences(&state, has_finding);
         state
@@ -216,7 +219,9 @@ impl GroupState {
     }
 
     /// Lists what would have made the answer better.
-    fn lacks(&mut self, cx: &Evidence<'_>) {
+    fn lacks(&mut self, cx: &Evidence<'_>, group: &EntitySeries) {
+        // A cgroup that was read once, or has nothing, lacks no file.
+        let was_read = |signal: SignalId| group.runs().any(|(known, _)| known == signal);
         let mut lacks = Vec::new();
         let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
         if self.felt.some.is_none() && is_v1 {
@@ -225,17 +230,19 @@ impl GroupState {
                  host has."
                     .to_owned(),
             );
-        } else if self.felt.some.is_none() {
+        } else if !was_read(CGROUP_PSI_MEMORY_SOME.id()) {
             lacks.push("its pressure (cgroup v2, kernel 4.20 or later)");
         }
-        if self.parts.is_empty() {
+        if ![CGROUP_ANON.id(), CGROUP_FILE.id()].into_iter().any(was_read) {
             lacks.push("what is charged to it (memory.stat)");
         }
-        if self.felt.refaults_file.is_none() {
+        if !was_read(CGROUP_REFAULT_FILE.id()) {
             lacks.push("its refaults");
         }
         if cx.is_single_sample() {
             lacks.push("what happens over time, as it has one sample");
+        } else if cx.timeline.readings_of(group, CGROUP_CURRENT).nth(1).is_none() {
+            lacks.push("what happens over time, as it was read once");
         }
         if !lacks.is_empty() {
             let lacks = lacks.join(", ");
@@ -264,7 +271,7 @@ fn moment(
 }
 
 /// Returns what is charged to a cgroup, by kind; empty without its memory.stat.
-fn parts(
+pub(crate) fn parts(
     current: Option<Bytes>,
     level: impl Fn(Signal<Gauge<Bytes>>) -> Option<Bytes>,
 ) -> Vec<ChargedPart> {

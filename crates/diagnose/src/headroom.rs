@@ -1,12 +1,14 @@
-//! Headroom: how much more fits into a host's memory, and whether a given demand does.
+//! Headroom: how much more fits into a host's memory, or into a cgroup, and whether a given demand does.
 //!
 //! MemAvailable includes page cache that the workload needs, and the room in which writers buffer. So headroom at each
 //! sample is available − what the kernel keeps beyond that − (write cache + read cache − the cache that MemAvailable
 //! leaves out already). No counter shows how much read cache is needed: it is known within bounds, and where these
 //! decide, the answer is "cannot tell". The quantile is taken of the headroom of each sample: extremes of different
-//! moments are never added up. Reads no clock and no file; a missing reading stays unknown.
+//! moments are never added up. For a cgroup each limit around it takes the place of RAM. Reads no clock and no file; a missing reading stays unknown.
 
 mod answer;
+mod asked_group;
+mod chain;
 mod cycle;
 mod instant_shortage;
 mod limit;
@@ -14,6 +16,7 @@ mod limits;
 mod naive_formula;
 mod over_time;
 mod peak_demand;
+mod place;
 mod read_cache;
 mod reason;
 mod short;
@@ -23,12 +26,17 @@ mod tmpfs;
 use schemars::JsonSchema;
 use serde::Serialize;
 use timeline::Stretch;
+use timeline::cgroup::ROOT;
 use units::{Bytes, Ratio, SignedBytes, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
+use crate::measures::own_limit::is_limited;
+use place::FitPlace;
 
 pub use answer::{Added, FitAnswer};
+pub use asked_group::AskedGroup;
+pub use chain::{ChainLimit, LimitTerms};
 pub use cycle::Cycle;
 pub use limit::{HeadroomLimit, LimitKind};
 pub use naive_formula::Article;
@@ -129,7 +137,7 @@ impl Bounds {
     }
 }
 
-/// How much room a host has.
+/// How much room a host has, or a cgroup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Room {
     /// Room at the worst moment.
@@ -144,7 +152,7 @@ pub struct Room {
     pub worst_at: Span,
     /// At the worst moment: how much can be taken until all page cache is given up, so that reclaim can only swap.
     pub to_cliff: i64,
-    /// Free swap at that moment.
+    /// Free swap at that moment, as far as the cgroup may use it.
     pub swap_left: Option<Bytes>,
 }
 
@@ -158,7 +166,7 @@ pub struct Unknown {
 }
 
 /// A time at which memory was short according to a rule, which overrules any formula.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Short {
     /// The rule that found it.
     pub rule: &'static str,
@@ -179,8 +187,10 @@ pub struct Headroom {
     pub binds: Option<HeadroomBinding>,
     /// Further remarks.
     pub remarks: Vec<HeadroomRemark>,
-    /// MemTotal.
-    pub ram: Option<Bytes>,
+    /// The cgroup that was asked about; `None`: the host.
+    pub group: Option<AskedGroup>,
+    /// MemTotal, or the cgroup's limit where that binds.
+    pub capacity: Option<Bytes>,
     /// How much room there is; `None` if unknown.
     pub room: Option<Room>,
     /// The figures that the room was computed from.
@@ -195,7 +205,8 @@ pub struct Headroom {
     pub cycle: Cycle,
     /// What adding the demand would do.
     pub added: Option<Added>,
-    /// The least RAM in which the worst moment fits, the demand included: the likely and the certain figure.
+    /// The least RAM, or limit of the cgroup, in which the worst moment fits, the demand included: the likely and the
+    /// certain figure.
     pub smallest_ram: Option<(Option<Bytes>, Option<Bytes>)>,
     /// Where memory was short: the sum of what was in RAM and in swap at once, the floor, the cache that is read
     /// again, and the demand; with this much RAM it fits without swap. `None` where memory was not short, or nothing
@@ -207,52 +218,60 @@ pub struct Headroom {
     pub unknown: Vec<Unknown>,
 }
 
-/// Answers the question from a source: for the cgroup `within` something is added, by default that of the container in
-/// which the source was read.
+/// Answers the question from a source: for what is added to the host, or to the cgroup `within`.
 pub fn headroom(cx: &Evidence<'_>, question: &Question, within: Option<&str>) -> Headroom {
-    let within = within.unwrap_or_else(|| cx.facts.own_container());
-    let cycle = Cycle::watched(cx, question.cycle);
-    let ram = cx.ram().ok();
-    let mut unknown = Vec::new();
-    let levels = match terms::Levels::measured(cx, &mut unknown) {
-        Ok(levels) => levels,
-        Err(unknown) => return answer::nothing(ram, cycle, short::times(cx), unknown),
+    match within {
+        Some(path) if path != ROOT || is_limited(cx, ROOT) => of_group(cx, question, path),
+        _ => of_host(cx, question, within.unwrap_or_else(|| cx.facts.own_container())),
+    }
+}
+
+fn of_host(cx: &Evidence<'_>, question: &Question, within: &str) -> Headroom {
+    let host = match FitPlace::host(cx) {
+        Ok(host) => host,
+        Err(unknown) => return answer::nothing(cx, question, None, unknown),
     };
-    let (cache, short) = needed(cx, &levels, &mut unknown);
-    let is_short = |index: usize| short.iter().any(|short| short.covers(index));
-    let series = terms::RoomSeries::new(cx, &levels, &cache, is_short);
-    let room = series.room(cx, question.quantile);
-    let limits = limits::all(cx, within, &cache, question.add.map(|add| add.kind));
-    let at_once = instant_shortage::wanted(cx, &levels, &cache, &short);
-    let terms = room.as_ref().map(|room| levels.at(&cache, room.worst));
-    let article = room.as_ref().and_then(|room| naive_formula::formula(cx, &levels, room, &cache));
-    let then = room.as_ref().map_or_else(Vec::new, |room| peak_demand::who(cx, room.worst));
+    let room = host.room(cx, question.quantile);
+    let kind = question.add.map(|add| add.kind);
+    let at_once = instant_shortage::wanted(cx, &host.levels, &host.cache, &host.short);
+    let article =
+        room.as_ref().and_then(|room| naive_formula::formula(cx, &host.levels, room, &host.cache));
     answer::HeadroomFacts {
-        cx,
-        question,
-        ram,
-        room,
-        terms,
-        limits,
-        short,
-        cycle,
-        article,
-        then,
+        limits: limits::all(cx, within, &host.cache, kind),
+        then: room.as_ref().map_or_else(Vec::new, |room| peak_demand::who(cx, room.worst)),
         at_once,
-        unknown,
+        article,
+        ..answer::HeadroomFacts::of(cx, question, host, room)
     }
     .judged()
 }
 
-/// The cache that must stay, and the times at which memory was short.
-fn needed(
-    cx: &Evidence<'_>,
-    levels: &terms::Levels,
-    unknown: &mut Vec<Unknown>,
-) -> (ReadCache, Vec<Short>) {
-    let short = short::times(cx);
-    let cache = ReadCache::estimated(cx, levels, &short, unknown);
-    (cache, short)
+/// What is added to a cgroup has to fit below each limit around it, and into the host's RAM.
+fn of_group(cx: &Evidence<'_>, question: &Question, path: &str) -> Headroom {
+    let (host, no_host) = match FitPlace::host(cx) {
+        Ok(host) => (Some(host), None),
+        Err(unknown) => (None, Some(unknown)),
+    };
+    let (chain, shortages) = (chain::limits(cx, path), chain::shortages(cx, path));
+    let mut places = FitPlace::around(cx, &chain, &shortages, host, question.quantile).into_iter();
+    let kind = question.add.map(|add| add.kind);
+    let mut limits = limits::beside_chain(cx, path, &chain, kind);
+    let is_limited = !chain.is_empty() || limits::are_of_groups(&limits);
+    let group = AskedGroup::new(cx, path, &shortages, is_limited);
+    let Some((place, room)) = places.next() else {
+        let unknown = no_host.unwrap_or_else(|| group.no_sample());
+        return answer::nothing(cx, question, Some(group), unknown);
+    };
+    limits.extend(places.map(|(other, room)| limits::of_place(&other, &room)));
+    limits::sort(&mut limits);
+    let capacity = place.levels.capacity.unwrap_or_default();
+    answer::HeadroomFacts {
+        limits,
+        then: peak_demand::who_of(cx, room.worst, path, capacity),
+        group: Some(group),
+        ..answer::HeadroomFacts::of(cx, question, place, Some(room))
+    }
+    .judged()
 }
 
 /// A size that may be below zero, in words: `1.2 GiB`, `−300 MiB`.

@@ -51,7 +51,7 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
         ChartUnit::Bytes,
     )
     .of_entities();
-    let Some(needs) = Needs::measure(cx) else {
+    let Some(needs) = Needs::measure(cx, None) else {
         return builder.lacks(cx, lacking(cx));
     };
     let Some(course) = needs.course(cx) else {

@@ -1,14 +1,16 @@
 //! The part of a host's diagnosis that is about one cgroup, the cgroups around it and those within it.
 
 use timeline::Entity;
-use timeline::cgroup::{ROOT, is_related, is_within};
+use timeline::cgroup::{ROOT, is_related};
 use units::Ratio;
 
 use super::GroupState;
+use crate::accounting::account;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::judge::Diagnosis;
 use crate::judge::verdict::{Level, Verdict, level_at_end, too_short_for_growth, worst};
+use crate::measures::cgroups::owns_processes;
 use crate::rules;
 
 /// The diagnosis of a cgroup, and how its host stands.
@@ -27,7 +29,8 @@ pub struct GroupDiagnosis {
 }
 
 impl Diagnosis {
-    /// Returns the part of this diagnosis of `cx` that is about a cgroup; its state counts from sample `from` on.
+    /// Returns the part of this diagnosis of `cx` that is about a cgroup; its state counts from sample `from` on, and the
+    /// accounting is of its moment.
     pub fn about(mut self, cx: &Evidence<'_>, path: &str, from: usize) -> GroupDiagnosis {
         let is_about = |finding: &Finding| concerns(cx, finding, path);
         let (mut own, others): (Vec<_>, Vec<_>) = self.findings.into_iter().partition(is_about);
@@ -49,6 +52,9 @@ impl Diagnosis {
         self.next.clear();
         let state = GroupState::new(cx, path, from, &own, !self.notes.is_empty());
         let verdict = verdict(cx, &state, &mut own);
+        if let Some(at) = state.index {
+            self.accounting = account(cx, at);
+        }
         let host = std::mem::replace(&mut self.verdict, verdict);
         let is_worst_of_host = was_headline && own.first().is_some_and(|first| first.is_headline);
         GroupDiagnosis {
@@ -71,12 +77,9 @@ fn concerns(cx: &Evidence<'_>, finding: &Finding, path: &str) -> bool {
     };
     match scope.entity {
         Entity::Cgroup => is_related(&scope.key),
-        // A container sees its own processes only.
-        Entity::Process if path == ROOT => true,
         Entity::Process => {
             let process = cx.timeline.entity(Entity::Process, &scope.key);
-            let service = process.map(|process| process.group.as_str()).unwrap_or_default();
-            !service.is_empty() && is_within(path, service)
+            process.is_some_and(owns_processes(cx, path))
         }
         // Some rules find cgroups one by one and name them as affected.
         Entity::Host => {

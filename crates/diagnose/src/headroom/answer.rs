@@ -6,8 +6,9 @@ use timeline::signals::{MEM_FREE, MEM_SLAB_RECLAIMABLE};
 use units::{Bytes, Ratio};
 
 use super::{
-    AddedEffect, Article, Bounds, Cycle, DemandKind, Headroom, HeadroomBasis, HeadroomBinding,
-    HeadroomLimit, HeadroomRemark, LimitKind, Question, Room, Short, Terms, Unknown,
+    AddedEffect, Article, AskedGroup, Bounds, ChainLimit, Cycle, DemandKind, FitPlace, Headroom,
+    HeadroomBasis, HeadroomBinding, HeadroomLimit, HeadroomRemark, LimitKind, Question, Room,
+    Short, Terms, Unknown, short,
 };
 use crate::evidence::Evidence;
 use crate::finding::Affected;
@@ -52,7 +53,11 @@ pub struct Added {
 pub(super) struct HeadroomFacts<'a> {
     pub(super) cx: &'a Evidence<'a>,
     pub(super) question: &'a Question,
-    pub(super) ram: Option<Bytes>,
+    /// RAM, or the cgroup's limit where that binds.
+    pub(super) capacity: Option<Bytes>,
+    /// The limit around a cgroup that takes the place of RAM.
+    pub(super) limit: Option<ChainLimit>,
+    pub(super) group: Option<AskedGroup>,
     pub(super) room: Option<Room>,
     pub(super) terms: Option<Terms>,
     pub(super) limits: Vec<HeadroomLimit>,
@@ -66,9 +71,9 @@ pub(super) struct HeadroomFacts<'a> {
 
 /// The answer where available memory is unknown.
 pub(super) fn nothing(
-    ram: Option<Bytes>,
-    cycle: Cycle,
-    short: Vec<Short>,
+    cx: &Evidence<'_>,
+    question: &Question,
+    group: Option<AskedGroup>,
     unknown: Unknown,
 ) -> Headroom {
     Headroom {
@@ -76,13 +81,14 @@ pub(super) fn nothing(
         basis: HeadroomBasis::AvailableUnknown,
         binds: None,
         remarks: Vec::new(),
-        ram,
+        group,
+        capacity: cx.ram().ok(),
         room: None,
         terms: None,
         then: Vec::new(),
         limits: Vec::new(),
-        short,
-        cycle,
+        short: short::times(cx),
+        cycle: Cycle::watched(cx, question.cycle),
         added: None,
         smallest_ram: None,
         wanted_at_once: None,
@@ -91,9 +97,34 @@ pub(super) fn nothing(
     }
 }
 
-impl HeadroomFacts<'_> {
+impl<'a> HeadroomFacts<'a> {
+    /// The figures of a place, without what else limits and who was there.
+    pub(super) fn of(
+        cx: &'a Evidence<'a>,
+        question: &'a Question,
+        place: FitPlace,
+        room: Option<Room>,
+    ) -> Self {
+        Self {
+            cx,
+            question,
+            capacity: place.levels.capacity,
+            terms: room.as_ref().map(|room| place.terms(cx, room.worst)),
+            room,
+            limit: place.limit,
+            group: None,
+            limits: Vec::new(),
+            short: place.short,
+            cycle: Cycle::watched(cx, question.cycle),
+            article: None,
+            then: Vec::new(),
+            at_once: None,
+            unknown: place.unknown,
+        }
+    }
+
     pub(super) fn judged(self) -> Headroom {
-        let answer = self.answer();
+        let (answer, short) = (self.answer(), self.all_short());
         Headroom {
             basis: self.basis(),
             binds: self.binds(),
@@ -102,12 +133,13 @@ impl HeadroomFacts<'_> {
             smallest_ram: self.smallest_ram(),
             wanted_at_once: self.at_once.map(|bytes| bytes + self.added_bytes()),
             answer,
-            ram: self.ram,
+            group: self.group,
+            capacity: self.capacity,
             room: self.room,
             terms: self.terms,
             then: self.then,
             limits: self.limits,
-            short: self.short,
+            short,
             cycle: self.cycle,
             article: self.article,
             unknown: self.unknown,
@@ -128,7 +160,7 @@ impl HeadroomFacts<'_> {
 
     /// The room that must be left for the next burst; `None` where the size of RAM is unknown.
     fn margin(&self) -> Option<i64> {
-        let margin = self.ram?.share(MARGIN).min(MARGIN_AT_MOST);
+        let margin = self.capacity?.share(MARGIN).min(MARGIN_AT_MOST);
         i64::try_from(margin.get()).ok()
     }
 
@@ -155,6 +187,10 @@ impl HeadroomFacts<'_> {
     }
 
     fn by_room(&self) -> FitAnswer {
+        // At its limit a cgroup kills, or waits: once is too often.
+        if self.group.as_ref().is_some_and(AskedGroup::is_short) {
+            return FitAnswer::DoesNotFit;
+        }
         let Some(room) = &self.room else {
             return FitAnswer::Unknown;
         };
@@ -172,6 +208,10 @@ impl HeadroomFacts<'_> {
         };
         match () {
             () if is_short(usual) && is_estimate => FitAnswer::DoesNotFit,
+            // Whatever fits, it is hardly anything.
+            () if is_short(usual) && wanted == 0 && is_tight(surely) && !self.cx.is_too_short() => {
+                FitAnswer::Tight
+            }
             // It does not fit by the lower bound, and does by the upper.
             () if is_short(usual) => FitAnswer::Unknown,
             // A single moment can show a shortage, but cannot show that there is none.
@@ -217,11 +257,24 @@ impl HeadroomFacts<'_> {
 
     fn binds(&self) -> Option<HeadroomBinding> {
         let limit = self.binding().cloned().map(HeadroomBinding::Limit);
-        limit.or_else(|| self.ram.filter(|_| self.room.is_some()).map(HeadroomBinding::Ram))
+        let chain = || self.limit.clone().map(HeadroomBinding::Chain);
+        let ram = || self.capacity.filter(|_| self.room.is_some()).map(HeadroomBinding::Ram);
+        limit.or_else(chain).or_else(ram)
     }
 
     fn remarks(&self, answer: FitAnswer) -> Vec<HeadroomRemark> {
-        let mut remarks = self.shortages();
+        let mut remarks = shortages(&self.all_short());
+        if let Some(group) = &self.group {
+            remarks.extend(
+                group
+                    .short_within
+                    .first()
+                    .map(|short| HeadroomRemark::ShortWithin(short.text.clone())),
+            );
+            if !group.is_limited {
+                remarks.push(HeadroomRemark::NoLimitAround(group.called.clone()));
+            }
+        }
         if let Some(room) = self.room.as_ref().filter(|_| self.is_bound_by_a_node()) {
             remarks.push(HeadroomRemark::NodeReclaim(room.least));
         }
@@ -240,21 +293,11 @@ impl HeadroomFacts<'_> {
         remarks
     }
 
-    /// What each rule found, and how often.
-    fn shortages(&self) -> Vec<HeadroomRemark> {
-        let mut by_rule: Vec<(&Short, u64)> = Vec::new();
-        for short in &self.short {
-            match by_rule.iter_mut().find(|(known, _)| known.rule == short.rule) {
-                Some((_, times)) => *times += 1,
-                None => by_rule.push((short, 1)),
-            }
-        }
-        let remark = |(short, times): (&Short, u64)| HeadroomRemark::Short {
-            rule: short.rule,
-            times,
-            text: short.text.clone(),
-        };
-        by_rule.into_iter().map(remark).collect()
+    /// When memory was short in what binds, and at each limit around the cgroup.
+    fn all_short(&self) -> Vec<Short> {
+        let at_limits = self.group.iter().flat_map(|group| group.short.clone());
+        let of_ram = self.short.iter().filter(|_| self.limit.is_none()).cloned();
+        at_limits.chain(of_ram).collect()
     }
 
     fn is_bound_by_a_node(&self) -> bool {
@@ -278,7 +321,7 @@ impl HeadroomFacts<'_> {
             + timeline.at(MEM_SLAB_RECLAIMABLE, index).unwrap_or_default();
         let explained = terms.available + terms.floor.1 + terms.left_out.unwrap_or_default();
         let residue = all.saturating_sub(explained);
-        let is_large = residue > self.ram?.share(RESIDUE);
+        let is_large = residue > self.capacity?.share(RESIDUE);
         (terms.available_is_from_kernel && is_large).then_some(residue)
     }
 
@@ -299,8 +342,9 @@ impl HeadroomFacts<'_> {
             effects.push(AddedEffect::LeavesBetween);
         }
         effects.push(AddedEffect::Takes(add.kind));
-        // Past the cliff there is no page cache left to take.
-        let needed = beyond.saturating_sub(past_cliff);
+        // Past the cliff there is no page cache left to take, and never more than there is.
+        let there = self.terms.as_ref().and_then(|terms| terms.page_cache);
+        let needed = beyond.saturating_sub(past_cliff).min(there.unwrap_or(Bytes::new(u64::MAX)));
         match add.kind {
             DemandKind::Cache if left.is_some() && beyond > Bytes::ZERO => {
                 effects.push(AddedEffect::DropsCache(beyond));
@@ -311,7 +355,12 @@ impl HeadroomFacts<'_> {
             _ => {}
         }
         if past_cliff > Bytes::ZERO && add.kind != DemandKind::Cache {
-            effects.push(AddedEffect::PastCliff { bytes: past_cliff, swap_left: room.swap_left });
+            let is_throttled = self.limit.as_ref().is_some_and(ChainLimit::is_soft);
+            effects.push(if is_throttled {
+                AddedEffect::Throttled(past_cliff)
+            } else {
+                AddedEffect::PastCliff { bytes: past_cliff, swap_left: room.swap_left }
+            });
         }
         let without = |room: i64| room.saturating_sub(wanted);
         let bounds = Bounds {
@@ -322,19 +371,36 @@ impl HeadroomFacts<'_> {
         Some(Added { left, bounds, effects })
     }
 
-    /// RAM that the worst moment needs, with the demand and without a margin: the likely and the certain figure.
+    /// RAM, or the limit, that the worst moment needs, with the demand and without a margin: the likely and the certain figure.
     /// `None` where memory was short, as it is unknown how much was lacking.
     fn smallest_ram(&self) -> Option<(Option<Bytes>, Option<Bytes>)> {
-        let ram = i64::try_from(self.ram?.get()).ok()?;
+        let capacity = i64::try_from(self.capacity?.get()).ok()?;
         let least = self.room.as_ref()?.least;
-        if !self.short.is_empty() || self.is_bound_by_a_node() {
+        if !self.all_short().is_empty() || self.is_bound_by_a_node() {
             return None;
         }
         let needs = |room: i64| {
-            let bytes = ram.saturating_sub(room).saturating_add(self.demand());
+            let bytes = capacity.saturating_sub(room).saturating_add(self.demand());
             Bytes::new(u64::try_from(bytes).unwrap_or(0))
         };
         let both = (least.likely.map(needs), least.lower.map(needs));
         (both != (None, None)).then_some(both)
     }
+}
+
+/// What each rule found, and how often.
+fn shortages(short: &[Short]) -> Vec<HeadroomRemark> {
+    let mut by_rule: Vec<(&Short, u64)> = Vec::new();
+    for short in short {
+        match by_rule.iter_mut().find(|(known, _)| known.rule == short.rule) {
+            Some((_, times)) => *times += 1,
+            None => by_rule.push((short, 1)),
+        }
+    }
+    let remark = |(short, times): (&Short, u64)| HeadroomRemark::Short {
+        rule: short.rule,
+        times,
+        text: short.text.clone(),
+    };
+    by_rule.into_iter().map(remark).collect()
 }

@@ -5,6 +5,8 @@ use super::{Bounds, DemandKind};
 /// The kind of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitKind {
+    /// The host's RAM, where a cgroup's limit comes first.
+    Ram,
     /// A NUMA node's own memory.
     Node,
     /// A cgroup's limit.
@@ -21,6 +23,7 @@ impl LimitKind {
     /// Its name in lists.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Ram => "RAM",
             Self::Node => "node",
             Self::Cgroup => "cgroup",
             Self::Commit => "commit limit",

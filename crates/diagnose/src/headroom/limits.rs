@@ -3,16 +3,17 @@
 use timeline::cgroup::ancestors;
 use timeline::facts::{OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE,
-    COMMIT_LIMIT, COMMITTED_AS, HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, NODE_ACTIVE_FILE,
-    NODE_FREE, NODE_INACTIVE_FILE,
+    CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX, COMMIT_LIMIT, COMMITTED_AS, HUGEPAGE_SIZE,
+    HUGEPAGES_FREE, HUGEPAGES_RSVD, NODE_ACTIVE_FILE, NODE_FREE, NODE_INACTIVE_FILE,
 };
 use timeline::{Entity, EntitySeries, Gauge, Signal, Track};
 use units::{Bytes, Limit as Size, Quantity};
 
+use super::chain::droppable;
 use super::limit::{HeadroomLimit, LimitKind};
+use super::place::FitPlace;
 use super::terms::whole;
-use super::{Bounds, DemandKind, ReadCache, signed, tmpfs};
+use super::{Bounds, ChainLimit, DemandKind, ReadCache, Room, signed, tmpfs};
 use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
 use crate::remedy;
@@ -32,8 +33,44 @@ pub(super) fn all(
     limits.extend(commit(cx));
     limits.extend(huge_pages(cx));
     limits.extend((kind == Some(DemandKind::Tmpfs)).then(|| tmpfs::limit(cx)));
-    limits.sort_by_key(|limit| (!limit.holds, limit.bounds.best()));
+    sort(&mut limits);
     limits
+}
+
+/// Those that apply first, the tightest first among these.
+pub(super) fn sort(limits: &mut [HeadroomLimit]) {
+    limits.sort_by_key(|limit| (!limit.holds, limit.bounds.best()));
+}
+
+/// The limits that bear on the demand in a cgroup besides those of its chain that are `measured` and the host's RAM.
+pub(super) fn beside_chain(
+    cx: &Evidence<'_>,
+    path: &str,
+    measured: &[ChainLimit],
+    kind: Option<DemandKind>,
+) -> Vec<HeadroomLimit> {
+    let is_measured = |limit: &HeadroomLimit| measured.iter().any(|one| one.path == limit.name);
+    let around = groups(cx, path).into_iter().filter(|limit| limit.holds && !is_measured(limit));
+    let tmpfs = (kind == Some(DemandKind::Tmpfs)).then(|| tmpfs::limit(cx));
+    around.chain(commit(cx)).chain(tmpfs).collect()
+}
+
+/// Whether some of these are limits of cgroups.
+pub(super) fn are_of_groups(limits: &[HeadroomLimit]) -> bool {
+    limits.iter().any(|limit| limit.kind == LimitKind::Cgroup)
+}
+
+/// A limit around a cgroup that is not the first to bind, or the host's RAM.
+pub(super) fn of_place(place: &FitPlace, room: &Room) -> HeadroomLimit {
+    let left = signed(room.least.best());
+    let (kind, name, text) = match &place.limit {
+        Some(limit) => {
+            let text = format!("{left} are left below {}", limit.words());
+            (LimitKind::Cgroup, limit.path.clone(), text)
+        }
+        None => (LimitKind::Ram, String::new(), format!("{left} are left in the host's RAM")),
+    };
+    HeadroomLimit { kind, name, bounds: room.least, holds: true, text }
 }
 
 /// A node's room: its free memory and files above its floor, less the files that are read again. The limit applies
@@ -231,7 +268,7 @@ fn group_room(
         return Some(Bounds { lower: None, likely: None, upper: most });
     };
     let limits = cx.timeline.gauge_of(group, signal)?;
-    let cache = group_cache(cx, group);
+    let cache = droppable(cx, group);
     let room = |cache: &dyn Fn(usize) -> Option<Bytes>| {
         let at = |index: usize| {
             let Size::Bytes(max) = limits.at(index)? else {
@@ -246,17 +283,6 @@ fn group_room(
         Some(cache) => room(&|index| cache.at(index)).map(Bounds::known),
         None => Some(Bounds { lower: room(&|_| Some(Bytes::ZERO)), likely: None, upper: most }),
     }
-}
-
-/// What reclaim in a cgroup can take; `None` without its memory.stat.
-fn group_cache(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> {
-    let of = |signal: Signal<Gauge<Bytes>>| cx.timeline.gauge_of(group, signal);
-    let files = of(CGROUP_FILE)?;
-    let files = of(CGROUP_SHMEM).map_or_else(|| files.clone(), |shared| files.minus(&shared));
-    Some(match of(CGROUP_SLAB_RECLAIMABLE) {
-        Some(slab) => files.plus(&slab),
-        None => files,
-    })
 }
 
 /// The commit limit, where the kernel enforces it. Where the mode is unknown, it may, unless more than the limit is

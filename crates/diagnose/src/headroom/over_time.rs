@@ -3,8 +3,9 @@
 use timeline::Stamp;
 use units::Bytes;
 
+use super::place::FitPlace;
 use super::terms::{Levels, RoomSeries};
-use super::{ReadCache, Short, needed};
+use super::{ChainLimit, Question, ReadCache};
 use crate::evidence::Evidence;
 
 /// Headroom sample by sample, in bytes: below zero where memory was short, `None` where nothing was measured.
@@ -23,6 +24,8 @@ pub struct Course {
 /// The cache that must stay in memory, measured on a whole source, so that any part of it can be judged by it.
 #[derive(Debug, Clone)]
 pub struct Needs {
+    /// The limit that takes the place of RAM.
+    limit: Option<ChainLimit>,
     read_cache: ReadCache,
     writers_run_free: Bytes,
     /// When memory was short: from, to.
@@ -30,21 +33,29 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Measures a whole source; `None` if available memory is unknown.
-    pub fn measure(cx: &Evidence<'_>) -> Option<Self> {
-        let mut unknown = Vec::new();
-        let levels = Levels::measured(cx, &mut unknown).ok()?;
-        let (read_cache, short) = needed(cx, &levels, &mut unknown);
+    /// Measures a whole source for the host, or for a cgroup below the limit that binds first; `None` if available memory
+    /// is unknown.
+    pub fn measure(cx: &Evidence<'_>, within: Option<&str>) -> Option<Self> {
+        let place = FitPlace::binding(cx, within, Question::QUANTILE)?;
         Some(Self {
-            read_cache,
-            writers_run_free: levels.writers_run_free,
-            short: short.iter().filter_map(|short| ends(cx, short)).collect(),
+            writers_run_free: place.levels.writers_run_free,
+            short: place.short_ends(cx),
+            limit: place.limit,
+            read_cache: place.cache,
         })
+    }
+
+    /// The limit of a cgroup that is drawn; `None`: the host's RAM.
+    pub fn limit(&self) -> Option<&ChainLimit> {
+        self.limit.as_ref()
     }
 
     /// Headroom at the samples of the source or of a part of it; `None` if that part does not show available memory.
     pub fn course(&self, part: &Evidence<'_>) -> Option<Course> {
-        let mut levels = Levels::measured(part, &mut Vec::new()).ok()?;
+        let mut levels = match &self.limit {
+            Some(limit) => limit.levels(part)?,
+            None => Levels::measured(part, &mut Vec::new()).ok()?,
+        };
         levels.writers_run_free = self.writers_run_free;
         let is_short = |index: usize| {
             let stamp = part.timeline.stamp(index);
@@ -59,12 +70,6 @@ impl Needs {
             available: levels.available.values().to_vec(),
         })
     }
-}
-
-/// The stamps at both ends of a shortage.
-fn ends(cx: &Evidence<'_>, short: &Short) -> Option<(Stamp, Stamp)> {
-    let when = short.when?;
-    cx.timeline.stamp(when.first).zip(cx.timeline.stamp(when.last))
 }
 
 /// Compares by the wall clock where there is one, as the boot clock starts anew with each boot.

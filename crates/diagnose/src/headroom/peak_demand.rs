@@ -6,6 +6,7 @@ use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span, Unit};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
+use crate::measures::cgroups::owns_processes;
 use crate::measures::processes;
 
 /// Three show where memory was; more would hide the busy ones.
@@ -21,11 +22,24 @@ pub(super) fn who(cx: &Evidence<'_>, index: usize) -> Vec<Affected> {
     if then.is_empty() {
         then = processes::largest_units(cx, index, PROCESSES_MAX);
     }
-    then.extend(busiest(cx, index));
+    then.extend(busiest(cx, index, |_| true));
     then
 }
 
-fn busiest(cx: &Evidence<'_>, index: usize) -> Option<Affected> {
+/// The same of a cgroup with a limit.
+pub(super) fn who_of(cx: &Evidence<'_>, index: usize, path: &str, limit: Bytes) -> Vec<Affected> {
+    let is_own = owns_processes(cx, path);
+    let least = processes::worth_naming_in(limit);
+    let mut then = processes::largest_of(cx, index, PROCESSES_MAX, &is_own, least);
+    then.extend(busiest(cx, index, &is_own));
+    then
+}
+
+fn busiest(
+    cx: &Evidence<'_>,
+    index: usize,
+    is_asked: impl Fn(&EntitySeries) -> bool,
+) -> Option<Affected> {
     let now = cx.rows_at(Entity::Process, index)?;
     let before = cx.timeline.read_before(Entity::Process, now.checked_sub(1)?)?;
     let times = cx.timeline.times();
@@ -38,7 +52,7 @@ fn busiest(cx: &Evidence<'_>, index: usize) -> Option<Affected> {
             .saturating_add(rise(cx, process, PROC_STIME, before, now)?);
         Some((moved, ticks))
     };
-    let processes = cx.timeline.entities(Entity::Process);
+    let processes = cx.timeline.entities(Entity::Process).filter(|process| is_asked(process));
     let rates = processes.filter_map(|process| Some((process, of(process)?)));
     let (process, (moved, ticks)) = rates.max_by_key(|(_, work)| *work)?;
     describe(cx, process, moved, ticks, elapsed)

@@ -7,16 +7,14 @@
 
 use std::collections::VecDeque;
 
-use timeline::facts::{KernelVersion, MGLRU};
-use timeline::signals::{
-    MEM_ACTIVE_FILE, MEM_FREE, MEM_MAPPED, PGPGIN, PROC_RSS_SHMEM, REFAULT_FILE,
-};
-use timeline::{Entity, Track};
-use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
+use timeline::facts::{KernelVersion, MGLRU, THP_ENABLED};
+use timeline::signals::{MEM_ACTIVE_FILE, MEM_FREE, MEM_MAPPED, PGPGIN, PROC_RSS_SHMEM};
+use timeline::{Entity, Stretch, Track};
+use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity, Ratio, Span};
 
 use super::terms::{Levels, flat_edge};
 use super::{Short, Unknown};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::measures::floor::Floor;
 use crate::measures::quiet::Quiet;
 
@@ -64,14 +62,53 @@ pub struct ReadCache {
     pub text: String,
 }
 
+/// What shows how much cache is needed: readings of the host, or of a cgroup.
+pub(super) struct CacheReadings {
+    /// File pages that reclaim can take; `None` where shared memory is not separate.
+    pub(super) files: Option<Track<Bytes>>,
+    /// Unwritten data; `None` if unknown.
+    pub(super) unwritten: Option<Track<Bytes>>,
+    /// File pages that were evicted and read again.
+    pub(super) refaults: Result<Track<PerSecond<Pages>>, Missing>,
+    /// Files in the list of those used more than once, plus mapped files; `None` if unknown.
+    pub(super) used_again: Option<Track<Bytes>>,
+    /// What must lie in the other list for those to stay, as a share of them.
+    pub(super) beside: Ratio,
+    /// What was read from disks, by which an unusual load is known; `None` if unknown.
+    pub(super) reads: Option<Track<BytesPerSecond>>,
+    /// When a rule found that files refaulted for lack of cache.
+    pub(super) thrashed: Option<Stretch>,
+    /// Whether cache was given up at any time.
+    pub(super) is_squeezed: bool,
+    /// RAM, or the cgroup's limit; `None` if unknown.
+    pub(super) capacity: Option<Bytes>,
+}
+
+impl CacheReadings {
+    pub(super) fn of_host(cx: &Evidence<'_>, levels: &Levels, short: &[Short]) -> Self {
+        let is_about_files =
+            |short: &&Short| ["page-cache-thrash", "exec-pages-evicted"].contains(&short.rule);
+        Self {
+            files: levels.files.clone(),
+            unwritten: levels.unwritten.clone(),
+            refaults: cx.refaults_file(),
+            used_again: used_again(cx),
+            beside: Ratio::new(0.0),
+            reads: cx.rate(PGPGIN).ok(),
+            thrashed: short.iter().filter(is_about_files).find_map(|short| short.when),
+            is_squeezed: is_squeezed(cx),
+            capacity: cx.ram().ok(),
+        }
+    }
+}
+
 impl ReadCache {
     pub(super) fn estimated(
         cx: &Evidence<'_>,
-        levels: &Levels,
-        short: &[Short],
+        readings: &CacheReadings,
         unknown: &mut Vec<Unknown>,
     ) -> Self {
-        let Some(files) = &levels.files else {
+        let Some(files) = &readings.files else {
             unknown.push(Unknown {
                 what: "read cache",
                 text: "page cache and shared memory are not separate: /proc/meminfo separates them"
@@ -79,11 +116,11 @@ impl ReadCache {
             });
             return Self::unknown("the size of the page cache is unknown".to_owned());
         };
-        if let Some(thrash) = read_again(cx, files, short) {
+        if let Some(thrash) = read_again(cx, files, readings) {
             return thrash;
         }
-        match cx.refaults_file() {
-            Ok(refaults) => Self::seen(cx, levels, files, &refaults, unknown),
+        match &readings.refaults {
+            Ok(refaults) => Self::seen(cx, readings, files, refaults, unknown),
             Err(missing) => {
                 let (why, needs) = if cx.is_single_sample() {
                     (
@@ -94,7 +131,7 @@ impl ReadCache {
                     ("refaults were not counted", missing.need.to_string())
                 };
                 unknown.push(Unknown { what: "read cache", text: format!("{why}: needs {needs}") });
-                Self::not_counted(cx, files, why)
+                Self::not_counted(readings, files, why)
             }
         }
     }
@@ -106,32 +143,40 @@ impl ReadCache {
     /// The estimate from calm times, without refaults.
     fn seen(
         cx: &Evidence<'_>,
-        levels: &Levels,
+        readings: &CacheReadings,
         files: &Track<Bytes>,
-        refaults: &Track<units::PerSecond<units::Pages>>,
+        refaults: &Track<PerSecond<Pages>>,
         unknown: &mut Vec<Unknown>,
     ) -> Self {
-        let clean = match &levels.unwritten {
+        let clean = match &readings.unwritten {
             Some(unwritten) => files.minus(unwritten),
             None => files.clone(),
         };
-        let is_usual = usual_load(cx, refaults);
+        let is_usual = usual_load(cx, refaults, readings.reads.as_ref());
         let Some(upper) = smallest_that_lasted(cx, &clean, &is_usual) else {
-            return Self::not_counted(cx, files, "no time was calm enough to show what is needed");
+            let why = "no time was calm enough to show what is needed";
+            return Self::not_counted(readings, files, why);
         };
         let (upper, lasted) = upper;
-        let ram = cx.ram().unwrap_or_default();
-        let active = used_again(cx).filter(|_| lists_show_use(cx));
-        let active = active.and_then(|active| smallest_that_lasted(cx, &active, &is_usual));
+        let capacity = readings.capacity.unwrap_or_default();
+        let active = readings.used_again.as_ref().filter(|_| lists_show_use(cx));
+        let active = active.and_then(|active| smallest_that_lasted(cx, active, &is_usual));
         let seen = format!("{upper} of cache were enough for {lasted}, with hardly any refaults");
-        let used = "mapped or in the list of files used more than once";
+        let used = |active: Bytes| {
+            let text = format!("{active} are mapped or in the list of files used more than once");
+            match active.share(readings.beside) {
+                Bytes::ZERO => text,
+                beside => format!("{text}, which stay only beside {beside} of other files"),
+            }
+        };
+        let needed = |active: Bytes| active + active.share(readings.beside);
         match active {
-            Some((active, _)) if active < upper => Self {
+            Some((active, _)) if needed(active) < upper => Self {
                 lower: Bytes::ZERO,
-                likely: Some(active),
+                likely: Some(needed(active)),
                 upper: Some(upper),
                 how: How::ActiveList,
-                text: format!("{active} are {used}; {seen}"),
+                text: format!("{}; {seen}", used(active)),
             },
             Some((active, _)) => Self {
                 lower: Bytes::ZERO,
@@ -139,11 +184,12 @@ impl ReadCache {
                 upper: Some(upper),
                 how: How::ActiveList,
                 text: format!(
-                    "{active} are {used}, and the smallest cache that lasted was {upper} (for \
-                     {lasted}, with hardly any refaults)"
+                    "{}, and the smallest cache that lasted was {upper} (for {lasted}, with \
+                     hardly any refaults)",
+                    used(active)
                 ),
             },
-            None if upper <= ram.share(CLOSE) => Self {
+            None if upper <= capacity.share(CLOSE) => Self {
                 lower: Bytes::ZERO,
                 likely: Some(upper),
                 upper: Some(upper),
@@ -171,8 +217,8 @@ impl ReadCache {
 
     /// The estimate without refault counters: while free memory is above its floor nothing was evicted, so all of the
     /// cache is enough.
-    fn not_counted(cx: &Evidence<'_>, files: &Track<Bytes>, why: &str) -> Self {
-        match files.max().filter(|_| !is_squeezed(cx)) {
+    fn not_counted(readings: &CacheReadings, files: &Track<Bytes>, why: &str) -> Self {
+        match files.max().filter(|_| !readings.is_squeezed) {
             Some((most, _)) => Self {
                 upper: Some(most),
                 how: How::NeverSqueezed,
@@ -186,12 +232,15 @@ impl ReadCache {
 }
 
 /// The need where files refaulted: more than there was of cache.
-fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Option<ReadCache> {
-    let is_about_files =
-        |short: &&Short| ["page-cache-thrash", "exec-pages-evicted"].contains(&short.rule);
-    let when = short.iter().filter(is_about_files).find_map(|short| short.when)?;
+fn read_again(
+    cx: &Evidence<'_>,
+    files: &Track<Bytes>,
+    readings: &CacheReadings,
+) -> Option<ReadCache> {
+    let when = readings.thrashed?;
     let (lower, _) = files.min_in(&when)?;
-    let refaulted = cx.bytes_rate(REFAULT_FILE).ok();
+    let refaulted = readings.refaults.as_ref().ok();
+    let refaulted = refaulted.and_then(|pages| Some(pages.to_bytes(cx.page_size().ok()?)));
     let upper = refaulted.and_then(|refaulted| {
         let all = refaulted.integral_in(&when);
         let held = refaulted.mean_in(&when)?.get() * USED_WITHIN.as_secs_f64();
@@ -201,8 +250,8 @@ fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Optio
     Some(ReadCache {
         lower,
         likely: None,
-        // The page cache cannot exceed RAM.
-        upper: upper.map(|upper| upper.max(lower).min(cx.ram().unwrap_or(upper))),
+        // The page cache cannot exceed RAM, nor a cgroup's its limit.
+        upper: upper.map(|upper| upper.max(lower).min(readings.capacity.unwrap_or(upper))),
         how: How::Refaults,
         text: format!("files refaulted while the cache was {lower}"),
     })
@@ -215,12 +264,9 @@ fn used_again(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     let active = cx.timeline.gauge(MEM_ACTIVE_FILE)?;
     let mapped = cx.timeline.gauge(MEM_MAPPED)?;
     // Mapped includes shared memory: at least as much as the process maps that maps most of it.
-    let shared = cx
-        .timeline
-        .entities(Entity::Process)
-        .filter_map(|process| cx.timeline.last_of(process, PROC_RSS_SHMEM));
-    let shared = shared.max().unwrap_or_default().as_f64();
-    let files = mapped.zip(&mapped, |mapped, _| (mapped - shared).max(0.0));
+    let processes = cx.timeline.entities(Entity::Process);
+    let shared = processes.filter_map(|process| cx.timeline.last_of(process, PROC_RSS_SHMEM)).max();
+    let files = mapped.minus(&cx.timeline.constant(shared.unwrap_or_default()));
     Some(active.plus(&files))
 }
 
@@ -229,6 +275,8 @@ fn used_again(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
 fn lists_show_use(cx: &Evidence<'_>) -> bool {
     match cx.facts.number(MGLRU) {
         Some(mask) => mask & 1 == 0,
+        // memtide read this host's settings itself, others of that directory among them: the kernel was built without.
+        None if cx.facts.own_cgroup.is_some() && cx.facts.choice(THP_ENABLED).is_some() => true,
         None => cx.facts.kernel().is_some_and(|kernel| kernel < GENERATIONS),
     }
 }
@@ -253,14 +301,17 @@ fn is_squeezed(cx: &Evidence<'_>) -> bool {
 }
 
 /// For each sample, whether hardly anything refaulted and reads were not above the usual amount.
-fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>>) -> Vec<bool> {
+fn usual_load(
+    cx: &Evidence<'_>,
+    refaults: &Track<PerSecond<Pages>>,
+    reads: Option<&Track<BytesPerSecond>>,
+) -> Vec<bool> {
     let calm = refaults.at_most(Quiet::REFAULTS);
-    let reads = cx.rate(PGPGIN).ok();
-    let usually = reads.as_ref().and_then(|reads| reads.quantile(Ratio::new(0.5)));
+    let usually = reads.and_then(|reads| reads.quantile(Ratio::new(0.5)));
     let most = usually.map(|usually| usually.get() * MUCH_READ + SOME_READ.get());
     (0..cx.timeline.len())
         .map(|index| {
-            let read = reads.as_ref().and_then(|reads| reads.values()[index]);
+            let read = reads.and_then(|reads| reads.values()[index]);
             let is_much = read.zip(most).is_some_and(|(read, most)| read > most);
             calm.at(index).unwrap_or(index == 0) && !is_much
         })

@@ -2,7 +2,7 @@
 
 use units::Bytes;
 
-use super::{Bounds, DemandKind, HeadroomLimit};
+use super::{Bounds, ChainLimit, DemandKind, HeadroomLimit};
 
 /// What the answer rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum HeadroomBasis {
 pub enum HeadroomBinding {
     /// A limit.
     Limit(HeadroomLimit),
+    /// A limit of the cgroup that was asked about, or of one around it.
+    Chain(ChainLimit),
     /// The host's RAM.
     Ram(Bytes),
 }
@@ -45,6 +47,10 @@ pub enum HeadroomRemark {
         /// The rule's text.
         text: String,
     },
+    /// A cgroup within the one that was asked about was short, at a limit of its own: the rule's text.
+    ShortWithin(String),
+    /// No limit around the cgroup of this name is below the host's RAM.
+    NoLimitAround(String),
     /// A node that reclaims its own pages limits headroom; more RAM would not cure that. Without it there is this much.
     NodeReclaim(Bounds),
     /// The demand does not fit into a cgroup of this limit, if it is meant for that.
@@ -70,6 +76,8 @@ pub enum AddedEffect {
     DropsCache(Bytes),
     /// It would take so much of cache that is needed.
     TakesNeededCache(Bytes),
+    /// So much would be above memory.high.
+    Throttled(Bytes),
     /// So much goes beyond what reclaim can take without swap; swap that is left, if that is known.
     PastCliff {
         /// How much.

@@ -18,7 +18,7 @@ pub(super) fn times(cx: &Evidence<'_>) -> Vec<Short> {
 }
 
 /// Every time at which a finding held; the whole source where the finding has no time.
-fn each_time(cx: &Evidence<'_>, finding: &Finding) -> Vec<Short> {
+pub(super) fn each_time(cx: &Evidence<'_>, finding: &Finding) -> Vec<Short> {
     let mut stretches = finding.stretches();
     if stretches.is_empty() {
         stretches.extend(cx.timeline.whole());

@@ -4,19 +4,19 @@
 use timeline::facts::KernelVersion;
 use timeline::signals::{
     MEM_DIRTY, MEM_FREE, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
-    NR_DIRTY_THRESHOLD, SWAP_FREE, ZONE_BOOST, ZONE_LOW,
+    NR_DIRTY_THRESHOLD, ZONE_BOOST, ZONE_LOW,
 };
 use timeline::{Entity, Gauge, Signal, Track};
 use units::{Bytes, Pages, Quantity, Ratio, Span};
 
-use super::{Bounds, ReadCache, Room, Short, Unknown};
+use super::{Bounds, LimitTerms, ReadCache, Room, Short, Unknown};
 use crate::evidence::{Evidence, Missing};
 use crate::measures::available;
 use crate::measures::floor::Floor;
 
 /// The part of dirtyable memory up to which writers are not throttled with the kernel's defaults: the middle of 10 and
 /// 20 %, and some of what is under writeback (mm/page-writeback.c, dirty_freerun_ceiling).
-const WRITERS_RUN_FREE: Ratio = Ratio::from_percent(17.5);
+pub(super) const WRITERS_RUN_FREE: Ratio = Ratio::from_percent(17.5);
 /// Since this kernel MemAvailable leaves out the whole reserve; before, it left out the low watermarks only.
 const RESERVE_IS_LEFT_OUT: KernelVersion = KernelVersion { major: 4, minor: 6 };
 
@@ -32,13 +32,13 @@ pub(super) struct Levels {
     /// Unwritten data; `None` if unknown.
     pub(super) unwritten: Option<Track<Bytes>>,
     /// Memory that the kernel keeps beyond what `available` leaves out.
-    kept_by_kernel: Option<Track<Bytes>>,
+    pub(super) kept_by_kernel: Option<Track<Bytes>>,
     /// The part of the cache that `available` leaves out already.
-    left_out: Option<Track<Bytes>>,
+    pub(super) left_out: Option<Track<Bytes>>,
     /// The most unwritten data at which writers are not throttled: they need no more room than this.
     pub(super) writers_run_free: Bytes,
-    /// MemTotal.
-    ram: Option<Bytes>,
+    /// MemTotal, or the cgroup's limit.
+    pub(super) capacity: Option<Bytes>,
     /// Free memory under load: the lower and upper edge.
     pub(super) floor: (Bytes, Bytes),
     /// Whether the floor was measured, not predicted.
@@ -68,6 +68,9 @@ pub struct Terms {
     pub left_out: Option<Bytes>,
     /// All page cache that could be dropped.
     pub page_cache: Option<Bytes>,
+    /// The cgroup's limit, where that takes the place of RAM: `available` is what is left below it if reclaim takes all
+    /// it can.
+    pub limit: Option<LimitTerms>,
 }
 
 impl Levels {
@@ -98,7 +101,7 @@ impl Levels {
             unwritten,
             left_out,
             writers_run_free,
-            ram: cx.ram().ok(),
+            capacity: cx.ram().ok(),
             floor: floor.0,
             floor_is_measured: floor.1,
         })
@@ -125,8 +128,8 @@ impl Levels {
         let left_out = self.left_out.as_ref();
         let left_out = left_out.and_then(|kept| kept.values()[index]);
         let needed = cache.as_f64() + written.as_f64() - left_out.unwrap_or_default();
-        // Neither the lack nor the need can exceed RAM.
-        let most = self.ram.map_or(f64::MAX, Quantity::as_f64);
+        // Neither the lack nor the need can exceed RAM, nor the cgroup's limit.
+        let most = self.capacity.map_or(f64::MAX, Quantity::as_f64);
         Some(self.base(index)? - needed.clamp(0.0, most))
     }
 
@@ -144,6 +147,7 @@ impl Levels {
             read_cache: cache.clone(),
             left_out: at(&self.left_out),
             page_cache: at(&self.files),
+            limit: None,
         }
     }
 }
@@ -313,8 +317,14 @@ impl<'a> RoomSeries<'a> {
         }
     }
 
-    /// The room at the worst moment and usually, and how far the worst moment is from the cliff.
-    pub(super) fn room(&self, cx: &Evidence<'_>, quantile: Ratio) -> Option<Room> {
+    /// The room at the worst moment and usually, and how far the worst moment is from the cliff; `swap_left` is what
+    /// could still be swapped out at a sample.
+    pub(super) fn room(
+        &self,
+        cx: &Evidence<'_>,
+        quantile: Ratio,
+        swap_left: impl Fn(usize) -> Option<Bytes>,
+    ) -> Option<Room> {
         let by = self.likely.as_ref().or(self.lower.as_ref()).unwrap_or(&self.upper);
         let measured = by.iter().enumerate();
         let (worst, _) = measured
@@ -332,7 +342,7 @@ impl<'a> RoomSeries<'a> {
             worst,
             worst_at: cx.timeline.times().get(worst).copied().unwrap_or_default(),
             to_cliff: whole(self.levels.base(worst)?),
-            swap_left: cx.timeline.at(SWAP_FREE, worst),
+            swap_left: swap_left(worst),
         })
     }
 

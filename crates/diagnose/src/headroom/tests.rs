@@ -3,12 +3,14 @@
 
 use timeline::facts::{MGLRU, MemoryMount, OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, COMMIT_LIMIT, COMMITTED_AS,
-    HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS,
-    MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_MAPPED, MEM_SHMEM, MEM_SWAP_CACHED,
-    MEM_TOTAL, MEM_WRITEBACK, NODE_ACTIVE_FILE, NODE_FREE, NODE_INACTIVE_FILE, NR_DIRTIED,
-    OOM_KILLS, PGPGIN, PROC_RSS_SHMEM, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON,
-    REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, ZONE_BOOST, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED,
+    CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
+    CGROUP_FILE_DIRTY, CGROUP_FILE_MAPPED, CGROUP_HIGH, CGROUP_INACTIVE_FILE, CGROUP_MAX,
+    CGROUP_REFAULT_FILE, COMMIT_LIMIT, COMMITTED_AS, HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD,
+    MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE,
+    MEM_INACTIVE_FILE, MEM_MAPPED, MEM_SHMEM, MEM_SWAP_CACHED, MEM_TOTAL, MEM_WRITEBACK,
+    NODE_ACTIVE_FILE, NODE_FREE, NODE_INACTIVE_FILE, NR_DIRTIED, OOM_KILLS, PGPGIN, PROC_RSS_SHMEM,
+    PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
+    ZONE_BOOST, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED,
 };
 use timeline::{Entity, Facts, Sample, Timeline};
 use units::{Bytes, Count, Limit as Size, Pages, Quantity, Ratio};
@@ -80,6 +82,9 @@ fn answered(
 fn binding(headroom: &Headroom) -> Option<(LimitKind, i64)> {
     match &headroom.binds {
         Some(HeadroomBinding::Limit(limit)) => Some((limit.kind, limit.bounds.best() >> 20)),
+        Some(HeadroomBinding::Chain(_)) => {
+            Some((LimitKind::Cgroup, headroom.room.as_ref()?.least.best() >> 20))
+        }
         _ => None,
     }
 }
@@ -264,12 +269,14 @@ fn the_tightest_limit_that_holds_binds() {
         let case = host()
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_MAX, Size::Bytes(MIB(300)))
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_CURRENT, MIB(250))
+            .gauge_of(Entity::Cgroup, "/pod", CGROUP_FILE_DIRTY, MIB(0))
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_FILE, MIB(30));
         asked_within(own, &case, (100, DemandKind::Anon))
     };
     let inside = group("/pod/app");
     assert_eq!(inside.answer, FitAnswer::DoesNotFit);
-    assert_eq!(binding(&inside), Some((LimitKind::Cgroup, 80)));
+    // 80, and 30 of that if all of its cache is needed.
+    assert_eq!(binding(&inside), Some((LimitKind::Cgroup, 50)));
     let outside = group("/");
     assert_eq!(outside.answer, FitAnswer::Fits);
     assert!(!outside.limits[0].holds);
@@ -431,7 +438,7 @@ fn mapped_files_are_used_and_mapped_shared_memory_is_no_file() {
 }
 
 fn course(cx: &Evidence<'_>) -> Option<Course> {
-    Needs::measure(cx)?.course(cx)
+    Needs::measure(cx, None)?.course(cx)
 }
 
 #[test]
@@ -447,7 +454,7 @@ fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
         assert!(whole.lower.is_some() && whole.upper.is_some());
         // Only the whole shows what a part needs.
         let part = cx.timeline.part(1, 3).alone();
-        let part = Needs::measure(cx).unwrap().course(&Evidence::new(&part, cx.facts));
+        let part = Needs::measure(cx, None).unwrap().course(&Evidence::new(&part, cx.facts));
         assert_eq!(part.unwrap().likely.unwrap(), likely[1..3]);
     });
     // With the multi-generational LRU only bounds are known, without an estimate.
@@ -710,4 +717,90 @@ fn the_row_of_the_cache_names_what_its_estimate_rests_on() {
     let cache = asked(&case, None).terms.unwrap().read_cache;
     assert_eq!((cache.how, cache.likely), (How::ActiveList, cache.upper));
     assert!(cache.text.starts_with("400 MiB are mapped"), "{}", cache.text);
+}
+
+/// A cgroup with a limit of 300 MiB: 120 cannot be dropped, and 100 of its 140 of cache were used more than once. It lies
+/// in `/shop`, which has 20 more that cannot be dropped, and a limit of `around` MiB.
+fn shop(around: u64) -> Case {
+    let group = |case: Case, path: &'static str, max: u64, current: u64| {
+        case.gauge_of(Entity::Cgroup, path, CGROUP_MAX, Size::Bytes(MIB(max)))
+            .gauge_of(Entity::Cgroup, path, CGROUP_CURRENT, MIB(current))
+            .gauge_of(Entity::Cgroup, path, CGROUP_ACTIVE_FILE, MIB(100))
+            .gauge_of(Entity::Cgroup, path, CGROUP_INACTIVE_FILE, MIB(40))
+            .gauge_of(Entity::Cgroup, path, CGROUP_FILE_MAPPED, MIB(0))
+            .gauge_of(Entity::Cgroup, path, CGROUP_FILE_DIRTY, MIB(0))
+            .counter_of(Entity::Cgroup, path, CGROUP_REFAULT_FILE, 0)
+    };
+    let case = group(host(), "/shop/web", 300, 260);
+    group(case, "/shop", around, 280)
+}
+
+#[test]
+fn below_a_limit_the_cache_that_the_cgroup_uses_must_stay() {
+    let answer = asked_within("/shop/web", &shop(900), (50, DemandKind::Anon));
+    let room = answer.room.as_ref().unwrap();
+    // 300 − 120 − 100; with all of its cache 300 − 120 − 140, with none 300 − 120.
+    assert_eq!((mib(room.least.likely), mib(room.least.lower)), (Some(80), Some(40)));
+    assert_eq!((mib(Some(room.least.upper)), answer.answer), (Some(180), FitAnswer::Fits));
+    let limit = answer.terms.unwrap().limit.unwrap();
+    assert_eq!((&*limit.limit.path, limit.undroppable), ("/shop/web", MIB(120)));
+    // The host has more, and is no limit of another kind.
+    assert_eq!(
+        answer.limits.iter().map(|limit| limit.kind).collect::<Vec<_>>(),
+        [LimitKind::Ram, LimitKind::Cgroup]
+    );
+}
+
+#[test]
+fn where_files_stream_through_a_cgroup_others_stay_only_beside_as_many() {
+    let case = shop(900).counter_of(Entity::Cgroup, "/shop/web", CGROUP_EVENTS_MAX, 5);
+    let answer = asked_within("/shop/web", &case, (1, DemandKind::Anon));
+    // 100 that were used more than once need 200, which is all of the cache and more.
+    assert_eq!(mib(answer.room.unwrap().least.likely), Some(40));
+    let cache = answer.terms.unwrap().read_cache;
+    assert!(cache.text.contains("stay only beside 100 MiB"), "{}", cache.text);
+}
+
+#[test]
+fn a_limit_around_the_cgroup_that_leaves_less_binds_first() {
+    let answer = asked_within("/shop/web", &shop(300), (70, DemandKind::Anon));
+    let Some(HeadroomBinding::Chain(limit)) = &answer.binds else { panic!("{:?}", answer.binds) };
+    assert_eq!((&*limit.path, limit.limit), ("/shop", MIB(300)));
+    // 300 − 140 − 100.
+    assert_eq!(mib(answer.room.unwrap().least.likely), Some(60));
+    assert_eq!(answer.answer, FitAnswer::DoesNotFit);
+}
+
+#[test]
+fn where_a_cgroup_was_killed_in_nothing_more_fits_however_much_is_left_since() {
+    let killed: Vec<u64> = (0..60).map(|at| u64::from(at >= 10)).collect();
+    let case = |path| {
+        shop(900)
+            .counter_steps_of(Entity::Cgroup, path, CGROUP_EVENTS_OOM_KILL, &killed)
+            .counter_steps_of(Entity::Cgroup, path, CGROUP_EVENTS_MAX, &killed)
+    };
+    let asked = |path, within| asked_within(within, &case(path), (1, DemandKind::Anon));
+    let own = asked("/shop/web", "/shop/web");
+    assert_eq!((own.answer, own.smallest_ram), (FitAnswer::DoesNotFit, None));
+    assert_eq!(own.short[0].rule, "oom-cgroup");
+    // It is not the limit of the cgroup around it that was hit.
+    let around = asked("/shop/web", "/shop");
+    assert_ne!(around.answer, FitAnswer::DoesNotFit, "{:?}", around.remarks);
+    assert!(matches!(&around.remarks[0], HeadroomRemark::ShortWithin(_)), "{:?}", around.remarks);
+}
+
+#[test]
+fn no_limit_around_a_cgroup_leaves_the_hosts_ram() {
+    let case = host().gauge_of(Entity::Cgroup, "/free", CGROUP_MAX, Size::Unlimited).gauge_of(
+        Entity::Cgroup,
+        "/free",
+        CGROUP_CURRENT,
+        MIB(100),
+    );
+    let answer = asked_within("/free", &case, (200, DemandKind::Anon));
+    assert_eq!(
+        (answer.answer, answer.binds),
+        (FitAnswer::Fits, Some(HeadroomBinding::Ram(MIB(1000))))
+    );
+    assert!(matches!(&answer.remarks[0], HeadroomRemark::NoLimitAround(_)), "{:?}", answer.remarks);
 }

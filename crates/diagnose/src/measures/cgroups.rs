@@ -1,7 +1,9 @@
 //! Cgroups for rules: which ones a source has, what happened in a cgroup itself rather than below it, its limit, and
 //! the commands that change the limit.
 
-use timeline::cgroup::{self, ancestors, parent, unique_name};
+use std::collections::HashSet;
+
+use timeline::cgroup::{self, ROOT, ancestors, is_within, parent, unique_name};
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_HIGH,
     CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_MAX_WITH_SWAP, CGROUP_PSI_MEMORY_SOME,
@@ -71,6 +73,22 @@ pub(crate) fn own_events(
         }
     }
     Some(own)
+}
+
+/// Returns whether a process is in the cgroup `path`, or below it, by the service of the process: that is all a source
+/// has of it. In a cgroup below a service, all processes of the service may be.
+pub(crate) fn owns_processes<'a>(
+    cx: &Evidence<'a>,
+    path: &'a str,
+) -> impl Fn(&EntitySeries) -> bool + use<'a> {
+    let below = cx.timeline.cgroups_below(path).map(|group| group.key.as_str());
+    let services: HashSet<&str> = below.chain([path]).map(unique_name).collect();
+    move |process| {
+        let service = process.group.as_str();
+        // A container sees its own processes only.
+        path == ROOT
+            || (!service.is_empty() && (services.contains(service) || is_within(path, service)))
+    }
 }
 
 /// Returns the cgroup and its ancestors that the source has, innermost first.

@@ -26,7 +26,12 @@ struct ProgramGroup {
 const WORTH_NAMING: Ratio = Ratio::from_percent(0.5);
 
 fn worth_naming(cx: &Evidence<'_>) -> Bytes {
-    cx.ram().map_or(Bytes::ZERO, |ram| ram.share(WORTH_NAMING))
+    cx.ram().map_or(Bytes::ZERO, worth_naming_in)
+}
+
+/// What a process must have to be named beside those that fill this much memory.
+pub(crate) fn worth_naming_in(capacity: Bytes) -> Bytes {
+    capacity.share(WORTH_NAMING)
 }
 
 /// Whether a process is a recorder that made itself unkillable: such a process does not fill memory.
@@ -75,12 +80,23 @@ pub(crate) fn programs<'a>(
 /// Returns the largest groups of processes around sample `index`, by anonymous memory and swap. Where the source does not
 /// separate anonymous memory, by PSS, which counts a shared page once in all; else by RSS, whose sum is an upper bound.
 pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
+    largest_of(cx, index, most, |_| true, worth_naming(cx))
+}
+
+/// The same among some processes; those that have no more than `least` are not named.
+pub(crate) fn largest_of(
+    cx: &Evidence<'_>,
+    index: usize,
+    most: usize,
+    is_asked: impl Fn(&EntitySeries) -> bool,
+    least: Bytes,
+) -> Vec<Affected> {
     let mut groups: BTreeMap<&str, ProgramGroup> = BTreeMap::new();
     let Some(index) = cx.rows_at(Entity::Process, index) else {
         return Vec::new();
     };
     for process in cx.timeline.entities(Entity::Process) {
-        if is_recorder(cx, process) {
+        if is_recorder(cx, process) || !is_asked(process) {
             continue;
         }
         let anon = cx.timeline.at_of(process, PROC_RSS_ANON, index);
@@ -100,7 +116,6 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     // Kernel threads have no memory of this kind, and very small owners are no suspects.
-    let least = worth_naming(cx);
     groups.retain(|(_, g)| g.held + g.swapped > least);
     groups.sort_by_key(|(_, g)| std::cmp::Reverse(g.held + g.swapped));
     groups

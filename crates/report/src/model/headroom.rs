@@ -1,5 +1,6 @@
 //! The answer of `headroom`: how much more fits, and whether a demand does.
 
+use diagnose::group::ChargedPart;
 use diagnose::headroom as engine;
 pub use diagnose::headroom::{FitAnswer, Unknown};
 use jiff::Timestamp;
@@ -21,6 +22,8 @@ pub struct HeadroomReport {
     /// Name and version of this contract; a change that readers must know of is another version.
     #[schemars(extend("const" = "memtide-headroom/1"))]
     pub schema: &'static str,
+    /// The cgroup in which something is added, by its path; null for the host.
+    pub cgroup: Option<String>,
     /// The host.
     pub host: Host,
     /// Where the samples came from.
@@ -49,7 +52,8 @@ pub struct HeadroomReport {
     pub cycle: Cycle,
     /// What the demand would do; null where none was asked about.
     pub added: Option<Added>,
-    /// RAM with which the worst moment still fits, the demand included; null where bounds are all there is.
+    /// RAM, or the cgroup's limit, with which the worst moment still fits, the demand included; null where bounds are all
+    /// there is.
     pub smallest_ram_bytes: Option<Bytes>,
     /// The same if all of the cache that may be needed is.
     pub smallest_safe_ram_bytes: Option<Bytes>,
@@ -86,7 +90,7 @@ pub struct Bounds {
     pub upper_bytes: SignedBytes,
 }
 
-/// How much room there is in the host's RAM.
+/// How much room there is in the host's RAM, or below the limit around the cgroup that binds first.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Room {
     /// At the worst moment.
@@ -108,7 +112,7 @@ pub struct Room {
 /// What headroom was computed from: available − kept − max(0, write cache + read cache − left out).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Terms {
-    /// What could be had without swapping.
+    /// What could be had without swapping. Of a cgroup: the limit less what reclaim cannot take.
     pub available_bytes: Bytes,
     /// Whether the kernel reports it itself (MemAvailable), or it is free memory and files together.
     pub available_is_from_kernel: bool,
@@ -132,6 +136,23 @@ pub struct Terms {
     pub left_out_bytes: Option<Bytes>,
     /// All of the page cache that could be dropped; null where unknown.
     pub page_cache_bytes: Option<Bytes>,
+    /// The limit around the cgroup that takes the place of RAM; null for the host. The floor of a cgroup is zero.
+    pub limit: Option<LimitTerms>,
+}
+
+/// What counts towards a limit.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LimitTerms {
+    /// The cgroup that has it: the one that was asked about, or one around it.
+    pub cgroup: String,
+    /// The kernel's file.
+    pub file: &'static str,
+    /// Its size.
+    pub limit_bytes: Bytes,
+    /// The part of what counts towards it that reclaim cannot take.
+    pub undroppable_bytes: Bytes,
+    /// What that is made of, the largest first.
+    pub parts: Vec<ChargedPart>,
 }
 
 /// Page cache that must stay because its files are read again.
@@ -152,7 +173,7 @@ pub struct ReadCache {
 /// Something else that limits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Limit {
-    /// `node`, `cgroup`, `commit limit`, `hugetlb`, `tmpfs`.
+    /// `RAM`, `node`, `cgroup`, `commit limit`, `hugetlb`, `tmpfs`.
     pub kind: &'static str,
     /// Which one; empty where there is one only.
     pub name: String,
@@ -246,6 +267,7 @@ impl HeadroomReport {
         let smallest = headroom.smallest_ram.unwrap_or_default();
         Self {
             schema: HEADROOM_SCHEMA,
+            cgroup: headroom.group.as_ref().map(|group| group.path.clone()),
             host: Host::new(source),
             source: Source::new(source),
             answer: headroom.answer,
@@ -322,6 +344,19 @@ impl From<&engine::Terms> for Terms {
             read_cache: ReadCache::from(&terms.read_cache),
             left_out_bytes: terms.left_out,
             page_cache_bytes: terms.page_cache,
+            limit: terms.limit.as_ref().map(LimitTerms::from),
+        }
+    }
+}
+
+impl From<&engine::LimitTerms> for LimitTerms {
+    fn from(terms: &engine::LimitTerms) -> Self {
+        Self {
+            cgroup: terms.limit.path.clone(),
+            file: terms.limit.file.name(),
+            limit_bytes: terms.limit.limit,
+            undroppable_bytes: terms.undroppable,
+            parts: terms.parts.clone(),
         }
     }
 }

@@ -6,7 +6,7 @@ use units::{Bytes, SignedBytes};
 
 use super::LabelledText;
 use crate::clock::ReportClock;
-use crate::model::headroom::{FitAnswer, HeadroomReport, ReadCache, Terms};
+use crate::model::headroom::{FitAnswer, HeadroomReport, LimitTerms, ReadCache, Terms};
 
 /// Headings.
 pub(crate) const TERMS: &str = "What it was computed from, at the worst moment:";
@@ -86,7 +86,10 @@ fn worst(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledTex
 
 /// The terms at the worst moment, in the order in which they are subtracted.
 pub(crate) fn terms(terms: &Terms) -> Vec<TermLine> {
-    let mut lines = vec![available(terms), kept(terms), write_cache(terms)];
+    let mut lines = match &terms.limit {
+        Some(limit) => vec![group_limit(limit), undroppable(limit), write_cache(terms)],
+        None => vec![available(terms), kept(terms), write_cache(terms)],
+    };
     let cache = &terms.read_cache;
     let (size, bounds) = read_cache(cache);
     lines.push(TermLine {
@@ -102,6 +105,27 @@ pub(crate) fn terms(terms: &Terms) -> Vec<TermLine> {
         text: "of the cache, which available leaves out already".to_owned(),
     }));
     lines
+}
+
+fn group_limit(limit: &LimitTerms) -> TermLine {
+    TermLine {
+        sign: "",
+        label: "limit",
+        size: limit.limit_bytes.to_string(),
+        text: format!("{} of {}", limit.file, limit.cgroup),
+    }
+}
+
+fn undroppable(limit: &LimitTerms) -> TermLine {
+    let parts: Vec<String> =
+        limit.parts.iter().map(|part| format!("{} {}", part.label, part.bytes)).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    TermLine {
+        sign: "−",
+        label: "in use",
+        size: limit.undroppable_bytes.to_string(),
+        text: format!("that reclaim cannot take{parts}"),
+    }
 }
 
 fn available(terms: &Terms) -> TermLine {
@@ -220,11 +244,22 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
         (None, None) if !report.short.is_empty() => more_ram(report, with),
         (None, None) => return None,
     };
-    Some(LabelledText::new("RAM", text))
+    let is_limit = group_terms(report).is_some();
+    Some(LabelledText::new(if is_limit { "limit" } else { "RAM" }, text))
 }
 
-/// For a host that was short of memory: all that is known is how much was wanted at once.
+fn group_terms(report: &HeadroomReport) -> Option<&LimitTerms> {
+    report.terms.as_ref()?.limit.as_ref()
+}
+
+/// For a host or cgroup that was short of memory: all that is known is how much was wanted at once.
 fn more_ram(report: &HeadroomReport, with: &str) -> String {
+    if let Some(terms) = group_terms(report) {
+        return format!(
+            "more than the {} of {}; to see how much more, raise it and record again",
+            terms.limit_bytes, terms.file
+        );
+    }
     let there = report.host.ram_bytes.filter(|ram| *ram > Bytes::ZERO);
     let there = there.map_or_else(|| "there is".to_owned(), |ram| format!("the {ram} there are"));
     match report.wanted_at_once_bytes {

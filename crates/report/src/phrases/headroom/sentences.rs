@@ -1,8 +1,8 @@
 //! The sentences of an answer: whether it fits, what limits headroom, remarks, and what the demand would do.
 
 use diagnose::headroom::{
-    Added, AddedEffect, Bounds, Cycle, DemandKind, FitAnswer, Headroom, HeadroomBasis,
-    HeadroomBinding, HeadroomRemark, Question,
+    Added, AddedEffect, AskedGroup, Bounds, Cycle, DemandKind, FitAnswer, Headroom, HeadroomBasis,
+    HeadroomBinding, HeadroomRemark, Question, Room,
 };
 use units::{Bytes, Count, SignedBytes};
 
@@ -22,25 +22,37 @@ pub(crate) fn headline(question: &Question, headroom: &Headroom) -> String {
         Some(add) => format!("{} of {}", add.bytes, kind(add.kind)),
         None => "What runs".to_owned(),
     };
+    let place = headroom.group.as_ref();
+    let place = place.map_or_else(String::new, |group| format!(" into {}", group.called));
+    if headroom.group.as_ref().is_some_and(AskedGroup::is_short) {
+        return match question.add {
+            Some(_) => format!("{what} does not fit{place}: it is short already."),
+            None => format!("Nothing more fits{place}: it is short already."),
+        };
+    }
     let says = match (headroom.answer, question.add.is_some()) {
-        (FitAnswer::Fits, true) => format!("{what} fits"),
-        (FitAnswer::Fits, false) => "More fits".to_owned(),
+        (FitAnswer::Fits, true) => format!("{what} fits{place}"),
+        (FitAnswer::Fits, false) => format!("More fits{place}"),
         (FitAnswer::FitsSoFar, is_added) => {
             let wanted = question.add.map_or(0, |add| signed(add.bytes));
             let spare = least.likely_or_lower().map(|least| least.saturating_sub(wanted));
-            so_far(&headroom.cycle, is_added.then_some(&*what), spare)
+            so_far(&headroom.cycle, is_added.then_some(&*what), &place, spare)
         }
         (FitAnswer::Tight, true) if is_lacking_at_worst => {
-            format!("{what} fits most of the time, and not at the worst")
+            format!("{what} fits{place} most of the time, and not at the worst")
         }
-        (FitAnswer::Tight, true) => format!("{what} fits, but hardly"),
+        (FitAnswer::Tight, true) => format!("{what} fits{place}, but hardly"),
         (FitAnswer::Tight, false) if is_lacking_at_worst => {
-            "More fits most of the time, and none at the worst".to_owned()
+            format!("More fits{place} most of the time, and none at the worst")
         }
-        (FitAnswer::Tight, false) => "Hardly any more fits".to_owned(),
-        (FitAnswer::DoesNotFit, _) => format!("{what} does not fit"),
-        (FitAnswer::Unknown, true) => format!("Cannot tell whether {what} fits"),
-        (FitAnswer::Unknown, false) => "Cannot tell how much more fits".to_owned(),
+        (FitAnswer::Tight, false) => format!("Hardly any more fits{place}"),
+        (FitAnswer::DoesNotFit, true) => format!("{what} does not fit{place}"),
+        (FitAnswer::DoesNotFit, false) if headroom.group.is_some() => {
+            format!("Nothing more fits{place}")
+        }
+        (FitAnswer::DoesNotFit, false) => format!("{what} does not fit"),
+        (FitAnswer::Unknown, true) => format!("Cannot tell whether {what} fits{place}"),
+        (FitAnswer::Unknown, false) => format!("Cannot tell how much more fits{place}"),
     };
     if is_of_one_sample {
         return format!("{says}: headroom {} in that one sample.", range(least));
@@ -55,14 +67,14 @@ pub(crate) fn headline(question: &Question, headroom: &Headroom) -> String {
 }
 
 /// What is known after too short a time, and what would settle the rest.
-fn so_far(cycle: &Cycle, added: Option<&str>, spare: Option<i64>) -> String {
+fn so_far(cycle: &Cycle, added: Option<&str>, place: &str, spare: Option<i64>) -> String {
     let Cycle { watched, asked, .. } = cycle;
     let fits = match (added, spare.filter(|spare| *spare > 0).map(SignedBytes::new)) {
         (Some(what), Some(spare)) => {
-            format!("{what} fits in the {watched} watched, {spare} to spare")
+            format!("{what} fits{place} in the {watched} watched, {spare} to spare")
         }
-        (Some(what), None) => format!("{what} just fits in the {watched} watched"),
-        (None, _) => format!("More fits in the {watched} watched"),
+        (Some(what), None) => format!("{what} just fits{place} in the {watched} watched"),
+        (None, _) => format!("More fits{place} in the {watched} watched"),
     };
     format!("{fits}; a cycle of {asked} would settle it")
 }
@@ -73,17 +85,27 @@ pub(crate) fn binds(headroom: &Headroom) -> String {
         (Some(HeadroomBinding::Limit(limit)), _) => {
             format!("{}: {}.", limit.kind.name(), limit.text)
         }
-        (Some(HeadroomBinding::Ram(ram)), Some(room)) => {
-            let swap = match room.swap_left {
-                Some(swap) if swap > Bytes::ZERO => format!("; then {swap} of swap"),
-                Some(_) => "; no swap".to_owned(),
-                None => String::new(),
-            };
-            let left = SignedBytes::new(room.to_cliff);
-            format!("RAM ({ram}): {left} left after dropping all cache{swap}.")
+        (Some(HeadroomBinding::Ram(ram)), Some(room)) => format!("RAM ({ram}): {}.", cliff(room)),
+        (Some(HeadroomBinding::Chain(limit)), Some(room)) => {
+            let asked = headroom.group.as_ref().filter(|group| group.path != limit.path);
+            let around =
+                asked.map_or_else(String::new, |group| format!(", which is around {}", group.path));
+            format!("{}{around}: {}.", limit.words(), cliff(room))
         }
         _ => String::new(),
     }
+}
+
+/// What is left before only swap helps.
+fn cliff(room: &Room) -> String {
+    let swap = match room.swap_left {
+        Some(swap) if swap > Bytes::ZERO => format!("; then {swap} of swap"),
+        Some(_) => "; no swap".to_owned(),
+        None => String::new(),
+    };
+    let bytes = Bytes::new(room.to_cliff.unsigned_abs());
+    let left = if room.to_cliff < 0 { "too much" } else { "left" };
+    format!("{bytes} {left} after dropping all cache{swap}")
 }
 
 /// What else belongs to the answer.
@@ -100,6 +122,10 @@ fn in_words(remark: &HeadroomRemark, question: &Question, cycle: &Cycle) -> Stri
                 _ => format!(", {} times", Count::new(*times)),
             };
             format!("Memory was short already ({rule}{often}): {text}")
+        }
+        HeadroomRemark::ShortWithin(text) => format!("A cgroup within it is short: {text}"),
+        HeadroomRemark::NoLimitAround(called) => {
+            format!("No limit around {called} is below the host's RAM: the host comes first.")
         }
         HeadroomRemark::NodeReclaim(least) => format!(
             "No lack of RAM: after sysctl -w vm.zone_reclaim_mode=0 a node takes memory of the \
@@ -160,6 +186,10 @@ fn effect_in_words(effect: AddedEffect, left: Bounds) -> String {
         AddedEffect::TakesNeededCache(bytes) => {
             format!("At worst it would take {bytes} of cache that is needed.")
         }
+        AddedEffect::Throttled(bytes) => format!(
+            "At worst {bytes} would be above memory.high: the kernel would throttle the cgroup's \
+             tasks."
+        ),
         AddedEffect::PastCliff { bytes, swap_left } => match swap_left {
             Some(swap) if swap >= bytes => {
                 format!("At worst {bytes} would go to swap ({swap} left).")
@@ -238,7 +268,7 @@ mod tests {
             (Some(0), "A just fits in the 60 s watched"),
         ] {
             let settled = format!("{text}; a cycle of 7 d would settle it");
-            assert_eq!(so_far(&cycle, Some("A"), spare), settled);
+            assert_eq!(so_far(&cycle, Some("A"), "", spare), settled);
         }
     }
 
