@@ -134,7 +134,7 @@ export function curvesOf({ meta, levels, alike }: Pick<Context, "meta" | "levels
 const FAR = 3;
 
 /** The upper end where everything is 0. */
-const EMPTY = { bytes: 2 ** 20, "bytes/s": 2 ** 20, "pages/s": 1, share: 0.01, ms: 1 } as const;
+const EMPTY = { bytes: 2 ** 20, "bytes/s": 2 ** 20, "pages/s": 1, "count/s": 1, share: 0.01, ms: 1 } as const;
 
 function logEnds(extents: readonly View[]): [number, number] {
   const highest = Math.max(1, ...extents.map((extent) => extent.to));

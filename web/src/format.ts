@@ -86,6 +86,8 @@ function split(value: number, unit: Unit, exact = number): [string, string] {
       return [exact(value * 100), "%"];
     case "pages/s":
       return [exact(value), "pages/s"];
+    case "count/s":
+      return [exact(value), "/s"];
     case "ms":
       return time(value / 1000);
   }

@@ -1,7 +1,7 @@
 /** The head of the charts' data, as `memtide-page/1` defines it. Times are seconds from the start. */
 
 export type ChartKind = "stack" | "lines" | "mirror";
-export type Unit = "bytes" | "bytes/s" | "pages/s" | "share" | "ms";
+export type Unit = "bytes" | "bytes/s" | "pages/s" | "count/s" | "share" | "ms";
 
 export interface Series {
   id: string;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use chart::{Chart, Drawing, Reducer, charts, scanned};
+use chart::{Chart, Drawing, Reducer, charts, charts_of_group, scanned};
 use diagnose::Evidence;
 use import::{OpenOptions, Resolution};
 use report::Report;
@@ -19,12 +19,21 @@ pub(crate) struct Drawn {
     pub(crate) problems: Vec<String>,
 }
 
-/// Draws the picture of a source.
-pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Report) -> Drawn {
+/// Draws the picture of a source, or of one cgroup in it.
+pub(crate) fn draw(
+    path: &Path,
+    range: TimeRange,
+    source: &Source,
+    group: Option<&str>,
+    report: &Report,
+) -> Drawn {
     let longest = longest(&source.timeline);
     let timeline = longest.as_ref().unwrap_or(&source.timeline);
     let whole = Evidence::new(timeline, &source.facts);
-    let charts = charts(&whole);
+    let charts = match group {
+        Some(group) => charts_of_group(&whole, group),
+        None => charts(&whole),
+    };
     let stretches = stretches_in_full_detail(report);
     let (drawing, problems) = match source.origin.thinned_to {
         Some(_) => scan(path, range, &charts, &whole, &stretches),

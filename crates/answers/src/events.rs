@@ -69,7 +69,7 @@ pub fn events(source: &Source, kinds: &[String], group: Option<&str>) -> EventsR
     events.retain(|entry| {
         let name = entry.event.kind.name();
         let is_asked = kinds.is_empty() || kinds.iter().any(|kind| kind == name);
-        is_asked && group.is_none_or(|group| is_about(entry, group))
+        is_asked && group.is_none_or(|group| is_about(source, entry, group))
     });
     for entry in &mut events {
         name_container(entry, &source.facts.names);
@@ -95,7 +95,12 @@ fn name_container(entry: &mut DatedEvent, names: &GroupNames) {
 }
 
 /// Whether an event is of the cgroup, one around it or one within it. Services are those within it.
-fn is_about(entry: &DatedEvent, group: &str) -> bool {
+fn is_about(source: &Source, entry: &DatedEvent, group: &str) -> bool {
+    if group == ROOT {
+        // A container: messages of the kernel name cgroups of its host, too, by paths that it does not have.
+        let is_own = |place: &String| source.timeline.entity(Entity::Cgroup, place).is_some();
+        return is_of_service(&entry.event) || entry.group.as_ref().is_none_or(is_own);
+    }
     let is_about = |place: &String| {
         if is_of_service(&entry.event) { is_within(group, place) } else { is_related(place, group) }
     };

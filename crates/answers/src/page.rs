@@ -43,7 +43,7 @@ pub(crate) fn diagnosed_page(
 
 fn reported_page(of: PageSource<'_>, report: Report, question: &Question) -> (Page, Vec<String>) {
     let PageSource { source, path, range, group, .. } = of;
-    let drawn = charts::draw(path, range, source, &report);
+    let drawn = charts::draw(path, range, source, group, &report);
     // Headroom over time needs segments in a known order.
     let headroom =
         source.timeline.is_one_segment().then(|| crate::headroom(source, question, group));

@@ -3,6 +3,7 @@
 mod builder;
 mod cpu;
 mod disks;
+mod group;
 mod groups;
 mod growth;
 mod headroom;
@@ -48,4 +49,19 @@ pub fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
     charts.extend(groups::chart(cx));
     charts.extend([growth::chart(cx, &held), recorder::chart(cx)]);
     charts
+}
+
+/// Returns the charts of a page about one cgroup: its own, then those that show whether the host is the reason.
+pub fn charts_of_group(cx: &Evidence<'_>, path: &str) -> Vec<Chart> {
+    let of_host = [
+        headroom::free(cx),
+        pressure::memory(cx),
+        swap::flow(cx),
+        disks::throughput(cx),
+        disks::busy(cx),
+        cpu::chart(cx),
+    ];
+    let of_host =
+        of_host.into_iter().map(|chart| Chart { title: format!("Host: {}", chart.title), ..chart });
+    group::charts(cx, path).into_iter().chain(of_host).collect()
 }

@@ -38,6 +38,8 @@ pub enum ChartUnit {
     BytesPerSecond,
     /// Pages per second.
     PagesPerSecond,
+    /// Events per second.
+    CountPerSecond,
     /// A share of a whole; 1 is all of it.
     Share,
     /// Milliseconds.

@@ -165,6 +165,7 @@ fn unit(unit: ChartUnit) -> LabUnit {
         ChartUnit::Bytes => LabUnit::Bytes,
         ChartUnit::BytesPerSecond => LabUnit::BytesPerSecond,
         ChartUnit::PagesPerSecond => LabUnit::PagesPerSecond,
+        ChartUnit::CountPerSecond => LabUnit::Number,
         ChartUnit::Share => LabUnit::Share,
         ChartUnit::Millis => LabUnit::Millis,
     }

@@ -1,7 +1,7 @@
 //! The drawable part of a source: its charts with their curves, and which chart shows which signal.
 
 use chart::{Chart, ChartKind, ChartUnit, ColumnCells, Drawing};
-use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity as _, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::model::{Finding, Report};
 
@@ -314,6 +314,7 @@ pub fn shown(unit: ChartUnit, value: f64) -> String {
         ChartUnit::Bytes => Bytes::from_f64(value).to_string(),
         ChartUnit::BytesPerSecond => BytesPerSecond::from_f64(value).to_string(),
         ChartUnit::PagesPerSecond => PerSecond::<Pages>::from_f64(value).to_string(),
+        ChartUnit::CountPerSecond => PerSecond::<Count>::from_f64(value).to_string(),
         ChartUnit::Share => Ratio::from_f64(value).to_string(),
         ChartUnit::Millis => Span::from_secs_f64(value / 1e3).to_string(),
     }

@@ -12,7 +12,7 @@ interface Case {
 
 // Written by the crate that prints all other numbers of the page.
 const fixture = new URL("../../../crates/units/tests/formats.json", import.meta.url);
-const UNITS: readonly Unit[] = ["bytes", "bytes/s", "pages/s", "share", "ms"];
+const UNITS: readonly Unit[] = ["bytes", "bytes/s", "pages/s", "count/s", "share", "ms"];
 const cases = (JSON.parse(readFileSync(fixture, "utf8")) as Case[]).filter((one) => UNITS.includes(one.unit));
 
 describe("values read as the units crate writes them", () => {

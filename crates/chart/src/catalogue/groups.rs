@@ -119,7 +119,7 @@ fn builder(help: &'static str, kind: ChartKind) -> ChartBuilder {
     ChartBuilder::new("cgroups", "Cgroups", help, kind, ChartUnit::Bytes).of_entities()
 }
 
-fn lacking() -> diagnose::Missing {
+pub(super) fn lacking() -> diagnose::Missing {
     let names = vec![CGROUP_CURRENT.def().name];
     diagnose::Missing::because(names, diagnose::Need::File(CGROUP_CURRENT.def().file))
 }
@@ -166,7 +166,11 @@ fn used(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) ->
 }
 
 /// Returns a limit over time; `None` where it is unlimited.
-fn moving(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) -> Curve {
+pub(super) fn moving(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    limit: Signal<Gauge<Limit>>,
+) -> Curve {
     let track = cx.timeline.gauge_of(group, limit);
     let values = track.map_or_else(Vec::new, |track| track.values().to_vec());
     let finite = |value: Option<f64>| value.filter(|v| v.is_finite());

@@ -1,6 +1,6 @@
 //! How much room is left: free memory and its floor, and headroom.
 
-use diagnose::headroom::{Course, Needs};
+use diagnose::headroom::{ChainLimit, Course, Needs};
 use diagnose::{Evidence, Missing, Need};
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, ZONE_LOW};
 
@@ -51,13 +51,49 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
         ChartUnit::Bytes,
     )
     .of_entities();
-    let Some(needs) = Needs::measure(cx, None) else {
+    drawn(
+        cx,
+        builder,
+        Needs::measure(cx, None),
+        level("available", "available", Colour::FileCache, signals![MEM_AVAILABLE]),
+    )
+}
+
+/// The same for a cgroup, below the limit around it that binds first.
+pub(super) fn of_group(cx: &Evidence<'_>, path: &str) -> Chart {
+    let needs = Needs::measure(cx, Some(path));
+    let below = needs.as_ref().and_then(Needs::limit).map(ChainLimit::words);
+    let title = match &below {
+        Some(limit) => format!("Headroom below {limit}"),
+        None => format!("Headroom of {path}: the host's"),
+    };
+    let builder = ChartBuilder::new(
+        "group_headroom",
+        title,
+        "What more would fit: what reclaim leaves below the limit, less the page cache that the \
+         cgroup likely needs. Below 0 it was short.",
+        ChartKind::Lines,
+        ChartUnit::Bytes,
+    )
+    .of_entities();
+    let left = level("available", "left after dropping all cache", Colour::FileCache, Vec::new());
+    drawn(cx, builder, needs, left)
+}
+
+fn drawn(
+    cx: &Evidence<'_>,
+    builder: ChartBuilder,
+    needs: Option<Needs>,
+    available: ChartSeries,
+) -> Chart {
+    let Some(needs) = needs else {
         return builder.lacks(cx, lacking(cx));
     };
     let Some(course) = needs.course(cx) else {
         return builder.lacks(cx, lacking(cx));
     };
-    let kept: Vec<_> = courses().into_iter().filter(|(_, pick)| pick(&course).is_some()).collect();
+    let kept: Vec<_> =
+        courses(available).into_iter().filter(|(_, pick)| pick(&course).is_some()).collect();
     let picks: Vec<Pick> = kept.iter().map(|(_, pick)| *pick).collect();
     let series = kept.into_iter().map(|(series, _)| series).collect();
     builder.limit("nothing left", 0.0).together(
@@ -73,12 +109,10 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
 /// Picks one curve of headroom's course, if the course has it.
 type Pick = fn(&Course) -> Option<&Curve>;
 
-fn courses() -> [(ChartSeries, Pick); 4] {
+fn courses(available: ChartSeries) -> [(ChartSeries, Pick); 4] {
     let room = |id, label, number| level(id, label, Colour::Nth(number), Vec::new());
     [
-        (level("available", "available", Colour::FileCache, signals![MEM_AVAILABLE]), |course| {
-            Some(&course.available)
-        }),
+        (available, |course| Some(&course.available)),
         (room("likely", "headroom, likely", 0), |course| course.likely.as_ref()),
         (room("lower", "headroom, at least", 1), |course| course.lower.as_ref()),
         (room("upper", "headroom, at most", 2), |course| course.upper.as_ref()),

@@ -3,15 +3,15 @@
 
 use diagnose::Evidence;
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_MAX, DISK_IO_TIME, DISK_READ_BYTES, DISK_WRITE_BYTES, MEM_ANON,
-    MEM_CACHED, MEM_FREE, MEM_PAGE_TABLES, MEM_SHMEM, MEM_TOTAL, NODE_ANON, NODE_FREE, NODE_TOTAL,
-    PROC_RSS_ANON, PROC_SWAP, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, SERVICE_RSS_ANON, SLAB_PAGES,
-    SWAP_FREE, SWAP_TOTAL,
+    CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE, CGROUP_MAX, DISK_IO_TIME,
+    DISK_READ_BYTES, DISK_WRITE_BYTES, MEM_ANON, MEM_CACHED, MEM_FREE, MEM_PAGE_TABLES, MEM_SHMEM,
+    MEM_TOTAL, NODE_ANON, NODE_FREE, NODE_TOTAL, PROC_RSS_ANON, PROC_SWAP, PSI_MEMORY_SOME, PSWPIN,
+    PSWPOUT, SERVICE_RSS_ANON, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL,
 };
 use timeline::{Entity, Facts, Sample, Timeline};
-use units::{Bytes, Limit, Micros, Millis, PageSize, Pages, Quantity, Span};
+use units::{Bytes, Count, Limit, Micros, Millis, PageSize, Pages, Quantity, Span};
 
-use super::charts;
+use super::{charts, charts_of_group};
 use crate::{Chart, Curve, LimitValue};
 
 const MIB: fn(u64) -> Bytes = Bytes::from_mib;
@@ -340,4 +340,30 @@ fn a_chart_of_the_whole_draws_a_part_with_the_same_series() {
             }
         }
     }
+}
+
+#[test]
+fn a_page_about_a_cgroup_draws_it_below_its_limit_and_the_host_after_it() {
+    let host = source(&[0, 1, 2], |n, s| {
+        let web = row(s, Entity::Cgroup, "/web");
+        web.set(CGROUP_CURRENT, MIB(50 + n));
+        web.set(CGROUP_ANON, MIB(30 + n));
+        web.set(CGROUP_FILE, MIB(15));
+        web.set(CGROUP_MAX, Limit::Bytes(MIB(64)));
+        web.set(CGROUP_EVENTS_MAX, Count::new(3 * n));
+        row(s, Entity::Cgroup, "/other").set(CGROUP_CURRENT, MIB(500));
+    });
+    let cx = Evidence::new(&host.0, &host.1);
+    let charts = charts_of_group(&cx, "/web");
+    let of = |id: &str| charts.iter().find(|chart| chart.id == id).unwrap();
+    let memory = of("group_memory");
+    assert_eq!((charts[0].id.as_str(), memory.limits.len()), ("group_memory", 1));
+    let curves = (memory.draw)(&cx);
+    let at_end: Vec<_> = curves.iter().map(|curve| curve[2].map(|bytes| bytes / M)).collect();
+    // What counters explain, and the rest, add up to what is charged; the last one is the limit.
+    assert_eq!(at_end, [Some(5.0), Some(32.0), Some(15.0), Some(64.0)]);
+    assert_eq!((of("group_limit").draw)(&cx)[0][2], Some(3.0));
+    // It has no pressure, and its source does not lack it.
+    assert!(charts.iter().all(|chart| chart.id != "group_pressure"));
+    assert!(charts.last().unwrap().title.starts_with("Host: "));
 }

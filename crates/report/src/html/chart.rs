@@ -20,7 +20,10 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     }
     section(html, ("charts", "charts-heading"), "Charts", |html| {
         run_up::draw(html, scene);
-        memory::draw(html, scene);
+        // That is the host's; a cgroup's own is in its verdict and in its first chart.
+        if scene.report.group.is_none() {
+            memory::draw(html, scene);
+        }
         if scene.picture.times().len() < 2 {
             html.tagged(
                 Tag::of("p", "absent"),

@@ -383,6 +383,7 @@ pub(crate) const fn unit(unit: ChartUnit) -> &'static str {
         ChartUnit::Bytes => "bytes",
         ChartUnit::BytesPerSecond => "bytes/s",
         ChartUnit::PagesPerSecond => "pages/s",
+        ChartUnit::CountPerSecond => "count/s",
         ChartUnit::Share => "share",
         ChartUnit::Millis => "ms",
     }
