@@ -11,7 +11,7 @@ use timeline::{EntitySeries, Source};
 /// grew until then. With a service, a process or a PID, of that one alone, whatever became of it, and of its processes.
 /// `None`: the source has no such one.
 pub fn growth(source: &Source, service: Option<&str>) -> Option<GrowthReport> {
-    // Nothing grows between readings whose order is unknown.
+    // Nothing grows between readings in an unknown order.
     let last = source.timeline.segments().pop();
     let cx = Evidence::new(last.as_ref().unwrap_or(&source.timeline), &source.facts);
     let mut owners = match service {

@@ -27,12 +27,12 @@ pub enum LabError {
         program: String,
     },
     /// A kernel could not be fetched.
-    #[error("`{command}` failed{}", if said.is_empty() { String::new() } else { format!(": {said}") })]
+    #[error("`{command}` failed{}", if words.is_empty() { String::new() } else { format!(": {words}") })]
     Apt {
         /// What was run.
         command: String,
         /// Its errors.
-        said: String,
+        words: String,
     },
     /// The user has no directory for what the lab keeps.
     #[error("there is no place for kernels: neither XDG_CACHE_HOME nor HOME is set")]

@@ -34,7 +34,7 @@ pub struct Scenario {
     pub arms: &'static [Arm],
     /// Other settings under which all of it must hold, too: sizes and speeds.
     pub variants: &'static [&'static [(&'static str, f64)]],
-    /// Arms whose first fix is words, with the settings that the words ask for: fewer programs, more RAM.
+    /// Arms in which the first fix is words, with the settings that these ask for: fewer programs, more RAM.
     pub advised: &'static [(&'static str, &'static [(&'static str, f64)])],
     /// What `check` must and may find with these settings, where that is not the same for every run of an arm.
     pub expects: Option<fn(&ScenarioSettings) -> CaseLabels>,

@@ -95,8 +95,8 @@ fn breaks(name: &str, cx: &Evidence<'_>) -> Option<String> {
         (n, Some((head, tail))) => format!("{} {head}s {tail}", Count::new(n)),
     })
     .collect();
-    (!parts.is_empty())
-        .then(|| format!("There is {} {name}; no rate is computed across.", parts.join(" and ")))
+    let is = if parts.first()?.starts_with("a ") { "is" } else { "are" };
+    Some(format!("There {is} {} {name}; no rate is computed across.", parts.join(" and ")))
 }
 
 fn changes(name: &str, cx: &Evidence<'_>) -> Option<String> {

@@ -17,7 +17,7 @@ use units::{Bytes, Quantity as _, Ratio};
 use crate::evidence::Evidence;
 use crate::trigger::{gauge, total};
 
-/// Where more of what is reclaimed never refaults, new files are read, and nobody knows which of them are needed again:
+/// Where more of what is reclaimed never refaults, new files are read, and which of them are needed again is unknown:
 /// an engineering choice.
 const NEW_MAX: Ratio = Ratio::from_percent(5.0);
 

@@ -78,7 +78,7 @@ pub(crate) fn programs<'a>(
 }
 
 /// Returns the largest groups of processes around sample `index`, by anonymous memory and swap. Where the source does not
-/// separate anonymous memory, by PSS, which counts a shared page once in all; else by RSS, whose sum is an upper bound.
+/// separate anonymous memory, by PSS, which counts a shared page once in all; else by RSS, which sums up to an upper bound.
 pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
     largest_of(cx, index, most, |_| true, worth_naming(cx))
 }

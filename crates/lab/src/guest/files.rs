@@ -42,8 +42,8 @@ impl GuestFiles {
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("`{commands}` failed: {}", said.trim()))
+        let words = String::from_utf8_lossy(&output.stderr);
+        Err(format!("`{commands}` failed: {}", words.trim()))
     }
 }
 

@@ -28,7 +28,7 @@ pub struct FetchedKernel {
 /// lab's default.
 ///
 /// # Errors
-/// [`LabError::NoApt`], [`LabError::Apt`] with what it said, or [`LabError::File`].
+/// [`LabError::NoApt`], [`LabError::Apt`] with what it words, or [`LabError::File`].
 pub fn fetch_kernel(package: &str, suite: Option<&str>) -> Result<FetchedKernel, LabError> {
     let kernels = kernel_directory().ok_or(LabError::NoCache)?;
     std::fs::create_dir_all(&kernels).at(&kernels)?;
@@ -159,11 +159,11 @@ fn run(
         made => made.at(Path::new(program))?,
     };
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.lines().filter_map(|line| line.strip_prefix("E: "));
+        let words = String::from_utf8_lossy(&output.stderr);
+        let words = words.lines().filter_map(|line| line.strip_prefix("E: "));
         return Err(LabError::Apt {
             command: format!("{program} {}", shown.join(" ")),
-            said: said.collect::<Vec<_>>().join("; "),
+            words: words.collect::<Vec<_>>().join("; "),
         });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

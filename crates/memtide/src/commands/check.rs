@@ -39,8 +39,7 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<Exit, CommandErro
             // One faulty file of several must not hide the others.
             Err(error) if paths.len() > 1 => {
                 output.error(&error);
-                let name = path.display().to_string();
-                reports.push(Answer::failed(name, error.to_string()));
+                reports.push(Answer::failed(path.display().to_string(), error.to_string()));
             }
             Err(error) => return Err(error),
         }

@@ -100,7 +100,7 @@ fn others(report: &Report) -> Option<String> {
     (!others.is_empty()).then(|| format!(" Also: {}.", others.join(", ")))
 }
 
-/// How much is left, where nothing worse is to be said about the host.
+/// How much is left, where the host is well.
 fn available(report: &Report) -> Option<String> {
     let accounting = report.accounting.as_ref()?;
     let is_calm = report.verdict == Level::Ok && report.group.is_none();

@@ -326,12 +326,12 @@ fn remedy(
     let is_elsewhere = is_inside || remedy::set_elsewhere(path).is_some();
     // The commands set memory.max, so figures of other limits do not help.
     let printed = at_limit.limit.filter(|_| at_limit.which == LimitHit::Memory);
-    let raised = printed.map(|limit| {
-        let used = limit.usage.max(limit.limit);
-        let group = cx.timeline.entity(Cgroup, path);
-        let room = group.and_then(|group| remedy::limit_to_measure(cx, group, used, available));
-        room.unwrap_or(remedy::more(used))
-    });
+    let used = printed.map(|limit| limit.usage.max(limit.limit));
+    let group = cx.timeline.entity(Cgroup, path);
+    let room = group
+        .zip(used)
+        .and_then(|(group, used)| remedy::limit_to_measure(cx, group, used, available));
+    let raised = room.or(used.map(remedy::more));
     let fix = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { LimitFile::MaxV1 } else { LimitFile::Max };
         remedy::raise_limit_of(path, knob, limit.limit, raised)
@@ -340,7 +340,7 @@ fn remedy(
     if is_inside {
         fix = Fix { raises: fix.raises, ..Fix::say("The limit is set on the host.") };
     }
-    let words = match printed.zip(raised).filter(|_| !is_elsewhere) {
+    let words = match printed.zip(room).filter(|_| !is_elsewhere) {
         Some((limit, to)) => raise_words(limit.limit, to),
         None => "Raise the limit to what the cgroup needs (at least a quarter more), or make its \
                  programs smaller (heap, workers)."

@@ -3,7 +3,7 @@
 use timeline::{TimePoint, TimeRange};
 use units::Span;
 
-use super::sources::{Judged, live, saved};
+use super::sources::{CheckedSource, live, saved};
 use crate::cli::{CheckArgs, ColorChoice};
 use crate::command_error::{CommandError, bail};
 use crate::commands::source;
@@ -15,7 +15,7 @@ const RECENTLY: Span = Span::from_mins(5);
 
 pub(super) fn run(args: &CheckArgs, output: &Output) -> Result<Exit, CommandError> {
     match judged(args, output) {
-        Ok(Judged { source, report }) => {
+        Ok(CheckedSource { source, report }) => {
             let data = answers::performance(&source, &report);
             output.print(&report::text::brief(&report, &data, &output.screen()))?;
             Ok(report.verdict.into())
@@ -27,7 +27,7 @@ pub(super) fn run(args: &CheckArgs, output: &Output) -> Result<Exit, CommandErro
     }
 }
 
-fn judged(args: &CheckArgs, output: &Output) -> Result<Judged, CommandError> {
+fn judged(args: &CheckArgs, output: &Output) -> Result<CheckedSource, CommandError> {
     let range = source::range(&args.around)?;
     match args.files.as_slice() {
         [] if !range.is_all() => {
@@ -40,7 +40,7 @@ fn judged(args: &CheckArgs, output: &Output) -> Result<Judged, CommandError> {
 }
 
 /// Judges what the recorder of this host has, if it runs and nothing else was asked for; else samples.
-fn of_this_host(args: &CheckArgs, output: &Output) -> Result<Judged, CommandError> {
+fn of_this_host(args: &CheckArgs, output: &Output) -> Result<CheckedSource, CommandError> {
     let is_recording_enough = args.lasts.is_none() && !args.no_history && !args.host;
     let recording =
         is_recording_enough.then(|| answers::recording_directory::up_to_date(RECENTLY)).flatten();

@@ -13,7 +13,7 @@ use crate::commands::source;
 use crate::output::Output;
 
 /// A source with its answer.
-pub(super) struct Judged {
+pub(super) struct CheckedSource {
     pub(super) source: Source,
     pub(super) report: Report,
 }
@@ -24,18 +24,18 @@ pub(super) fn saved(
     range: TimeRange,
     args: &CheckArgs,
     output: &Output,
-) -> Result<Judged, CommandError> {
+) -> Result<CheckedSource, CommandError> {
     let mut source = source::open_screened(path, range, output)?;
     if args.explain_input {
         source::warn(&source, output);
     }
     let group = source::group(&args.group, &mut source)?;
     let report = answers::check_about(&source, group.as_deref(), args.around.at);
-    Ok(Judged { source, report })
+    Ok(CheckedSource { source, report })
 }
 
 /// Checks this host, live, after its recording.
-pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<Judged, CommandError> {
+pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<CheckedSource, CommandError> {
     let typed = args.group.selector();
     if typed.is_some() {
         // A wrong name is an error at once, not after the samples.
@@ -48,7 +48,7 @@ pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<Judged, CommandE
     let source = source::watch(args.watch_options(), besides, output)?;
     let group = answers::group_of(&source, typed.as_ref(), args.host)?;
     let report = answers::check_now(&source, args.recent, group.as_deref());
-    Ok(Judged { source, report })
+    Ok(CheckedSource { source, report })
 }
 
 /// Whether a pipe on standard input has data that nothing has read.
