@@ -27,6 +27,14 @@ pub(crate) fn capital(text: &str) -> String {
     first.into_iter().flatten().chain(rest).collect()
 }
 
+/// On which kernels a fix was shown to end its finding; `None` where it was not shown.
+pub(crate) fn proven_on(kernels: &[&str]) -> Option<String> {
+    match kernels {
+        [] => None,
+        kernels => Some(format!("proven in the lab: Linux {}", kernels.join(", "))),
+    }
+}
+
 /// A sentence with its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LabelledText {

@@ -68,7 +68,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let (scanned, bytes) = (guest.host(PGSCAN_DIRECT)?, guest.host(PGPGIN)?);
     let (system, stalls) = (guest.host(CPU_SYSTEM)?, guest.host(ALLOCSTALL)?);
     // Without reclaim of the node they cost next to nothing.
-    let more = if guest.is_treated() { 40 } else { 1 };
+    let more = if guest.is_treated() { 15 } else { 1 };
     let passes = more * guest.count("passes")?;
     guest.phase(format!("it reads the file {passes} times again"));
     read(guest, &passes.to_string())?;

@@ -12,21 +12,16 @@ use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
-use sources::{is_text_waiting, live, saved};
+use sources::{live, note_unread_text, saved};
 
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<Exit, CommandError> {
     if args.brief {
         return brief::run(args, output);
     }
     let (range, mut paths) = (source::range(&args.around)?, args.files.clone());
-    if paths.is_empty() && range.is_all() {
+    if range.is_all() && paths.is_empty() {
         let exit = print(&[live(args, output)?.report.into()], args, output);
-        if is_text_waiting() {
-            output.note(
-                "this is about the local host: standard input was not read. `memtide check -` \
-                 reads it.",
-            );
-        }
+        note_unread_text(output);
         return exit;
     }
     if paths.is_empty() {

@@ -7,7 +7,7 @@ use super::escape::{Html, Tag, tag};
 use super::figures::of_evidence;
 use super::{Scene, icon, spark};
 use crate::model::{Evidence, Finding, Fix};
-use crate::phrases::occurrences;
+use crate::phrases::{capital, occurrences, proven_on};
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     let report = scene.report;
@@ -211,6 +211,9 @@ fn fix(html: &mut Html, fix: &Fix) {
     command(html, if fix.is_read_only { "look" } else { "try" }, &fix.now);
     command(html, "keep", &fix.persistent);
     command(html, "undo", &fix.undo);
+    if let Some(proof) = proven_on(&fix.proven_on) {
+        html.tagged(Tag::of("p", "confidence-why"), &format!("{}.", capital(&proof)));
+    }
 }
 
 fn references(html: &mut Html, finding: &Finding) {

@@ -178,7 +178,7 @@ impl Context<'_> {
             evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
             ruled_out: finding.ruled_out.clone(),
             cause: finding.cause.clone(),
-            fix: finding.fixes.iter().map(Fix::new).collect(),
+            fix: finding.fixes.iter().map(|fix| Fix::new(finding.id, fix)).collect(),
             verify: finding.verify.clone(),
             affected: finding.affected.clone(),
             references: owned(&finding.references),

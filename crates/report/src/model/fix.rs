@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Bytes, Limit};
 
-use crate::FixCommands;
+use crate::{FixCommands, proven_fixes};
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -23,6 +23,9 @@ pub struct Fix {
     /// What the commands change, as data and in their order. Absent where they change nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<FixChange>,
+    /// Versions of Linux on which `memtide lab cure` showed that it ends the finding. Absent where it was not shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proven_on: Vec<&'static str>,
 }
 
 /// Something that a fix changes.
@@ -77,7 +80,7 @@ pub struct SettingValue {
 }
 
 impl Fix {
-    pub(super) fn new(fix: &diagnose::Fix) -> Self {
+    pub(super) fn new(rule: &str, fix: &diagnose::Fix) -> Self {
         let FixCommands { now, is_read_only, persistent, undo } = FixCommands::new(fix);
         Self {
             what: fix.what.clone(),
@@ -86,6 +89,7 @@ impl Fix {
             persistent,
             undo,
             changes: fix.changes.iter().map(FixChange::new).collect(),
+            proven_on: proven_fixes::kernels(rule, fix).to_vec(),
         }
     }
 }

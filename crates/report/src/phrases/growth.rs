@@ -55,8 +55,8 @@ pub(crate) fn facts(entry: &GrowthEntry, clock: Option<&ReportClock<'_>>) -> Vec
     let ends = (entry.rate_from_bytes_per_s).zip(entry.rate_to_bytes_per_s);
     let period = RatePeriod::of_growth_seen_for(entry.judged_s);
     let rate = entry.rate_bytes_per_s.zip(ends).map(|(rate, (from, to))| {
-        let [rate, from, to] = [rate, from, to].map(|rate| rate.within(period));
-        format!("{rate} {} (95 % interval {from} to {to})", period.words())
+        let [mean, from, to] = [rate, from, to].map(|rate| rate.within(period));
+        format!("{mean} {} (95 % interval {from} to {to})", period.words())
     });
     let judged = entry.judged_s;
     let readings = Count::new(entry.readings as u64).named("reading", "readings");

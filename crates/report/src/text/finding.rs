@@ -9,7 +9,7 @@ use super::wrap::{cut, width, wrap};
 use super::{Detail, Screen};
 use crate::clock::ReportClock;
 use crate::model::{Affected, Evidence, Finding, Fix, Graph, Severity, Sureness};
-use crate::phrases::occurrences;
+use crate::phrases::{occurrences, proven_on};
 
 /// Column of labels.
 const LABEL_INDENT: usize = 3;
@@ -268,6 +268,9 @@ impl FindingBlock<'_, '_> {
             }
             now.extend(commands(&fix.now, !fix.what.is_empty()));
             now.extend(undo(&fix.undo, !fix.what.is_empty()));
+            if let Some(proof) = proven_on(&fix.proven_on) {
+                now.extend(paragraph(&format!("({proof})"), room));
+            }
         }
         self.lines("do now", now);
         self.lines("for good", kept.into_iter().chain(for_good));

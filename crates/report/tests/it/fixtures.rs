@@ -285,6 +285,7 @@ pub(crate) fn thrashing() -> Report {
                 from: Some("max".into()),
                 to_bytes: Bytes::from_mib(350),
             }],
+            proven_on: Vec::new(),
         },
         Fix {
             what: "Fewer workers, smaller pools, or more RAM. More swap would not help, and \
@@ -295,6 +296,7 @@ pub(crate) fn thrashing() -> Report {
             persistent: String::new(),
             undo: String::new(),
             changes: Vec::new(),
+            proven_on: Vec::new(),
         },
     ];
     root.verify =
@@ -390,6 +392,7 @@ pub(crate) fn node_reclaim() -> Report {
             is_now: true,
             is_kept: true,
         }],
+        proven_on: vec!["6.1", "7.2"],
     }];
     report.findings = vec![root];
     let mut accounting = accounting(

@@ -91,7 +91,7 @@ prop_compose! {
         finding.cause = text();
         finding.verify = text();
         finding.ruled_out = vec![RuledOut { id: "any", because: text() }];
-        finding.fix = vec![Fix { what: text(), now: text(), is_read_only: false, persistent: text(), undo: text(), changes: Vec::new() }];
+        finding.fix = vec![Fix { what: text(), now: text(), is_read_only: false, persistent: text(), undo: text(), changes: Vec::new(), proven_on: Vec::new() }];
         finding.affected = vec![Affected { kind: "slab cache", name: text(), what: text() }; 7];
         finding.references = vec![text()];
         finding.aliases = vec![text()];

@@ -51,10 +51,14 @@ pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<CheckedSource, C
     Ok(CheckedSource { source, report })
 }
 
-/// Whether a pipe on standard input has data that nothing has read.
-pub(super) fn is_text_waiting() -> bool {
+/// Says so if a pipe on standard input has data that nothing has read.
+pub(super) fn note_unread_text(output: &Output) {
     let input = std::io::stdin();
     let is_pipe = rustix::fs::fstat(&input)
         .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo());
-    is_pipe && rustix::io::ioctl_fionread(&input).is_ok_and(|bytes| bytes > 0)
+    if is_pipe && rustix::io::ioctl_fionread(&input).is_ok_and(|bytes| bytes > 0) {
+        output.note(
+            "this is about the local host: standard input was not read. `memtide check -` reads it.",
+        );
+    }
 }

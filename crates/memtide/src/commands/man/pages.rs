@@ -55,8 +55,8 @@ fn write_page(command: &Command, related: &[&str], directory: &Path) -> io::Resu
         .title(page_name(command))
         .source(concat!("memtide ", env!("CARGO_PKG_VERSION")))
         .manual("memtide");
-    let help = command.get_after_long_help().or_else(|| command.get_after_help());
-    let help = help.map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_long_help().or_else(|| command.get_after_help());
+    let help = after.map(ToString::to_string).unwrap_or_default();
     let sections = HelpSections::of(&help);
     let mut file = File::create(directory.join(page.get_filename()))?;
     page.render_title(&mut file)?;

@@ -1,0 +1,56 @@
+//! Fixes that the lab has proven: carried out in a virtual machine, they ended the finding, and nothing new was found.
+//!
+//! `memtide lab cure` shows it; docs/lab.md has all that it showed.
+
+use diagnose::{Fix, FixChange};
+
+/// A fix that was carried out.
+struct ProvenFix {
+    rule: &'static str,
+    /// What it changes: the setting, the limit's file, or `command`.
+    change: &'static str,
+    /// Kernels on which it ended the finding.
+    kernels: &'static [&'static str],
+}
+
+/// November 2026, under emulation.
+const ALL: &[ProvenFix] = &[
+    proven("cgroup-cache-starved", "memory.max", &["6.1"]),
+    proven("cgroup-cache-starved", "memory.limit_in_bytes", &["6.1"]),
+    proven("cgroup-high-throttle", "memory.high", &["6.1"]),
+    proven("hugetlb-unused", "vm.nr_hugepages", &["6.1"]),
+    proven("ksm-cost", "ksm.run", &["6.1", "7.2"]),
+    proven("min-free-too-large", "vm.min_free_kbytes", &["6.1", "7.2"]),
+    proven("no-swap-risk", "command", &["6.1", "7.2"]),
+    proven("node-reclaim-on", "vm.zone_reclaim_mode", &["6.1", "7.2"]),
+    proven("overcommit-limit", "vm.overcommit_memory", &["6.1"]),
+];
+
+const fn proven(
+    rule: &'static str,
+    change: &'static str,
+    kernels: &'static [&'static str],
+) -> ProvenFix {
+    ProvenFix { rule, change, kernels }
+}
+
+/// The kernels on which this fix of a rule ended its finding; none where it is words, or was not tried.
+pub(crate) fn kernels(rule: &str, fix: &Fix) -> &'static [&'static str] {
+    let changes = || fix.changes.iter().map(FixChange::name);
+    let is_it = |one: &&ProvenFix| one.rule == rule && changes().any(|name| name == one.change);
+    ALL.iter().find(is_it).map_or(&[], |one| one.kernels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+    use crate::model::RuleEntry;
+
+    #[test]
+    fn proven_fixes_are_of_rules() {
+        for one in ALL {
+            assert!(RuleEntry::by_id(one.rule).is_some(), "{}", one.rule);
+            assert!(!one.kernels.is_empty(), "{}", one.rule);
+        }
+    }
+}
