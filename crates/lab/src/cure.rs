@@ -305,15 +305,15 @@ impl LoadWork {
         work
     }
 
-    /// How many times as much another one is; `None` where nothing was done.
+    /// How many times as much another one is; `None` where nothing was done, or it cannot be said.
     fn ratio_to(self, other: Self) -> Option<Ratio> {
         /// Fewer bytes a second are messages, no work.
         const BYTES_MIN: f64 = 65_536.0;
-        let (was, is) = if self.bytes.max(other.bytes) >= BYTES_MIN {
-            (self.bytes, other.bytes)
-        } else {
-            (self.ticks, other.ticks)
-        };
-        (was > 0.0).then(|| Ratio::new(is / was))
+        if self.bytes.max(other.bytes) >= BYTES_MIN {
+            return (self.bytes > 0.0).then(|| Ratio::new(other.bytes / self.bytes));
+        }
+        // A program that has all the memory that it wants may rest: less CPU time is no less work.
+        let more = other.ticks > self.ticks && self.ticks > 0.0;
+        more.then(|| Ratio::new(other.ticks / self.ticks))
     }
 }

@@ -18,12 +18,13 @@ const ALL: &[ProvenFix] = &[
     proven("cgroup-cache-starved", "memory.max", &["6.1"]),
     proven("cgroup-cache-starved", "memory.limit_in_bytes", &["6.1"]),
     proven("cgroup-high-throttle", "memory.high", &["6.1"]),
-    proven("hugetlb-unused", "vm.nr_hugepages", &["6.1"]),
+    proven("hugetlb-unused", "vm.nr_hugepages", &["6.1", "7.2"]),
     proven("ksm-cost", "ksm.run", &["6.1", "7.2"]),
     proven("min-free-too-large", "vm.min_free_kbytes", &["6.1", "7.2"]),
     proven("no-swap-risk", "command", &["6.1", "7.2"]),
     proven("node-reclaim-on", "vm.zone_reclaim_mode", &["6.1", "7.2"]),
-    proven("overcommit-limit", "vm.overcommit_memory", &["6.1"]),
+    proven("oom-cgroup", "memory.max", &["6.1", "7.2"]),
+    proven("overcommit-limit", "vm.overcommit_memory", &["6.1", "7.2"]),
 ];
 
 const fn proven(
