@@ -305,7 +305,7 @@ impl LoadWork {
         work
     }
 
-    /// How many times as much another one is; `None` where nothing was done, or it cannot be said.
+    /// How many times as much another one is; `None` where nothing was done, or that is unknown.
     fn ratio_to(self, other: Self) -> Option<Ratio> {
         /// Fewer bytes a second are messages, no work.
         const BYTES_MIN: f64 = 65_536.0;

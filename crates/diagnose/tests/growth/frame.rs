@@ -148,7 +148,8 @@ fn too_few_readings_ask_for_more() {
         let growth = Growth::of(&with(points.collect()));
         assert_eq!(growth.class, GrowthClass::Unknown);
         assert!(growth.confidence.get() < 0.5);
-        assert!(growth.needs.is_some());
+        // One reading has no span of which more could be needed.
+        assert_eq!(growth.needs.is_some(), count > 1);
     }
 }
 
