@@ -94,7 +94,7 @@ function split(value: number, unit: Unit, exact = number): [string, string] {
 }
 
 function parts(digits: string, unit: string): string {
-  return unit === "" ? digits : digits + NBSP + unit;
+  return unit === "" || unit.startsWith("/") ? digits + unit : digits + NBSP + unit;
 }
 
 /** A value in the unit of its chart: `6.2 MiB`; a dash where nothing was measured. */
