@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A made day: plays 36 incidents and harmless look-alikes of 22 kinds in 20 minutes, in cgroups of its own, and records it.
+"""A made day: plays 36 incidents and harmless look-alikes of 28 kinds in 20 minutes, in cgroups of its own, and records it.
 
     scripts/made-day.py DIR [MEMTIDE]      as root, with the memory controller of cgroup v1
 
 DIR/recording is what `memtide record` kept, DIR/truth.tsv says what was played: the time of day of begin and end, cgroup,
-kind, PID, what is true of it. scripts/made-day-questions.sh asks memtide about it. No cgroup has more than 1 GiB, all are
+kind, PID, what is true of it. scripts/made-day-questions.py asks memtide about it. No cgroup has more than 1 GiB, all are
 removed at the end, and files lie in DIR.
 """
 

@@ -86,17 +86,7 @@ impl TreatedArm<'_> {
             rule: self.rule.to_owned(),
             scenario: self.scenario.name.to_owned(),
             arm: self.arm.name.to_owned(),
-            kernel: String::new(),
-            finding: String::new(),
-            advice: String::new(),
-            changes: Vec::new(),
-            applied: Vec::new(),
-            effect: CureEffect::NotTried,
-            because: String::new(),
-            from_start: None,
-            from_start_because: String::new(),
-            work_ratio: None,
-            is_taken_back: None,
+            ..CureRow::default()
         };
         let order = TreatmentOrder { rule: self.rule.to_owned(), stretch: STRETCH };
         let options = RunOptions { treated: Some(order), ..self.options.clone() };

@@ -27,7 +27,7 @@ pub struct CureReport {
 }
 
 /// A finding, its first fix, and what came of it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CureRow {
     /// The rule's id.
     pub rule: String,
@@ -86,7 +86,7 @@ impl CureRow {
 }
 
 /// What came of a fix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CureEffect {
     /// The finding is gone, nothing new was found, and no less work is done.
@@ -100,6 +100,7 @@ pub enum CureEffect {
     /// The fix is words.
     IsWords,
     /// The finding was not there while the load went on, or the load ended too soon.
+    #[default]
     NotTried,
 }
 

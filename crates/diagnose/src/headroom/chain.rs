@@ -4,9 +4,9 @@
 use timeline::cgroup::{ancestors, is_related};
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_FILE,
-    CGROUP_FILE_DIRTY, CGROUP_FILE_MAPPED, CGROUP_FILE_WRITEBACK, CGROUP_HIGH,
-    CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_MAX_WITH_SWAP, CGROUP_REFAULT_FILE, CGROUP_SHMEM,
-    CGROUP_SLAB_RECLAIMABLE, CGROUP_SWAP_CURRENT, CGROUP_SWAP_MAX, SWAP_FREE,
+    CGROUP_FILE_MAPPED, CGROUP_HIGH, CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_MAX_WITH_SWAP,
+    CGROUP_REFAULT_FILE, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, CGROUP_SWAP_CURRENT,
+    CGROUP_SWAP_MAX, SWAP_FREE,
 };
 use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, Stretch, Track};
 use units::{Bytes, Count, Limit as Size, Quantity as _, Ratio};
@@ -19,6 +19,7 @@ use crate::finding::{Finding, LimitFile, Severity};
 use crate::group::{ChargedPart, parts};
 use crate::judge::RuleAnswers;
 use crate::measures::cgroups::{self, AT_LIMIT, undroppable, upwards};
+use crate::measures::writeback::own_unwritten;
 use crate::remedy;
 
 /// Rules that find a cgroup short of memory at its limit.
@@ -117,7 +118,7 @@ impl ChainLimit {
         let group = self.group(cx)?;
         let limit = cx.timeline.constant(self.limit);
         let available = limit.zip(&self.held(cx)?, |limit, held| limit - held);
-        let unwritten = unwritten(cx, group);
+        let unwritten = own_unwritten().track_of(cx, group).ok();
         let writers_run_free = available.scaled(WRITERS_RUN_FREE.get()).max();
         Some(Levels {
             available,
@@ -201,14 +202,6 @@ pub(super) fn droppable(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track
     Some(match cx.timeline.gauge_of(group, CGROUP_SLAB_RECLAIMABLE) {
         Some(slab) => files.plus(&slab),
         None => files,
-    })
-}
-
-fn unwritten(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> {
-    let dirty = cx.timeline.gauge_of(group, CGROUP_FILE_DIRTY)?;
-    Some(match cx.timeline.gauge_of(group, CGROUP_FILE_WRITEBACK) {
-        Some(writeback) => dirty.plus(&writeback),
-        None => dirty,
     })
 }
 

@@ -94,7 +94,6 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
-    let lacks = evicted::read_again(cx, group, stretch);
     Ok(RULE
         .found(
             waits.severity(),
@@ -122,7 +121,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not("oom-cgroup", "nothing was killed; there was page cache to evict")
         .cause(format!("The cgroup needs {needs}, more than its limit of {limit}."))
-        .fix(match lacks {
+        .fix(match evicted::read_again(cx, group, stretch) {
             Some(lacks) => raised_by(cx, group, limit, lacks, available),
             None => raised(cx, group, limit, &needs, available),
         })

@@ -7,8 +7,9 @@ use units::PageSize;
 
 /// Where the machine has tools.
 pub(crate) const TOOL_PLACES: &str = "/bin:/usr/bin:/sbin:/usr/sbin";
-/// Where systemd mounts the memory controller of v1.
+/// Where systemd mounts the memory controller of v1; the lab mounts it where systemd has the directory of all controllers.
 const V1_PLACE: &str = "/sys/fs/cgroup/memory/";
+const V1_PLACE_HERE: &str = "/sys/fs/cgroup/";
 
 /// Kernel files of the machine.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +19,9 @@ pub(crate) struct GuestFiles {
 }
 
 impl GuestFiles {
-    /// The lab mounts the controller of v1 where systemd has the directory of all controllers.
-    fn place(self, path: &str) -> String {
-        match path.strip_prefix(V1_PLACE).filter(|_| self.is_cgroup_v1) {
-            Some(below) => format!("/sys/fs/cgroup/{below}"),
-            None => path.to_owned(),
-        }
+    /// A path, or commands with paths, as they are in this machine.
+    fn here(self, text: &str) -> String {
+        if self.is_cgroup_v1 { text.replace(V1_PLACE, V1_PLACE_HERE) } else { text.to_owned() }
     }
 
     /// Runs commands as they stand, line by line, in a shell that ends with the first that fails.
@@ -31,11 +29,7 @@ impl GuestFiles {
         if commands.is_empty() {
             return Ok(());
         }
-        let commands = if self.is_cgroup_v1 {
-            commands.replace(V1_PLACE, "/sys/fs/cgroup/")
-        } else {
-            commands.to_owned()
-        };
+        let commands = self.here(commands);
         let mut shell = Command::new("/bin/sh");
         shell.args(["-e", "-c", &commands]).env("PATH", TOOL_PLACES).stdin(Stdio::null());
         let output = shell.output().map_err(|error| format!("cannot start /bin/sh: {error}"))?;
@@ -49,11 +43,11 @@ impl GuestFiles {
 
 impl FixTarget for GuestFiles {
     fn read(&mut self, path: &str) -> std::io::Result<String> {
-        std::fs::read_to_string(self.place(path))
+        std::fs::read_to_string(self.here(path))
     }
 
     fn write(&mut self, path: &str, text: &str) -> std::io::Result<()> {
-        std::fs::write(self.place(path), text)
+        std::fs::write(self.here(path), text)
     }
 
     fn page_size(&self) -> PageSize {

@@ -28,7 +28,7 @@ pub struct FetchedKernel {
 /// lab's default.
 ///
 /// # Errors
-/// [`LabError::NoApt`], [`LabError::Apt`] with what it words, or [`LabError::File`].
+/// [`LabError::NoApt`], [`LabError::Apt`] with its words, or [`LabError::File`].
 pub fn fetch_kernel(package: &str, suite: Option<&str>) -> Result<FetchedKernel, LabError> {
     let kernels = kernel_directory().ok_or(LabError::NoCache)?;
     std::fs::create_dir_all(&kernels).at(&kernels)?;

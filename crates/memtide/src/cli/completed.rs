@@ -11,7 +11,7 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCan
 use lab::{Scenario, scenarios};
 use probe::Root;
 
-/// Ids of rules, each with what it finds.
+/// Ids of rules.
 pub(super) fn rules() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let all = diagnose::rules::ALL.iter();
@@ -25,9 +25,7 @@ pub(super) fn signals() -> ArgValueCompleter {
         let Some(typed) = typed.to_str() else {
             return Vec::new();
         };
-        let (before, last) = typed.rsplit_once(',').map_or(("", typed), |(before, last)| {
-            (typed.get(..=before.len()).unwrap_or(typed), last)
-        });
+        let (before, last) = typed.split_at(typed.rfind(',').map_or(0, |comma| comma + 1));
         let names = timeline::signals::ALL.iter().map(|signal| signal.name);
         let begun = names.filter(|name| name.starts_with(last));
         begun.map(|name| CompletionCandidate::new(format!("{before}{name}"))).collect()
