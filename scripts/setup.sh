@@ -33,7 +33,8 @@ command -v "${CLANG:-clang}" >/dev/null 2>&1 || need clang # the program that re
 if [ "$want" = test ]; then
     command -v python3 >/dev/null 2>&1 || need python3
     python3 -c 'import venv, ensurepip' 2>/dev/null || need python3-venv
-    python3 -c 'import prometheus_client' 2>/dev/null || need python3-prometheus-client # judges the metrics, too
+    # The system's Python, whichever stands first on the path.
+    /usr/bin/python3 -c 'import prometheus_client' 2>/dev/null || need python3-prometheus-client # judges the metrics, too
     command -v sadf >/dev/null 2>&1 || need sysstat # reads and writes the recordings that a test compares with
     command -v node >/dev/null 2>&1 || need nodejs # builds and tests web/
     command -v npm >/dev/null 2>&1 || need npm

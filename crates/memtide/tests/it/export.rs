@@ -49,6 +49,9 @@ fn promtool_has_nothing_to_say_about_any_table() {
     }
 }
 
+/// The system's Python has Debian's packages; one that stands before it on the path has its own.
+const PYTHON: &str = "/usr/bin/python3";
+
 /// Reads standard input as its first argument says, and prints how many families it has.
 const PARSE: &str = "
 import sys
@@ -59,7 +62,7 @@ print(len(list(read(sys.stdin.read()))))";
 
 /// The families that the parsers of Prometheus' Python client find; they refuse what the specifications do not allow.
 fn families(format: &str, text: &str) -> usize {
-    let mut python = Command::new("python3")
+    let mut python = Command::new(PYTHON)
         .args(["-c", PARSE, format])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -72,7 +75,7 @@ fn families(format: &str, text: &str) -> usize {
 
 #[test]
 fn the_strict_parsers_of_pythons_client_take_every_form() {
-    let client = Command::new("python3").args(["-c", "import prometheus_client"]).output();
+    let client = Command::new(PYTHON).args(["-c", "import prometheus_client"]).output();
     if !client.is_ok_and(|output| output.status.success()) {
         crate::record::skip("python3-prometheus-client is not installed");
         return;
