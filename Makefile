@@ -42,10 +42,13 @@ test-heap: ## prove the heap reader on the glibc of Debian 11, 12, 13 and sid; n
 # A few minutes under emulation; LAB= plays all scenarios, which takes half an hour.
 LAB ?= --scenario idle --scenario swap-cold --scenario cgroup-oom --scenario cgroup-high --scenario node-reclaim \
 	--scenario read-cache --scenario write-plateau
-test-lab: ## play scenarios in virtual machines and score what check finds; needs qemu-system-x86 and e2fsprogs
+# Whose fixes are carried out; CURE= tries those of all scenarios, which takes two hours.
+CURE ?= cgroup-oom hugepages-idle jobs
+test-lab: ## play scenarios in virtual machines, score what check finds, carry out fixes; needs qemu-system-x86 and e2fsprogs
 	$(CARGO) build --release --locked --package memtide
 	target/release/memtide lab kernel fetch
 	target/release/memtide lab score $(LAB)
+	target/release/memtide lab cure $(CURE)
 
 test-users: ## let an ordinary user of a machine with systemd try what he can; needs root, and 350 MB of cache; ten minutes
 	$(CARGO) test --release --locked --package memtide --test users -- --ignored

@@ -13,19 +13,13 @@ machine disturbs it little, as work is measured without waits for a CPU. Removes
 
 import argparse
 import json
-import mmap
 import os
-import random
-import re
 import signal
 import subprocess
 import sys
 import time
 
-MIB = 1 << 20
-MOUNT = "/sys/fs/cgroup/memory"
-ROOT = f"headroom-bench-{os.getpid()}"
-BLOCK = 64 << 10
+from cgroup_loads import MIB, ROOT, Load, end, group_path, hits, kills, make_group, remove_files, remove_group, start
 
 # name: limit of the cgroup in MiB, load, and what else: `around`: limit of the cgroup around it, `beside`: a load in a
 # cgroup beside it, `sick`: it is short already, so nothing may be said to fit.
@@ -59,187 +53,6 @@ CASES = {
     "sick-mapped": dict(limit=160, load="anon=80,mapped=120", sick=True),
     "sick-killed": dict(limit=100, load="anon=40", killed=140, sick=True),
 }
-
-
-def write(path, text):
-    with open(path, "w") as file:
-        file.write(str(text))
-
-
-def group_path(name):
-    return f"{MOUNT}/{ROOT}{name}"
-
-
-def make_group(name, limit):
-    os.makedirs(group_path(name), exist_ok=True)
-    if limit:
-        write(f"{group_path(name)}/memory.limit_in_bytes", limit * MIB)
-
-
-def kills(name):
-    with open(f"{group_path(name)}/memory.oom_control") as file:
-        return int(re.search(r"oom_kill (\d+)", file.read())[1])
-
-
-def hits(name):
-    with open(f"{group_path(name)}/memory.failcnt") as file:
-        return int(file.read())
-
-
-# --- inside the cgroups -----------------------------------------------------------------------------------------------
-
-def fill(size_mib):
-    memory = mmap.mmap(-1, int(size_mib * MIB), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    for at in range(0, len(memory), 4096):
-        memory[at] = 1
-    return memory
-
-
-def readable(directory, name, size_mib):
-    path = f"{directory}/{name}"
-    if not os.path.exists(path):
-        with open(path, "wb") as file:
-            for _ in range(size_mib):
-                file.write(os.urandom(4096) * 256)
-            file.flush()
-            os.fsync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return os.open(path, os.O_RDONLY)
-
-
-def load(spec, directory, counter):
-    """Works in rounds; each round is as much of every kind of work, and the same time of sleep."""
-    parts = dict(part.split("=") for part in spec.split(","))
-    parts = {kind: int(size) for kind, size in parts.items()}
-    kept, jobs = [], []
-    chance = random.Random(7)
-    for kind, size in parts.items():
-        if kind == "anon":
-            kept.append(fill(size))
-            if "touch" in parts:
-                memory, at = kept[-1], 0
-
-                def walk(memory=memory, place=[0]):
-                    for _ in range(2048):
-                        memory[place[0]] = 1
-                        place[0] = (place[0] + 4096) % len(memory)
-                jobs.append(walk)
-        elif kind == "shm":
-            path = f"/dev/shm/{ROOT_OF_LOAD}-{os.getpid()}"
-            with open(path, "wb") as file:
-                for _ in range(size):
-                    file.write(b"1" * MIB)
-            kept.append(path)
-        elif kind in ("loop", "stream", "once", "washot"):
-            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
-            if kind in ("once", "washot"):
-                for _ in range(1 if kind == "once" else 3):
-                    for at in range(0, size * MIB, BLOCK):
-                        os.pread(file, BLOCK, at)
-                continue
-            # A stream drops what it has read, so it is read once.
-            def sequential(file=file, size=size, place=[0], once=kind == "stream"):
-                for _ in range(16):
-                    os.pread(file, BLOCK, place[0])
-                    place[0] += BLOCK
-                if place[0] >= size * MIB:
-                    place[0] = 0
-                    if once:
-                        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-            jobs.append(sequential)
-        elif kind == "random":
-            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
-
-            def somewhere(file=file, size=size):
-                for _ in range(64):
-                    os.pread(file, 16384, chance.randrange(size * 64) * 16384)
-            jobs.append(somewhere)
-        elif kind == "mapped":
-            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
-            memory = mmap.mmap(file, size * MIB, prot=mmap.PROT_READ)
-
-            def look(memory=memory, size=size):
-                for _ in range(256):
-                    memory[chance.randrange(size * 256) * 4096]
-            jobs.append(look)
-        elif kind == "write":
-            file = os.open(f"{directory}/{kind}-{size}-{os.getpid()}", os.O_RDWR | os.O_CREAT)
-
-            def again(file=file, size=size, place=[0]):
-                for _ in range(4):
-                    os.pwrite(file, b"2" * BLOCK, place[0])
-                    place[0] = (place[0] + BLOCK) % (size * MIB)
-            jobs.append(again)
-    shared = mmap.mmap(os.open(counter, os.O_RDWR), 16)
-    done, took = 0, 0
-    schedule = os.open("/proc/self/schedstat", os.O_RDONLY)
-    # Waiting for a CPU is the fault of others.
-    waited = lambda: int(os.pread(schedule, 64, 0).split()[1])
-    while True:
-        began, before = time.monotonic_ns(), waited()
-        for job in jobs:
-            job()
-        took += max(time.monotonic_ns() - began - (waited() - before), 1)
-        done += 1
-        shared[:16] = done.to_bytes(8, "little") + took.to_bytes(8, "little")
-        time.sleep((time.monotonic_ns() - began) / 1e9 if jobs else 0.02)
-
-
-ROOT_OF_LOAD = "headroom-bench"
-
-
-def hog(size_mib):
-    """Takes this much in all: the interpreter has some of it."""
-    with open("/proc/self/status") as status:
-        own = int(re.search(r"RssAnon:\s+(\d+) kB", status.read())[1]) << 10
-    kept = fill(max(size_mib * MIB - own, 4096) / MIB)
-    assert kept
-    print("held", flush=True)
-    time.sleep(600)
-
-
-# --- outside ----------------------------------------------------------------------------------------------------------
-
-def start(group, *arguments, adj=0, **more):
-    def enter():
-        write(f"{group_path(group)}/cgroup.procs", os.getpid())
-        write("/proc/self/oom_score_adj", adj)
-        if adj == 0:
-            os.nice(-10)
-    return subprocess.Popen([sys.executable, __file__, *map(str, arguments)], preexec_fn=enter, **more)
-
-
-def end(process):
-    if process.poll() is None:
-        process.send_signal(signal.SIGKILL)
-    process.wait()
-
-
-class Load:
-    def __init__(self, group, spec, directory):
-        self.counter = f"{directory}/counter-{group.replace('/', '-')}"
-        with open(self.counter, "wb") as file:
-            file.write(bytes(16))
-        idle = ("anon", "shm", "once", "washot")
-        self.works = any(part.split("=")[0] not in idle for part in spec.split(","))
-        self.process = start(group, "--load", spec, directory, self.counter)
-
-    def read(self):
-        """Rounds, and the time that they took without waits for a CPU."""
-        with open(self.counter, "rb") as file:
-            both = file.read(16)
-        return int.from_bytes(both[:8], "little"), int.from_bytes(both[8:], "little")
-
-    def done(self):
-        return self.read()[0]
-
-    def rate(self, seconds):
-        """Rounds in a second of work."""
-        done, took = self.read()
-        time.sleep(seconds)
-        done_now, took_now = self.read()
-        return (done_now - done) * 1e9 / (took_now - took) if took_now > took else 0.0
 
 
 def fits(load, inner, names, size, usual):
@@ -335,19 +148,9 @@ def run(name, case, memtide, directory):
     finally:
         for load in loads:
             end(load.process)
-        for path in os.listdir("/dev/shm"):
-            if path.startswith(ROOT_OF_LOAD):
-                os.unlink(f"/dev/shm/{path}")
-        for path in os.listdir(directory):
-            if not path.endswith(".gz"):
-                os.unlink(f"{directory}/{path}")
+        remove_files(directory)
         for group in reversed(names):
-            for _ in range(20):
-                try:
-                    os.rmdir(group_path(group))
-                    break
-                except OSError:
-                    time.sleep(0.1)
+            remove_group(group)
 
 
 def report(name, limit, answer, bounds, really, verdict):
@@ -361,10 +164,6 @@ def report(name, limit, answer, bounds, really, verdict):
 
 
 def main():
-    if "--load" in sys.argv:
-        return load(*sys.argv[2:5])
-    if "--hog" in sys.argv:
-        return hog(int(sys.argv[2]))
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("cases", nargs="*")

@@ -16,6 +16,7 @@ mod global_oom;
 mod hogs;
 mod hugepages_idle;
 mod idle;
+mod jobs;
 mod leak;
 mod many_cgroups;
 mod neighbours;
@@ -59,6 +60,7 @@ pub const ALL: &[&Scenario] = &[
     &hugepages_idle::SCENARIO,
     &overcommit::SCENARIO,
     &settings::SCENARIO,
+    &jobs::SCENARIO,
     &leak::SCENARIO,
     &fragmentation::SCENARIO,
     &idle::SCENARIO,

@@ -207,6 +207,16 @@ impl MappedPages {
         Ok(())
     }
 
+    /// Keeps all of it in RAM.
+    ///
+    /// # Errors
+    /// The operating system's, beyond `RLIMIT_MEMLOCK`.
+    pub(crate) fn lock(&mut self) -> std::io::Result<()> {
+        // SAFETY: the mapping is this one's; a locked page holds what it held.
+        unsafe { rustix::mm::mlock(self.start.cast(), self.len) }?;
+        Ok(())
+    }
+
     /// Reads a byte: the page is there afterwards.
     pub(crate) fn read(&self, at: usize) -> u8 {
         assert!(at < self.len, "outside the mapping");

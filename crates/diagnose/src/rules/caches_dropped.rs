@@ -49,6 +49,9 @@ const MORE_THAN_BEFORE: f64 = 2.0;
 /// For so long after it, reads are those of what was lost.
 const AFTER: Span = Span::from_secs(10);
 
+/// A drop of a large cache takes a second or two.
+const TAKES: Span = Span::from_secs(2);
+
 fn trigger() -> Trigger {
     Trigger::Found(FoundBy {
         find,
@@ -127,7 +130,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 "{slab} of dentries, inodes and the like are left"))
         })
         .not("page-cache-thrash", "the kernel was asked to drop the cache; reclaim did not need it")
-        .fix(Fix::say("Find the job, and remove it. The kernel log names the process.").inspect("journalctl -k -g drop_caches --no-pager | tail\ngrep -rs drop_caches /etc/cron* /etc/systemd /var/spool/cron /usr/local /opt | head"))
+        .fix(Fix::say("Find the job, and remove it. The kernel log names the process.").inspect("journalctl -k -g drop_caches --no-pager | tail\ngrep -rs drop_caches /etc/cron* /etc/systemd /var/spool/cron\ngrep -rs drop_caches /usr/local /opt | head"))
         .fix(Fix::say("Watch MemAvailable instead of MemFree: page cache is memory that can be \
                        had."))
         .sure_by_kinds(cx, "")
@@ -147,12 +150,18 @@ impl CacheLoss {
         let timeline = cx.timeline;
         let until = stretch.to.plus(AFTER);
         let last = timeline.times().partition_point(|time| *time <= until);
-        let after = timeline.stretch(stretch.last, last.saturating_sub(1));
+        // Where several drops are one incident, each is followed by reads.
+        let after = timeline.stretch(stretch.first, last.saturating_sub(1));
         let before = timeline.stretch(0, stretch.first);
         let cache = page_cache().track(cx).ok();
+        // The kernel counts a drop once all of it is done.
+        let begun = timeline.times().partition_point(|time| time.plus(TAKES) < stretch.from);
         let lost = cache.and_then(|cache| {
+            let (most, _) = cache.max_in(&timeline.stretch(begun, stretch.last)?)?;
+            // A stretch is the time after its first sample.
+            let most = cache.at(begun).map_or(most, |had| had.max(most));
             let (least, _) = cache.min_in(stretch)?;
-            cache.at(stretch.first).map(|had| had.saturating_sub(least))
+            Some(most.saturating_sub(least))
         });
         let read = cx.rate(PGPGIN).ok();
         let mean = |part: Option<Stretch>| read.as_ref()?.mean_in(&part?);
@@ -230,6 +239,14 @@ mod tests {
         let case = Case::over(60).counter_steps(DROP_SLAB, &in_second(30, 60, 1));
         let finding = found(RULE, &case);
         assert!(finding.title.starts_with("Dentries and inodes"), "{}", finding.title);
+    }
+
+    #[test]
+    fn a_drop_is_counted_once_it_is_done() {
+        let levels = [vec![500; 29], vec![200], vec![50; 31]].concat();
+        let levels: Vec<_> = levels.into_iter().map(Bytes::from_mib).collect();
+        let finding = found(RULE, &dropping(450, 60, 600_000).gauge_steps(MEM_CACHED, &levels));
+        assert!(finding.title.contains("page cache fell by 450 MiB"), "{}", finding.title);
     }
 
     #[test]

@@ -94,8 +94,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_long = waited >= WAITED_LONG && tasks.is_some_and(|tasks| tasks.get() >= TASKS_WAITING);
     let each = Bytes::from_f64(load.written.get() / rate.get().max(1.0));
     let title = Title::from(format!(
-        "Durable writes (fsync) wait for {name}: {rate} flushes with {each} each, and tasks wait \
-         for disks {waited} of the time."
+        "Durable writes (fsync) wait for {name}: it flushes at {rate}, {each} are written for \
+         each, and tasks wait for disks {waited} of the time."
     ))
     .then("Memory is not short.");
     Ok(RULE
@@ -106,7 +106,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             rate,
             FLUSHES,
             None,
-            format!("{rate} flushes of {name}, {each} written for each"),
+            format!("{name} flushes at {rate}, {each} written for each"),
         )
         .counts_as("the disk's flushes")
         .shows_from(
@@ -181,7 +181,11 @@ mod tests {
         let finding = found(RULE, &committing(45, 64, 700_000));
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(finding.title.contains("45/s flushes with 64 KiB each"), "{}", finding.title);
+        assert!(
+            finding.title.contains("it flushes at 45/s, 64 KiB are written"),
+            "{}",
+            finding.title
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Files are read once each: much disk traffic, no shortage.
 
-use timeline::signals::{PGPGIN, PSWPIN, REFAULT_FILE};
+use timeline::host_counter_rises;
+use timeline::signals::{DROP_PAGECACHE, PGPGIN, PSWPIN, REFAULT_FILE};
 
 use crate::measures::quiet::Quiet;
 use crate::measures::readings::refaults_file;
@@ -20,6 +21,7 @@ declare_rule! {
     /// ## Not this
     /// - `page-cache-thrash`: a third or more of the reads had been in memory before.
     /// - Direct I/O (databases with their own buffers): it counts as reading too, and bypasses the page cache.
+    /// - `caches-dropped`: what was dropped by hand is read again without a refault.
     /// ## What to do
     /// Usually nothing. If the stream evicts pages of other programs, run it with a limit of its own (`systemd-run -p
     /// MemoryHigh=`) or let it drop what it has read (POSIX_FADV_DONTNEED). Verify: refaults of the other programs stay
@@ -74,6 +76,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if ram.is_some_and(|ram| in_all < ram.share(IN_ALL)) {
         return clear!("only {in_all} was read in all");
     }
+    if is_dropped(cx, stretch) {
+        return clear!(
+            "{rate} was read, but page cache was dropped by hand or by a job: what is read again \
+             after that counts as no refault"
+        );
+    }
     let calm = match Quiet::during(cx, stretch) {
         Ok(calm) => calm,
         Err(why) => return clear!("{rate} was read, but {why}"),
@@ -118,6 +126,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
+/// Whether page cache was dropped in this time, or not long before.
+fn is_dropped(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
+    /// Programs come back to their files at any time; an engineering choice.
+    const BEFORE: Span = Span::from_secs(60);
+    let since = cx.timeline.times().partition_point(|time| time.plus(BEFORE) < stretch.from);
+    let rises = host_counter_rises(cx.timeline, DROP_PAGECACHE.id());
+    rises.iter().any(|rise| rise.to > since && rise.from <= stretch.last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +146,16 @@ mod tests {
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
             .counter(PGPGIN, mib_per_second << 20)
             .counter(REFAULT_FILE, pages_again)
+    }
+
+    #[test]
+    fn clear_where_the_cache_was_dropped() {
+        let dropped = |second| {
+            let drops = crate::rules::testing::in_second(second, 20, 1);
+            reading(60, 0).counter_steps(DROP_PAGECACHE, &drops)
+        };
+        assert!(clear(RULE, &dropped(8)).contains("dropped"));
+        found(RULE, &reading(60, 0).counter_at(DROP_PAGECACHE, 7));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct Hog {
     pub of_each_huge_page: Option<Bytes>,
     /// Whether its pages are offered to kernel samepage merging.
     pub is_mergeable: bool,
+    /// Whether the kernel may evict no page of it.
+    pub is_locked: bool,
 }
 
 impl Hog {
@@ -65,6 +67,9 @@ impl Hog {
             Content::Zero => memory.write(at, 1),
             Content::Random => memory.fill(at, &noise.page()),
         });
+        if self.is_locked {
+            memory.lock()?;
+        }
         has_it();
         let Some(touch) = self.touch else {
             deadline.wait();

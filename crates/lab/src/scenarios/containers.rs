@@ -225,10 +225,16 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     measure(guest, "host", trouble, &on_host, &format!("/{subject}"));
     measure(guest, "within", trouble, &within, "/");
     if trouble.answer.rule == "cgroup-limit-ahead" {
-        let pace = number_before(headline(&on_host), " MiB a minute");
-        let left = number_before(headline(&on_host), " s if it goes on");
-        guest.measured("pace", pace / 60.0 / LEAK_MIB_PER_S);
-        guest.measured("left", left * LEAK_MIB_PER_S / left_mib);
+        if let Some(pace) = number_before(headline(&on_host), " MiB a minute") {
+            guest.measured("pace", pace / 60.0 / LEAK_MIB_PER_S);
+        }
+        if let Some(left) = number_before(headline(&on_host), " s if it goes on") {
+            guest.measured("left", left * LEAK_MIB_PER_S / left_mib);
+        }
+    }
+    if guest.is_treated() {
+        // A fix needs time to show.
+        guest.sleep(7.0);
     }
     Ok(())
 }
@@ -261,12 +267,9 @@ fn headline(answer: &Value) -> &str {
     answer.pointer("/headline").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The number that stands before these words; not a number if none does.
-fn number_before(text: &str, words: &str) -> f64 {
-    let number = text
-        .split_once(words)
-        .and_then(|(before, _)| before.split_whitespace().next_back()?.parse().ok());
-    number.unwrap_or(f64::NAN)
+/// The number that stands before these words; `None` where they are not there: nothing was found.
+fn number_before(text: &str, words: &str) -> Option<f64> {
+    text.split_once(words)?.0.split_whitespace().next_back()?.parse().ok()
 }
 
 fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {

@@ -38,7 +38,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         Arm { name: "only-read", settings: &[("write_mib_s", 0.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("data_mib", 250.0)], &[("data_mib", 350.0)]],
-    advised: &[("written", &[("data_mib", 150.0)])],
+    advised: &[("written", &[("write_mib_s", 5.0)])],
     play,
     claims,
     figures: &[ScenarioFigure::Chart("where")],

@@ -321,6 +321,9 @@ pub(crate) struct HogArgs {
     /// Offer its pages to kernel samepage merging (KSM)
     #[arg(long)]
     pub(crate) mergeable: bool,
+    /// Lock it: the kernel evicts none of it
+    #[arg(long)]
+    pub(crate) locked: bool,
     #[command(flatten)]
     pub(crate) holding: HoldingPartArgs,
 }

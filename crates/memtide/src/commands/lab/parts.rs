@@ -27,6 +27,7 @@ pub(super) fn hog(args: &HogArgs, output: &Output) -> Result<Exit, CommandError>
         is_committed: args.committed,
         of_each_huge_page: args.of_each_huge_page,
         is_mergeable: args.mergeable,
+        is_locked: args.locked,
     };
     let has_it = || printer.print(args.size.get(), format_args!("has {}", args.size));
     hog.run(has_it).with_context(|| format!("cannot hold {}", args.size))?;
