@@ -12,16 +12,23 @@ const STYLE: &str = include_str!("../assets/figure.css");
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 240.0;
 /// Where the curves are drawn: room for the axes' names at the left and below.
-const LEFT: f64 = 74.0;
+const LEFT_MIN: f64 = 74.0;
 const RIGHT: f64 = 472.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 212.0;
 /// Intervals of each axis.
 const TICKS: usize = 4;
+/// Room for a character of a name, at the size that phones show it in, and between a name and its axis.
+const CHARACTER: f64 = 7.6;
+const NAME_GAP: f64 = 6.0;
+/// Names of limits that are closer than this would be written over each other.
+const LINE: f64 = 13.0;
 
 /// The scale that all panels of a figure share.
 #[derive(Debug, Clone, Copy)]
 struct FigureScale {
+    /// Where the vertical axis stands.
+    left: f64,
     x: (f64, f64),
     top: f64,
     is_log: bool,
@@ -41,16 +48,19 @@ impl FigureScale {
             LabFigureKind::Stack => highest_sum(panel),
             LabFigureKind::Lines | LabFigureKind::Bars => highest(panel),
         });
-        Self {
+        let scale = Self {
+            left: LEFT_MIN,
             x: (min - room, (max + room).max(min + 1.0)),
             top: round_up(tops.fold(0.0, f64::max), figure.unit),
             is_log: figure.is_log,
-        }
+        };
+        let names = scale.ticks().into_iter().map(|tick| width(&amount(figure.unit, tick)));
+        Self { left: names.map(|width| width + NAME_GAP).fold(LEFT_MIN, f64::max), ..scale }
     }
 
     fn x(self, x: f64) -> f64 {
         let (from, to) = self.x;
-        LEFT + (x - from) / (to - from) * (RIGHT - LEFT)
+        self.left + (x - from) / (to - from) * (RIGHT - self.left)
     }
 
     fn y(self, y: f64) -> f64 {
@@ -66,8 +76,11 @@ impl FigureScale {
     fn ticks_below(self, kind: LabFigureKind) -> Vec<f64> {
         let (from, to) = self.x;
         #[allow(clippy::cast_precision_loss)] // a few
-        let at = |tick: usize| from + (to - from) * tick as f64 / TICKS as f64;
-        let mut ticks: Vec<f64> = (0..=TICKS).map(at).collect();
+        let step = round_step((to - from) / TICKS as f64);
+        let first = (from / step).ceil() * step;
+        let mut ticks: Vec<f64> = std::iter::successors(Some(first), |at| Some(at + step))
+            .take_while(|at| *at <= to)
+            .collect();
         if kind == LabFigureKind::Bars {
             ticks.iter_mut().for_each(|tick| *tick = tick.round());
             ticks.retain(|tick| (from..=to).contains(tick));
@@ -86,6 +99,12 @@ impl FigureScale {
             (0..=TICKS).map(linear).collect()
         }
     }
+}
+
+/// The room that a name takes, at most.
+#[allow(clippy::cast_precision_loss)] // a few characters
+fn width(name: &str) -> f64 {
+    name.chars().count() as f64 * CHARACTER
 }
 
 fn highest(panel: &LabPanel) -> f64 {
@@ -115,6 +134,13 @@ fn round_up(value: f64, unit: LabUnit) -> f64 {
     let steps = [1.0, 1.2, 1.6, 2.0, 2.4, 3.2, 4.0, 6.0, 8.0, 10.0];
     let fits = steps.iter().find(|step| *step * power >= value * 0.999);
     fits.unwrap_or(&10.0) * power
+}
+
+/// The round step at or above this: 1, 2 or 5 of a power of ten, and whole, as names of the horizontal axis are.
+fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    let fits = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= least * 0.999);
+    (fits.unwrap_or(10.0) * power).max(1.0)
 }
 
 /// Draws a figure: its heading, then a panel for each arm.
@@ -179,7 +205,29 @@ fn draw_panel(
             }
             LabFigureKind::Bars => bars(html, panel, scale),
         }
+        limit_names(html, figure, panel, scale);
     });
+}
+
+/// Names the limits at their right ends, each above the one below it.
+fn limit_names(html: &mut Html, figure: &LabFigure, panel: &LabPanel, scale: FigureScale) {
+    let named = panel.curves.iter().filter(|curve| curve.is_limit).filter_map(|curve| {
+        let value = curve.points.iter().rev().find_map(|(_, y)| *y)?;
+        Some((scale.y(value), format!("{} {}", curve.label, amount(figure.unit, value))))
+    });
+    let mut named: Vec<(f64, String)> = named.collect();
+    named.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let mut below = f64::INFINITY;
+    for (y, text) in named {
+        // At the upper edge a name stands below its line.
+        let above = if y - LINE < TOP { y + LINE - 2.0 } else { y - 4.0 };
+        below = above.min(below - LINE);
+        let name = Tag::of("text", "limit-name")
+            .showing("x", RIGHT - 2.0)
+            .with("y", &format!("{below:.1}"))
+            .with("text-anchor", "end");
+        html.tagged(name, &text);
+    }
 }
 
 /// The colour of a curve as a variable of the page's style.
@@ -191,20 +239,21 @@ fn axes(html: &mut Html, figure: &LabFigure, scale: FigureScale) {
     for value in scale.ticks() {
         let y = scale.y(value);
         let grid = Tag::of("path", "grid");
-        html.open(&grid.with_own("d", &format!("M{LEFT} {y:.1}H{RIGHT}"))).raw("</path>");
+        html.open(&grid.with_own("d", &format!("M{} {y:.1}H{RIGHT}", scale.left))).raw("</path>");
         let name = Tag::of("text", "axis")
-            .showing("x", LEFT - 6.0)
+            .with("x", &format!("{:.1}", scale.left - NAME_GAP))
             .with("y", &format!("{:.1}", y + 3.5))
             .with("text-anchor", "end");
         html.tagged(name, &amount(figure.unit, value));
     }
     let ticks = scale.ticks_below(figure.kind);
+    let is_at_end = |value: f64| scale.x(value) + width(&figure.x) > RIGHT;
     for (number, value) in ticks.iter().enumerate() {
         let is_last = number + 1 == ticks.len();
         let name = Tag::of("text", "axis")
             .with("x", &format!("{:.1}", scale.x(*value)))
             .with("y", &format!("{:.1}", BOTTOM + 14.0))
-            .with("text-anchor", if is_last { "end" } else { "middle" });
+            .with("text-anchor", if is_last && is_at_end(*value) { "end" } else { "middle" });
         let unit = if is_last { &figure.x } else { "" };
         html.tagged(name, format!("{value:.0} {unit}").trim_end());
     }
@@ -274,7 +323,7 @@ fn bars(html: &mut Html, panel: &LabPanel, scale: FigureScale) {
     };
     let points: usize = panel.curves.iter().map(|curve| curve.points.len()).sum();
     #[allow(clippy::cast_precision_loss)] // a few
-    let room = ((RIGHT - LEFT) / points.max(1) as f64 * 0.7).min(40.0);
+    let room = ((RIGHT - scale.left) / points.max(1) as f64 * 0.7).min(40.0);
     for (number, curve) in panel.curves.iter().enumerate() {
         for (x, y) in &curve.points {
             let count = at_same(*x);
@@ -300,7 +349,9 @@ fn bars(html: &mut Html, panel: &LabPanel, scale: FigureScale) {
 /// Draws the names of all curves with their colours.
 fn legend(html: &mut Html, figure: &LabFigure) {
     let mut named: Vec<&LabCurve> = Vec::new();
-    for curve in figure.panels.iter().flat_map(|panel| &panel.curves) {
+    // Limits are named where they are drawn.
+    let curves = figure.panels.iter().flat_map(|panel| &panel.curves);
+    for curve in curves.filter(|curve| !curve.is_limit) {
         if named.iter().all(|known| known.label != curve.label) {
             named.push(curve);
         }
@@ -332,25 +383,56 @@ mod tests {
         assert!((round_up(720.0 * mib, LabUnit::Bytes) - 800.0 * mib).abs() < 1.0);
     }
 
-    #[test]
-    fn names_from_outside_are_text() {
-        let figure = LabFigure {
+    fn figure(unit: LabUnit, curves: Vec<LabCurve>) -> LabFigure {
+        LabFigure {
             title: "<b>".to_owned(),
             help: String::new(),
             x: "s".to_owned(),
-            unit: LabUnit::Number,
+            unit,
             kind: LabFigureKind::Lines,
             is_log: false,
-            panels: vec![LabPanel {
-                arm: "\"><script>".to_owned(),
-                curves: vec![LabCurve {
-                    label: "x".to_owned(),
-                    colour: "line_1".to_owned(),
-                    is_limit: false,
-                    points: vec![(0.0, Some(1.0)), (1.0, None), (2.0, Some(2.0))],
-                }],
-            }],
-        };
+            panels: vec![LabPanel { arm: "\"><script>".to_owned(), curves }],
+        }
+    }
+
+    fn curve(label: &str, is_limit: bool, points: Vec<(f64, Option<f64>)>) -> LabCurve {
+        LabCurve { label: label.to_owned(), colour: "line_1".to_owned(), is_limit, points }
+    }
+
+    #[test]
+    fn no_name_of_an_axis_begins_left_of_the_drawing() {
+        let points = vec![(0.0, Some(11_900.0)), (9.0, Some(3.0))];
+        let figure = figure(LabUnit::PagesPerSecond, vec![curve("refaults", false, points)]);
+        let svg = panel_drawing(&figure, &figure.panels[0]);
+        let ends_at = FigureScale::of(&figure).left - NAME_GAP;
+        assert!(svg.contains(">12,000 pages/s</text>"), "{svg}");
+        assert!(svg.contains(&format!("x=\"{ends_at:.1}\"")), "{svg}");
+        assert!(ends_at >= width("12,000 pages/s"), "{ends_at}");
+    }
+
+    #[test]
+    fn every_limit_has_its_name_and_its_value_and_none_is_over_another() {
+        let at = |value: f64| vec![(0.0, Some(value)), (9.0, Some(value))];
+        let curves = vec![
+            curve("used", false, at(90.0)),
+            curve("high", true, at(95.0)),
+            curve("max", true, at(96.0)),
+        ];
+        let figure = figure(LabUnit::Number, curves);
+        let svg = panel_drawing(&figure, &figure.panels[0]);
+        let heights: Vec<f64> = svg
+            .split("class=\"limit-name\"")
+            .skip(1)
+            .filter_map(|rest| rest.split("y=\"").nth(1)?.split('"').next()?.parse().ok())
+            .collect();
+        assert!(svg.contains(">high 95<") && svg.contains(">max 96<"), "{svg}");
+        assert!(heights.len() == 2 && heights[0] - heights[1] >= LINE, "{heights:?}");
+    }
+
+    #[test]
+    fn names_from_outside_are_text() {
+        let points = vec![(0.0, Some(1.0)), (1.0, None), (2.0, Some(2.0))];
+        let figure = figure(LabUnit::Number, vec![curve("x", false, points)]);
         let svg = panel_drawing(&figure, &figure.panels[0]);
         assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");
         // The gap divides the curve.

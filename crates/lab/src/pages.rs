@@ -119,7 +119,7 @@ pub fn score_page(report: &ScoreReport) -> String {
                 html.tagged(tag("p"), &counts);
             }
             html.tagged(Tag::of("p", "help"), words::SCORE_CELL);
-            matrix(html, &report.matrix);
+            html.within(Tag::of("div", "wide"), |html| matrix(html, &report.matrix));
             faults(html, report);
         });
     })
