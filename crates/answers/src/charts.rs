@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use chart::{Chart, Drawing, Reducer, charts, charts_of_group, scanned};
+use chart::{Chart, Drawing, Reducer, charts, charts_of_group, comparable_charts, scanned};
 use diagnose::Evidence;
 use import::{OpenOptions, Resolution};
 use report::Report;
@@ -19,20 +19,30 @@ pub(crate) struct Drawn {
     pub(crate) problems: Vec<String>,
 }
 
+/// What a picture is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PictureOf<'a> {
+    Host,
+    /// The host, beside that of another source.
+    HostBesideAnother,
+    Group(&'a str),
+}
+
 /// Draws the picture of a source, or of one cgroup in it.
 pub(crate) fn draw(
     path: &Path,
     range: TimeRange,
     source: &Source,
-    group: Option<&str>,
+    of: PictureOf<'_>,
     report: &Report,
 ) -> Drawn {
     let longest = longest(&source.timeline);
     let timeline = longest.as_ref().unwrap_or(&source.timeline);
     let whole = Evidence::new(timeline, &source.facts);
-    let charts = match group {
-        Some(group) => charts_of_group(&whole, group),
-        None => charts(&whole),
+    let charts = match of {
+        PictureOf::Group(group) => charts_of_group(&whole, group),
+        PictureOf::Host => charts(&whole),
+        PictureOf::HostBesideAnother => comparable_charts(&whole),
     };
     let stretches = stretches_in_full_detail(report);
     let (drawing, problems) = match source.origin.thinned_to {

@@ -8,7 +8,7 @@ use report::Report;
 use report::html::Page;
 use timeline::{Source, TimePoint, TimeRange};
 
-use crate::charts;
+use crate::charts::{self, PictureOf};
 
 /// A source with its path, to read it again: from a downsampled recording a page draws every peak, and every sample
 /// around findings.
@@ -29,21 +29,28 @@ pub struct PageSource<'a> {
 /// Returns the page of a source, without a title, and the problems met while it was read again for its charts.
 pub fn page(of: PageSource<'_>, question: &Question) -> (Page, Vec<String>) {
     let report = crate::check_about(of.source, of.group, of.at);
-    reported_page(of, report, question)
+    reported_page(of, of.group.map_or(PictureOf::Host, PictureOf::Group), report, question)
 }
 
-/// As `page`, of a source that was already diagnosed.
+/// As `page`, of one of two sources, which was already diagnosed.
 pub(crate) fn diagnosed_page(
     of: PageSource<'_>,
     diagnosis: &Diagnosis,
     question: &Question,
 ) -> (Page, Vec<String>) {
-    reported_page(of, Report::new(of.source, diagnosis), question)
+    let report = Report::new(of.source, diagnosis);
+    let picture = of.group.map_or(PictureOf::HostBesideAnother, PictureOf::Group);
+    reported_page(of, picture, report, question)
 }
 
-fn reported_page(of: PageSource<'_>, report: Report, question: &Question) -> (Page, Vec<String>) {
+fn reported_page(
+    of: PageSource<'_>,
+    picture: PictureOf<'_>,
+    report: Report,
+    question: &Question,
+) -> (Page, Vec<String>) {
     let PageSource { source, path, range, group, .. } = of;
-    let drawn = charts::draw(path, range, source, group, &report);
+    let drawn = charts::draw(path, range, source, picture, &report);
     // Headroom over time needs segments in a known order.
     let headroom =
         source.timeline.is_one_segment().then(|| crate::headroom(source, question, group));

@@ -22,12 +22,22 @@ mod tests;
 
 use diagnose::Evidence;
 
+use self::services::OwnerDetail;
 use crate::Chart;
 
 /// Returns all charts of a source, in the page's order. Charts that cannot be drawn are included and say why. Node
 /// charts are included if the host has several nodes, cgroup charts if any cgroup is known.
 pub fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
-    let held = services::RankedOwners::of(cx);
+    of_host(cx, OwnerDetail::EachOfFew)
+}
+
+/// As [`charts`], for charts that stand beside those of another source: processes are always added up by name.
+pub fn comparable_charts(cx: &Evidence<'_>) -> Vec<Chart> {
+    of_host(cx, OwnerDetail::Names)
+}
+
+fn of_host(cx: &Evidence<'_>, detail: OwnerDetail) -> Vec<Chart> {
+    let held = services::RankedOwners::of(cx, detail);
     let mut charts = vec![
         memory::chart(cx),
         services::chart(cx, &held),

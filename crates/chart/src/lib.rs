@@ -22,7 +22,7 @@ mod drawing;
 mod level;
 mod pack;
 
-pub use catalogue::{charts, charts_of_group};
+pub use catalogue::{charts, charts_of_group, comparable_charts};
 pub use drawing::{
     Chart, ChartKind, ChartLimit, ChartSeries, ChartSize, ChartUnit, Colour, Curve, Draw,
     LimitValue,

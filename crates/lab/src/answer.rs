@@ -92,7 +92,7 @@ fn charted(id: &str, outcomes: &ArmOutcomes) -> Option<LabFigure> {
     let mut figure: Option<LabFigure> = None;
     for outcome in &outcomes.arms {
         let cx = Evidence::new(&outcome.source.timeline, &outcome.source.facts);
-        let charts = chart::charts(&cx);
+        let charts = chart::comparable_charts(&cx);
         let Some(chart) = charts.iter().find(|chart| chart.id == id) else {
             continue;
         };

@@ -137,7 +137,7 @@ impl Picture {
     }
 
     /// Returns the series that shows a finding's evidence: for cgroups, and among several alike (disks, processes),
-    /// that of an affected entity. Charts of changes show no levels and are left out.
+    /// that of the entity that it is about, or of an affected one. Charts of changes show no levels and are left out.
     pub(crate) fn proof(&self, finding: &Finding, signal: &str) -> Option<SeriesIndex> {
         let all = self.showing(signal);
         let is_it = |at: &&SeriesIndex| {
@@ -146,8 +146,11 @@ impl Picture {
             let series = &chart.series[at.series];
             let name = series.group.as_ref().unwrap_or(&series.label);
             let is_alone = series.group.is_none() && alike.count() == 1;
+            let is_its_own = *name == finding.scope.key;
             let mut affected = finding.affected.iter();
-            !chart.is_of_changes && (is_alone || affected.any(|one| is_name_of(name, &one.name)))
+            let is_shown =
+                is_alone || is_its_own || affected.any(|one| is_name_of(name, &one.name));
+            !chart.is_of_changes && is_shown
         };
         all.iter().find(is_it).copied()
     }

@@ -46,6 +46,7 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
         signals: vec![(CGROUP_CURRENT.id(), 1)],
         name: |group| &group.key,
         only: Some(leaves.map(str::to_owned).collect()),
+        apart: HashSet::new(),
     };
     let all = sums.largest(cx);
     let shown = all.len().min(CGROUPS_MAX);

@@ -1,6 +1,7 @@
 //! Memory of many entities, added up by name. Processes come and go by the thousand, and none needs a curve of its own:
 //! each run of equal readings is two changes of a sum, so the cost grows with the number of runs, not of samples.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use diagnose::Evidence;
@@ -17,6 +18,8 @@ pub(super) struct EntitySums {
     pub(super) name: fn(&EntitySeries) -> &str,
     /// Only these names count; all names if it is `None`.
     pub(super) only: Option<HashSet<String>>,
+    /// Names that are not added up: each of their processes is a sum of its own.
+    pub(super) apart: HashSet<String>,
 }
 
 /// The sum of one name over a whole source, in bytes.
@@ -34,9 +37,9 @@ type SumChange = (usize, i128);
 impl EntitySums {
     /// Returns the sums of all names that ever had memory, the largest first.
     pub(super) fn largest(&self, cx: &Evidence<'_>) -> Vec<EntitySum> {
-        let mut groups: BTreeMap<&str, Vec<&EntitySeries>> = BTreeMap::new();
+        let mut groups: BTreeMap<Cow<'_, str>, Vec<&EntitySeries>> = BTreeMap::new();
         for series in self.counted(cx) {
-            groups.entry((self.name)(series)).or_default().push(series);
+            groups.entry(self.area_of(series)).or_default().push(series);
         }
         let reads = self.reads(cx);
         let ends = (reads.first().copied(), reads.last().copied());
@@ -45,7 +48,7 @@ impl EntitySums {
             for series in all {
                 self.each_change(series, |change| ledger.take(change));
             }
-            ledger.sum(name, ends)
+            ledger.sum(&name, ends)
         });
         let mut sums: Vec<EntitySum> = sums.filter(|sum| sum.most > 0.0).collect();
         sums.sort_by(|a, b| b.most.total_cmp(&a.most).then_with(|| a.name.cmp(&b.name)));
@@ -63,7 +66,7 @@ impl EntitySums {
         // The change of each sum at each sample.
         let mut changes = vec![vec![0; speakers.len() + 1]; names.len() + 1];
         for series in self.counted(cx) {
-            let place = places.get((self.name)(series)).copied();
+            let place = places.get(&*self.area_of(series)).copied();
             let changes = &mut changes[place.unwrap_or(names.len())];
             self.each_change(series, |(at, by)| changes[at] += by);
         }
@@ -71,15 +74,39 @@ impl EntitySums {
         curves.collect()
     }
 
+    /// Returns the name of the area in which an entity is drawn: of a process that stands alone, also its PID.
+    pub(super) fn area_of<'a>(&self, series: &'a EntitySeries) -> Cow<'a, str> {
+        if self.is_apart(series) {
+            Cow::Owned(format!("{} ({})", series.label, series.pid()))
+        } else {
+            Cow::Borrowed((self.name)(series))
+        }
+    }
+
+    fn is_apart(&self, series: &EntitySeries) -> bool {
+        series.entity == Entity::Process && self.apart.contains((self.name)(series))
+    }
+
+    /// Returns the processes that stand alone.
+    pub(super) fn standing_alone<'a>(
+        &self,
+        cx: &Evidence<'a>,
+    ) -> impl Iterator<Item = &'a EntitySeries> {
+        cx.timeline.entities(Entity::Process).filter(|process| self.is_apart(process))
+    }
+
     fn counted<'a>(&self, cx: &Evidence<'a>) -> impl Iterator<Item = &'a EntitySeries> {
-        cx.timeline
+        let added_up = cx
+            .timeline
             .entities(self.entity)
             // Without entities that have ended, a sum would seem to grow towards the end, where all are present.
             .chain(cx.timeline.evicted_sums(self.entity))
             .filter(|series| {
                 let name = (self.name)(series);
                 self.only.as_ref().is_none_or(|only| only.contains(name))
-            })
+                    && !self.apart.contains(name)
+            });
+        added_up.chain(self.standing_alone(cx))
     }
 
     /// Passes on the changes of a sum that an entity causes.
@@ -94,6 +121,16 @@ impl EntitySums {
                 take((run.last() + 1, -bytes));
             }
         }
+    }
+
+    /// Returns the sum of an entity's largest readings, which were perhaps at different times.
+    #[allow(clippy::cast_precision_loss)] // compared only
+    pub(super) fn peak_at_most(&self, series: &EntitySeries) -> f64 {
+        let largest = series.runs().filter_map(|(signal, runs)| {
+            let (_, scale) = self.signals.iter().find(|(known, _)| *known == signal)?;
+            Some(runs.iter().map(|run| run.value).max()? as f64 * *scale as f64)
+        });
+        largest.sum()
     }
 
     /// Returns the samples in which these entities were read.

@@ -11,7 +11,7 @@ use timeline::signals::{
 use timeline::{Entity, Facts, Sample, Timeline};
 use units::{Bytes, Count, Limit, Micros, Millis, PageSize, Pages, Quantity, Span};
 
-use super::{charts, charts_of_group};
+use super::{charts, charts_of_group, comparable_charts};
 use crate::{Chart, Curve, LimitValue};
 
 const MIB: fn(u64) -> Bytes = Bytes::from_mib;
@@ -182,7 +182,7 @@ fn a_host_without_swap_says_so() {
 }
 
 #[test]
-fn processes_that_come_and_go_are_added_up_by_program() {
+fn few_processes_of_a_program_stand_alone_with_their_pids() {
     let host = source(&[0, 1, 2, 3], |n, s| {
         process(s, "1@1", "db", 100 + n, 10);
         if n < 2 {
@@ -196,10 +196,57 @@ fn processes_that_come_and_go_are_added_up_by_program() {
     let (chart, curves) = chart(&host, "services");
     assert_eq!(chart.title, "Memory of processes");
     let mib = |all: [u64; 4]| all.map(|n| Some(MIB(n).as_f64())).to_vec();
-    assert_eq!(
-        curves,
-        [("db".to_owned(), mib([110, 111, 112, 113])), ("hog".to_owned(), mib([50, 70, 20, 20])),]
-    );
+    let expected = [
+        ("db", mib([110, 111, 112, 113])),
+        ("hog (2)", mib([50, 50, 0, 0])),
+        ("hog (3)", mib([0, 20, 20, 20])),
+    ];
+    assert_eq!(curves, expected.map(|(name, curve)| (name.to_owned(), curve)));
+    assert!(chart.help.ends_with("Names with a PID are single processes."));
+    assert_eq!(chart.series[1].group.as_deref(), Some("2@1"));
+}
+
+#[test]
+fn many_processes_of_a_program_are_added_up_and_so_are_all_beside_another_source() {
+    let hogs = |count: u64| {
+        source(&[0, 1], move |_, s| {
+            process(s, "1@1", "db", 100, 0);
+            for n in 0..count {
+                process(s, &format!("{}@1", n + 2), "hog", 20, 0);
+            }
+        })
+    };
+    let names = |charts: Vec<Chart>| {
+        let chart = charts.into_iter().find(|chart| chart.id == "services").unwrap();
+        chart.series.into_iter().map(|series| series.label).collect::<Vec<_>>()
+    };
+    let (few, many) = (hogs(11), hogs(12));
+    let all = names(charts(&Evidence::new(&few.0, &few.1)));
+    assert_eq!((all.len(), all[0].as_str(), all[11].as_str()), (12, "db", "hog (9)"));
+    assert_eq!(names(charts(&Evidence::new(&many.0, &many.1))), ["hog", "db"]);
+    assert_eq!(names(comparable_charts(&Evidence::new(&few.0, &few.1))), ["hog", "db"]);
+}
+
+#[test]
+fn processes_of_a_service_stand_alone_only_if_all_of_it_is_known() {
+    let services = |known: u64| {
+        source(&[0, 1], move |_, s| {
+            row(s, Entity::Service, "web.service").set(SERVICE_RSS_ANON, MIB(300));
+            row(s, Entity::Service, "db.service").set(SERVICE_RSS_ANON, MIB(200));
+            for n in 0..known {
+                let key = format!("{}@1", n + 7);
+                process(s, &key, "worker", 100, 0);
+                s.table_mut(Entity::Process).entry(&key).group.push_str("web.service");
+            }
+        })
+    };
+    let names = |known| {
+        let (_, curves) = chart(&services(known), "services");
+        assert_eq!(sums(&curves), [500.0 * M; 2]);
+        curves.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(3), ["db.service", "worker (7)", "worker (8)", "worker (9)"]);
+    assert_eq!(names(2), ["web.service", "db.service"]);
 }
 
 #[test]
