@@ -59,6 +59,21 @@ const OFFERS: readonly (readonly [line: string, instead: string])[] = [
   ["(paths.spline  = monotoneCubic);", ""],
   ["uPlot.join = join;", ""],
   ["const showLegend = legend.show;", "const showLegend = false;"],
+  // Series: a plot has an empty one, for its scales.
+  ["const mode = self.mode;", "const mode = 1;"],
+  ["\t\tseries: drawSeries,\n", "\t\tseries: () => null,\n"],
+  ["self.addSeries = addSeries;", ""],
+  ["self.delSeries = delSeries;", ""],
+  ["self.addBand = addBand;", ""],
+  ["self.setBand = setBand;", ""],
+  ["self.delBand = delBand;", ""],
+  ["const cursorFocus = focus.prox >= 0;", "const cursorFocus = false;"],
+  // Cursors of several plots that move together: ours do, by themselves.
+  ["const sync = _sync(syncKey);", ""],
+  ["sync.sub(self);", ""],
+  ["sync.unsub(self);", ""],
+  ["\t\t\tsync.pub(type, src, x, y, w, h, i);\n", "\t\t\t{}\n"],
+  ["uPlot.sync = _sync;", ""],
   // Its axes of dates: ours know the host's clock.
   ["const [ timeIncrsMs, _timeAxisStampsMs, timeAxisSplitsMs ] = genTimeStuffs(1);", "const timeIncrsMs = [];"],
   ["const [ timeIncrsS,  _timeAxisStampsS,  timeAxisSplitsS  ] = genTimeStuffs(1e-3);", "const timeIncrsS = [];"],

@@ -43,7 +43,7 @@ export function timeAxis(clock: () => Clock, theme: () => Theme, isEdged: boolea
 export function valueAxis(chart: Pick<Chart, "kind" | "unit" | "is_log" | "top">, theme: () => Theme, space: number): uPlot.Axis {
   const axis: uPlot.Axis = {
     ...common(theme),
-    size: 66,
+    size: (u, names) => roomFor(u, names ?? []),
     gap: 5,
     space,
     // What a mirror draws downwards is not negative.
@@ -58,6 +58,13 @@ export function valueAxis(chart: Pick<Chart, "kind" | "unit" | "is_log" | "top">
     axis.splits = () => [0, 0.25, 0.5, 0.75, 1];
   }
   return axis;
+}
+
+/** Charts stand below each other with one edge, unless a name needs more. */
+function roomFor({ ctx }: uPlot, names: readonly string[]): number {
+  ctx.font = `${11 * devicePixelRatio}px ${FONT}`;
+  const widths = names.map((name) => ctx.measureText(name).width / devicePixelRatio);
+  return Math.max(66, Math.ceil(Math.max(...widths)) + 9);
 }
 
 /** Powers of two between two values, not more than `most` of them. */

@@ -33,8 +33,10 @@ export class ChartView {
   ) {
     this.#curves = curvesOf(context, index, context.looking.whole);
     this.#host = part(figure, "plot");
-    this.#values = values(part(figure, "values"), this.curves);
+    this.#values = values(part(figure, "values"), this.curves, this.#toggle);
   }
+
+  readonly #toggle = (curve: string) => this.context.looking.toggle(curve);
 
   get curves(): Curves {
     return this.#curves;
@@ -140,7 +142,7 @@ export class ChartView {
     if (this.#plot === null) return;
     if (this.#values.curves !== this.curves) {
       this.#values.host.replaceChildren();
-      this.#values = values(this.#values.host, this.curves);
+      this.#values = values(this.#values.host, this.curves, this.#toggle);
     }
     placeCursor(this.#plot, this.#line, looking.cursor, looking.view, looking.isHovering);
     this.#values.show(this.curves.at(looking.cursor, looking.isHovering));

@@ -5,7 +5,7 @@ import type { Context } from "./context";
 import { cut, type Cut } from "./cut";
 import { range, value } from "./format";
 import { nearest, type Levels, type Picture, type View } from "./levels";
-import type { Chart } from "./page";
+import type { Chart, Series } from "./page";
 import { edges } from "./stack";
 
 export class Curves {
@@ -14,7 +14,9 @@ export class Curves {
   #sums: Float64Array[] | null = null;
   /** The same chart of the source that this one is compared with: both have one scale. */
   beside: Curves | null = null;
-  #ends: [low: number, high: number] | null = null;
+  #ends: [low: number, high: number] = [0, 1];
+  /** What was hidden when they were found. */
+  #endsOf: ReadonlySet<string> | null = null;
 
   constructor(
     readonly chart: Chart,
@@ -22,6 +24,7 @@ export class Curves {
     private readonly levels: Levels,
     view: View,
     private readonly alike: readonly string[] = [],
+    private readonly hidden: () => ReadonlySet<string> = () => new Set(),
   ) {
     this.#shown = levels.picture(index, view);
   }
@@ -54,11 +57,15 @@ export class Curves {
     return this.#cut;
   }
 
-  #isData = (series: number): boolean => this.chart.series[series]?.is_limit === false;
+  /** Whether it is drawn as data: no limit, and not hidden. */
+  isData = (series: number): boolean => {
+    const known = this.chart.series[series];
+    return known?.is_limit === false && !this.hidden().has(nameOf(this.chart, known));
+  };
 
   /** The upper edges of a stack's areas. */
   get edges(): Float64Array[] {
-    return (this.#sums ??= edges(this.cut, this.#isData));
+    return (this.#sums ??= edges(this.cut, this.isData));
   }
 
   /** The values of a series as painted: downwards where it is the negative one of a mirror. */
@@ -84,7 +91,11 @@ export class Curves {
 
   /** The ends of the vertical axis, which stay while zooming. */
   get ends(): [low: number, high: number] {
-    return (this.#ends ??= this.#endsWith(this.beside));
+    if (this.#endsOf !== this.hidden()) {
+      this.#endsOf = this.hidden();
+      this.#ends = this.#endsWith(this.beside);
+    }
+    return this.#ends;
   }
 
   #endsWith(beside: Curves | null): [low: number, high: number] {
@@ -97,13 +108,16 @@ export class Curves {
     const { chart } = this;
     const of = (wanted: (series: number) => boolean) =>
       chart.series.flatMap((_, series) => (wanted(series) ? (this.levels.extent(this.index, series) ?? []) : []));
-    const up = of((series) => this.#isData(series) && chart.series[series]?.is_negative !== true);
-    const down = of((series) => this.#isData(series) && chart.series[series]?.is_negative === true);
+    const up = of((series) => this.isData(series) && chart.series[series]?.is_negative !== true);
+    const down = of((series) => this.isData(series) && chart.series[series]?.is_negative === true);
     const peak = chart.kind === "stack" ? this.#highestSum() : Math.max(0, ...up.map((extent) => extent.to));
     const depth = Math.max(0, ...down.map((extent) => extent.to));
     const limits = this.#limitsWithin(of, Math.max(peak, depth));
     if (chart.is_log) return logEnds([...up, ...limits.map((to) => ({ from: to, to }))]);
-    const high = Math.max(chart.top ?? 0, Math.max(peak, ...limits) * (chart.top === null ? 1.1 : 1));
+    // A stack of which a part is hidden does not reach its top.
+    const isWhole = chart.kind !== "stack" || chart.series.every((series, index) => series.is_limit || this.isData(index));
+    const top = isWhole ? chart.top : null;
+    const high = Math.max(top ?? 0, Math.max(peak, ...limits) * (top === null ? 1.1 : 1));
     const least = Math.min(0, ...up.map((extent) => extent.from), -depth);
     return [least * 1.1, high > 0 || least < 0 ? high : EMPTY[chart.unit]];
   }
@@ -111,24 +125,33 @@ export class Curves {
   /** Limits far above all data would press it flat; they are left out of the range. */
   #limitsWithin(of: (wanted: (series: number) => boolean) => View[], peak: number): number[] {
     const fixed = this.chart.limits.flatMap((limit) => limit.value ?? []);
-    const moving = of((series) => !this.#isData(series)).map((extent) => extent.to);
+    const moving = of((series) => this.chart.series[series]?.is_limit === true).map((extent) => extent.to);
     return [...fixed, ...moving].filter((limit) => limit <= FAR * peak || this.chart.is_log);
   }
 
   #highestSum(): number {
     let highest = 0;
     for (const picture of this.levels.pictures(this.index)) {
-      for (const sum of edges(picture, this.#isData).at(-1) ?? []) if (sum > highest) highest = sum;
+      for (const sum of edges(picture, this.isData).at(-1) ?? []) if (sum > highest) highest = sum;
     }
     return highest;
   }
 }
 
 /** The curves of one of a source's charts, for a view. */
-export function curvesOf({ meta, levels, alike }: Pick<Context, "meta" | "levels" | "alike">, index: number, view: View): Curves {
+export function curvesOf({ meta, levels, alike, looking }: Context, index: number, view: View): Curves {
   const chart = meta.charts[index];
   if (chart === undefined) throw new Error(`no chart ${index}`);
-  return new Curves(chart, index, levels, view, alike.get(chart.id));
+  return new Curves(chart, index, levels, view, alike.get(chart.id), () => looking.hidden);
+}
+
+/** What a curve is called where it is hidden. */
+export const nameOf = (chart: Pick<Chart, "id">, series: Pick<Series, "id">) => `${chart.id}.${series.id}`;
+
+/** The names of a chart's curves of free memory, on top of which nothing lies. */
+export function freeOf(chart: Chart): string[] {
+  const free = chart.series.filter(({ group }) => chart.kind === "stack" && group === "free");
+  return free.map((series) => nameOf(chart, series));
 }
 
 const FAR = 3;

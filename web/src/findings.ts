@@ -7,8 +7,10 @@ import type { Finding } from "./page";
 import { idOf, sideOf } from "./sides";
 import type { Clock } from "./time";
 
-/** So much of a finding's length is shown on either side of it. */
-const MARGIN = 0.15;
+/** So much of what is shown lies after a finding. */
+const MARGIN = 0.05;
+/** What a finding came from is shown as long as the finding itself, and so many seconds and samples at least. */
+const RUN_UP = { seconds: 60, samples: 20 };
 const LINKS = 'a[href^="#finding-"], a[href^="#chart-"]';
 
 /** The place of a finding among those of other data: the same rule, the first of it the first. -1 where it is not there. */
@@ -58,15 +60,17 @@ export class Findings {
     return all<E>(selector).filter((element) => sideOf(element) === this.context.side);
   }
 
-  /** Zooms to the finding of a card and scrolls to the first chart that shows it. */
+  /** Zooms to the finding of a card, with what came before it, and scrolls to the first chart that shows it. */
   showOnCharts(card: number): void {
     const { meta, looking } = this.context;
     const index = this.#now(card);
     const finding = meta.findings[index];
     if (finding === undefined || finding.from_s === null || finding.to_s === null) return;
-    const margin = Math.max((finding.to_s - finding.from_s) * MARGIN, meta.interval_s ?? 1);
+    const interval = meta.interval_s ?? 1;
+    const runUp = Math.max(finding.to_s - finding.from_s, RUN_UP.seconds, RUN_UP.samples * interval);
+    const from = Math.max(finding.from_s - runUp, this.context.levels.range.from);
     looking.select(index);
-    looking.show(finding.from_s - margin, finding.to_s + margin);
+    looking.show(from, finding.to_s + Math.max((finding.to_s - from) * MARGIN, interval));
     if (looking.cursor < looking.view.from || looking.cursor > looking.view.to) {
       looking.pin((finding.from_s + finding.to_s) / 2);
     }

@@ -9,6 +9,8 @@ const KEYS: readonly [keys: string, what: string][] = [
   ["← →", "one sample back or on"],
   ["Shift ← →", "move the view"],
   ["+ −", "zoom in or out at the cursor"],
+  ["click on a name", "hide a curve, or show it again"],
+  ["f", "hide free memory, or show it"],
   ["[ ]", "the finding before, the next one"],
   ["Esc", "back to the worst moment"],
   ["t", "light, dark, or as the system is"],
@@ -20,7 +22,7 @@ const READING: readonly string[] = [
   "A shaded stretch is where a finding holds; a bar on top says that the chart is evidence for it.",
   "Dashed lines are limits. Hatched stretches were not recorded: nothing is drawn across them.",
   "Where a line has a pale band, each of its points stands for many samples: the line is their mean, the band reaches from the least to the largest. Zoom in for more.",
-  "The address of the page keeps the view, the cursor and the theme: a copied link opens the same picture.",
+  "The address of the page keeps the view, the cursor, what is hidden and the theme: a copied link opens the same picture.",
 ];
 
 const COMPARED =

@@ -9,6 +9,7 @@ export interface Doors {
   stepFinding: (by: number) => void;
   theme: ThemeChoice;
   help: () => void;
+  toggleFree: () => void;
   /** The sample so many before or after a moment, as drawn. */
   neighbour: (at: number, by: number) => number;
 }
@@ -30,7 +31,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
-function action(event: KeyboardEvent, { looking, stepFinding, theme, help, neighbour }: Doors): (() => void) | null {
+function action(event: KeyboardEvent, { looking, stepFinding, theme, help, toggleFree, neighbour }: Doors): (() => void) | null {
   switch (event.key) {
     case "ArrowLeft":
     case "ArrowRight": {
@@ -48,6 +49,8 @@ function action(event: KeyboardEvent, { looking, stepFinding, theme, help, neigh
       return () => stepFinding(-1);
     case "]":
       return () => stepFinding(1);
+    case "f":
+      return toggleFree;
     case "t":
       return () => theme.next();
     case "?":

@@ -116,37 +116,57 @@ export interface Bar {
   x: number;
   width: number;
   row: number;
-  /** In the bar, beside it, where it is too short for that, or nowhere, where the finding's name stands at another bar. */
-  text: "inside" | "outside" | "none";
+  /** The finding's name; empty where there is no room for it. */
+  text: string;
+  /** Where it stands: in the bar, beside it, where it is too short for that, or nowhere, where it stands at another bar. */
+  place: "inside" | "outside" | "none";
 }
 
 const LEAST_BAR = 6;
 /** The navigator must not cover the charts: what would need more rows stands in the findings' cards alone. */
 const MOST_ROWS = 3;
 
-/** Bars for each finding, all in one row and one with its name; those that overlap are in different rows, the first on top. */
+const overlap = (one: readonly Span[], other: readonly Span[]) => one.some((a) => other.some((b) => a.from < b.to && b.from < a.to));
+
+/**
+ * Bars for each finding, all in one row and one with its name, the longest for which there is room; those that overlap are in
+ * different rows, the first on top. A name gives way to a bar, but for that of the first finding.
+ */
 export function findingBars(
-  findings: readonly { index: number; stretches: readonly Stretch[]; text: string }[],
+  findings: readonly { index: number; stretches: readonly Stretch[]; texts: readonly string[] }[],
   x: (at: number) => number,
   width: number,
   widthOf: (text: string) => number,
 ): Bar[] {
-  const rows: Span[][] = [];
-  return findings.flatMap(({ index, stretches, text }) => {
+  const rows = Array.from({ length: MOST_ROWS }, () => ({ bars: [] as Span[], names: [] as { span: Span; bar: Bar }[] }));
+  const all: Bar[] = [];
+  for (const { index, stretches, texts } of findings) {
     const places = barsOf(stretches, x, width);
-    const needed = widthOf(text) + 14;
-    const named = nameOf(places, needed, width);
-    if (places.length === 0) return [];
-    const taken = named?.isOutside === true ? [...places, named.span] : places;
-    let row = rows.findIndex((row) => row.every((other) => taken.every((it) => it.to <= other.from || other.to <= it.from)));
-    if (row < 0 && rows.length === MOST_ROWS) return [];
-    if (row < 0) row = rows.push([]) - 1;
-    rows[row]?.push(...taken);
-    return places.map((bar): Bar => {
-      const place = named?.isOutside === true ? "outside" : "inside";
-      return { finding: index, x: bar.from, width: bar.to - bar.from, row, text: bar === named?.bar ? place : "none" };
+    const add = (row: number, text: string, named: ReturnType<typeof nameOf>) => {
+      rows[row]?.bars.push(...places);
+      for (const span of places) {
+        const place = span !== named?.bar ? "none" : named.isOutside ? "outside" : "inside";
+        const bar: Bar = { finding: index, x: span.from, width: span.to - span.from, row, text, place };
+        if (place === "outside" && named !== null) rows[row]?.names.push({ span: named.span, bar });
+        all.push(bar);
+      }
+    };
+    const fits = texts.some((text) => {
+      const named = nameOf(places, widthOf(text) + 14, width);
+      if (named === null) return false;
+      const taken = [...places, named.span];
+      const row = rows.findIndex(({ bars, names }) => !overlap(bars, taken) && !overlap(names.map(({ span }) => span), taken));
+      if (row >= 0) add(row, text, named);
+      return row >= 0;
     });
-  });
+    if (fits) continue;
+    const isInTheWay = ({ span }: { span: Span }) => overlap([span], places);
+    const row = rows.findIndex(({ bars, names }) => !overlap(bars, places) && !names.some((it) => isInTheWay(it) && it.bar.finding === all[0]?.finding));
+    if (row < 0) continue;
+    for (const { bar } of rows[row]?.names.filter(isInTheWay) ?? []) bar.place = "none";
+    add(row, "", null);
+  }
+  return all;
 }
 
 /** Where a finding's name stands: in or beside its widest bar, or the next one beside which there is room between the others. */
@@ -158,7 +178,7 @@ function nameOf(bars: readonly Span[], needed: number, width: number): { bar: Sp
   for (const bar of byWidth) {
     const isRoomRight = bar.to + needed <= width;
     const span = isRoomRight ? { from: bar.from, to: bar.to + needed } : { from: bar.from - needed, to: bar.to };
-    const isFree = bars.every((other) => other === bar || other.to <= span.from || span.to <= other.from);
+    const isFree = span.from >= 0 && bars.every((other) => other === bar || other.to <= span.from || span.to <= other.from);
     if (isFree) return { bar, span, isOutside: true };
   }
   return null;

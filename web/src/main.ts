@@ -2,6 +2,7 @@
 
 import { ChartView } from "./chart";
 import type { Context } from "./context";
+import { freeOf } from "./curves";
 import { decode, inflate } from "./data";
 import { all } from "./dom";
 import { copyButtons, Findings, placeAmong } from "./findings";
@@ -70,7 +71,7 @@ function start(contexts: readonly Context[]): Drawn | null {
     document.documentElement.dataset.drawn = "all";
     return null;
   }
-  const { theme } = first;
+  const { theme, looking } = first;
   const help = helpDialog(contexts.length > 1);
   applyLink(first);
   const findings = new Map(contexts.map((context) => [context, new Findings(context)]));
@@ -83,7 +84,8 @@ function start(contexts: readonly Context[]): Drawn | null {
   const longest = contexts.reduce((one, other) => (other.meta.span_s > one.meta.span_s ? other : one));
   const stepped = charts.filter((chart) => sideOf(chart.figure) === longest.side);
   const stepFinding = (by: number) => findings.get(first)?.step(by);
-  keyboard({ looking: longest.looking, stepFinding, theme, help, neighbour: (at, by) => neighbour(stepped, at, by) });
+  const free = [...new Set(charts.flatMap(({ curves }) => freeOf(curves.chart)))];
+  keyboard({ looking: longest.looking, stepFinding, theme, help, toggleFree: () => looking.toggle(...free), neighbour: (at, by) => neighbour(stepped, at, by) });
   return { first, parts: [...charts, ...navigators, ...findings.values()] };
 }
 
@@ -118,12 +120,13 @@ function wire(context: Context, charts: ChartView[], navigators: readonly Naviga
   const { looking, theme } = context;
   looking.onChange((changed) => {
     for (const navigator of navigators) {
+      if (changed.has("hidden")) navigator.rescale();
       if (changed.has("view")) navigator.showView();
       navigator.showCursor();
     }
     for (const chart of charts) {
-      if (changed.has("view") || changed.has("finding") || !chart.isSeen) chart.refresh();
-      else chart.showCursor();
+      if (chart.isSeen && changed.size === 1 && changed.has("cursor")) chart.showCursor();
+      else chart.refresh();
     }
     soon(() => settle(context, charts));
   });
@@ -153,7 +156,7 @@ function soon(act: () => void): void {
 /** What need not follow every movement: the address and the labels for screen readers. */
 function settle({ looking, theme }: Context, charts: ChartView[]): void {
   for (const chart of charts) if (chart.isSeen) chart.describe();
-  const link = { view: looking.isAsOpened ? null : looking.view, cursor: looking.pinned, theme: theme.chosen };
+  const link = { view: looking.isAsOpened ? null : looking.view, cursor: looking.pinned, hidden: [...looking.hidden], theme: theme.chosen };
   try {
     history.replaceState(null, "", writeLink(link) || location.pathname + location.search);
   } catch {
@@ -165,6 +168,7 @@ function applyLink({ looking, theme }: Context): void {
   const link = readLink(location.hash);
   if (link.view !== null) looking.show(link.view.from, link.view.to);
   if (link.cursor !== null) looking.pin(link.cursor);
+  if (link.hidden.length > 0) looking.hide(link.hidden);
   if (isChoice(link.theme)) theme.set(link.theme);
 }
 

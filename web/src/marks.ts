@@ -166,7 +166,7 @@ function pattern(
 }
 
 /** A label's place that is taken, so that no other is written over it. */
-interface Box {
+export interface Box {
   left: number;
   right: number;
   top: number;
@@ -175,30 +175,38 @@ interface Box {
 
 const overlaps = (a: Box, b: Box) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-/** Labels of limits: on the side with less data, above the line or below it, never on another label. */
+/** A point of a limit's line, and what the limit is there. */
+export interface Anchor {
+  x: number;
+  y: number;
+  value: number;
+}
+
+/** Labels of limits: above the line or below it, never on another label, and on a curve only where there is no other place. */
 export class Labels {
   readonly #taken: Box[] = [];
-  constructor(private readonly frame: Frame) {}
+  constructor(
+    private readonly frame: Frame,
+    private readonly isBusy: (box: Box) => boolean,
+  ) {}
 
-  /** Writes at the first free place; `busy` tells how high curves reach, from 0 to 1, at the left and the right. */
-  put(text: string, y: number, busy: readonly [left: number, right: number]): void {
-    const { ctx, ratio } = this.frame;
+  /** Writes a name, ended where there is no room for it, and what it is worth, at the first point that is free. */
+  put(name: string, worth: string, points: readonly Anchor[]): void {
+    const { ctx, ratio, left, right } = this.frame;
     ctx.font = `${11 * ratio}px ${FONT}`;
+    const room = right - left - 14 * ratio;
+    let text = `${name} ${worth}`.trim();
+    for (let end = name.length - 1; end > 0 && ctx.measureText(text).width > room; end--) text = `${name.slice(0, end)}… ${worth}`;
     const width = ctx.measureText(text).width + 8 * ratio;
-    const sides = busy[0] < busy[1] ? (["left", "right"] as const) : (["right", "left"] as const);
-    for (const isAbove of [true, false]) {
-      for (const side of sides) {
-        const box = this.#box(side, y, width, isAbove);
-        if (box === null || this.#taken.some((other) => overlaps(box, other))) continue;
-        this.#write(text, box);
-        return;
-      }
-    }
+    const boxes = [true, false].flatMap((isAbove) => points.flatMap((point) => this.#box(point, width, isAbove) ?? []));
+    const free = boxes.filter((box) => !this.#taken.some((other) => overlaps(box, other)));
+    const best = free.find((box) => !this.isBusy(box)) ?? free[0];
+    if (best !== undefined) this.#write(text, best);
   }
 
-  #box(side: "left" | "right", y: number, width: number, isAbove: boolean): Box | null {
+  #box({ x, y }: Anchor, width: number, isAbove: boolean): Box | null {
     const { left, right, top, bottom, ratio } = this.frame;
-    const start = side === "left" ? left + 3 * ratio : right - width - 3 * ratio;
+    const start = Math.max(Math.min(x - width / 2, right - width - 3 * ratio), left + 3 * ratio);
     const edge = isAbove ? y - 16 * ratio : y + 2 * ratio;
     if (edge < top + 2 * ratio || edge + 14 * ratio > bottom) return null;
     return { left: start, right: start + width, top: edge, bottom: edge + 14 * ratio };

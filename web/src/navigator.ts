@@ -12,6 +12,7 @@ import { merged } from "./gaps";
 import { eventLane, findingBars, type Bar, type EventLane } from "./lanes";
 import { paint } from "./paint";
 import { placeCursor, plot } from "./plot";
+import type { Finding } from "./page";
 import { pointer } from "./pointer";
 
 const HEIGHT = 72;
@@ -50,9 +51,8 @@ export class Navigator {
 
   /** The context has newer data. */
   update(): void {
-    const { range } = this.context;
     this.#curves = overview(this.context);
-    this.#plot?.setScale("x", { min: range.from, max: range.to });
+    this.rescale();
     // What has the focus is made anew, too.
     const focus = this.#lanes.contains(document.activeElement) ? nameOf(document.activeElement) : null;
     this.fit();
@@ -107,6 +107,12 @@ export class Navigator {
     this.#layOut(width);
     this.showView();
     this.showCursor();
+  }
+
+  /** Curves were hidden or shown. */
+  rescale(): void {
+    const { range } = this.context;
+    this.#plot?.setScale("x", { min: range.from, max: range.to });
   }
 
   recolour(): void {
@@ -230,7 +236,7 @@ export class Navigator {
     const { meta } = this.context;
     const lane = element("div", "lane bars");
     const roots = meta.findings.flatMap((finding, index) =>
-      finding.is_root ? [{ index, stretches: finding.stretches, text: finding.id }] : [],
+      finding.is_root ? [{ index, stretches: finding.stretches, texts: namesOf(finding) }] : [],
     );
     const bars = findingBars(roots, x, width, textWidth);
     for (const bar of bars) lane.append(...this.#bar(bar, width));
@@ -248,23 +254,26 @@ export class Navigator {
   #bar(bar: Bar, width: number): HTMLElement[] {
     const finding = this.context.meta.findings[bar.finding];
     if (finding === undefined) return [];
-    const made = button(`bar is-${finding.severity}`, bar.text === "inside" ? finding.id : "", () => {
+    const made = button(`bar is-${finding.severity}`, bar.place === "inside" ? bar.text : "", () => {
       this.#moveInto(bar, width);
       this.showFinding(bar.finding);
     });
     made.title = finding.title;
-    made.setAttribute("aria-label", `${finding.severity}: ${finding.id}`);
+    made.setAttribute("aria-label", `${finding.severity}: ${namesOf(finding)[0]}`);
     made.style.left = `${bar.x}px`;
     made.style.width = `${bar.width}px`;
     made.style.top = `${bar.row * ROW_PX + 2}px`;
-    if (bar.text !== "outside") return [made];
-    const label = element("span", `bar-label is-${finding.severity}`, finding.id);
-    const needed = textWidth(finding.id) + 10;
+    if (bar.place !== "outside") return [made];
+    const label = element("span", `bar-label is-${finding.severity}`, bar.text);
+    const needed = textWidth(bar.text) + 10;
     label.style.left = `${bar.x + bar.width + needed > width ? bar.x - needed + 4 : bar.x + bar.width + 5}px`;
     label.style.top = `${bar.row * ROW_PX + 2}px`;
     return [made, label];
   }
 }
+
+/** What a finding's bar is called, the longest first: rules of one name are told apart by what they are about. */
+const namesOf = ({ id, subject }: Finding) => (subject === null ? [id] : [`${id} · ${subject}`, id]);
 
 const nameOf = (element: Element | null) => element?.getAttribute("aria-label") ?? null;
 

@@ -56,6 +56,8 @@ export type Stretch = [from: number, to: number];
 export interface Finding {
   severity: "critical" | "warning" | "info";
   id: string;
+  /** What it is about, as `/shop`; null where nothing in particular. */
+  subject: string | null;
   title: string;
   from_s: number | null;
   to_s: number | null;

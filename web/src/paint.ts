@@ -2,9 +2,10 @@
 
 import type { Curves } from "./curves";
 import type { Frame } from "./frame";
-import { hatch, Labels, paintBrackets, paintEvents, paintGaps, paintTints, type Tint } from "./marks";
+import { hatch, Labels, paintBrackets, paintEvents, paintGaps, paintTints, type Anchor, type Box, type Tint } from "./marks";
 import { dataColour, surface, translucent } from "./colours";
-import type { Gap, HostEvent, Series } from "./page";
+import { range, value } from "./format";
+import type { Gap, HostEvent, Series, Unit } from "./page";
 import { area, curve, fillBand, line, type Curve } from "./paths";
 
 export interface Surroundings {
@@ -51,7 +52,7 @@ function paintStack(frame: Frame, curves: Curves): void {
   // between two areas.
   for (let index = curves.chart.series.length - 1; index >= 0; index--) {
     const [series, top] = [curves.chart.series[index], curves.edges[index]];
-    if (series === undefined || series.is_limit || top === undefined || !curves.cut.columns[index]) continue;
+    if (series === undefined || !curves.isData(index) || top === undefined || !curves.cut.columns[index]) continue;
     const edge = curveOf(frame, curves, index, top);
     const colour = dataColour(curves.colour(index), theme);
     const shape = area(edge, null, frame);
@@ -75,8 +76,9 @@ const MOST_FILLED = 2;
 
 function paintCurves(frame: Frame, curves: Curves): void {
   const { chart } = curves;
-  const data = chart.series.map((series, index) => ({ series, index })).filter(({ series }) => !series.is_limit);
-  const perSide = Math.max(...[true, false].map((side) => data.filter(({ series }) => series.is_negative === side).length));
+  const all = chart.series.map((series, index) => ({ series, index })).filter(({ series }) => !series.is_limit);
+  const data = all.filter(({ index }) => curves.isData(index));
+  const perSide = Math.max(...[true, false].map((side) => all.filter(({ series }) => series.is_negative === side).length));
   // What is larger is drawn first, so that nothing is hidden behind it.
   const byHeight = [...data].sort((a, b) => highest(curves, b.index) - highest(curves, a.index));
   paintFloor(frame, curves);
@@ -139,18 +141,26 @@ function paintFloor(frame: Frame, curves: Curves): void {
 }
 
 function paintLimits(frame: Frame, curves: Curves): void {
-  if (curves.chart.limits.length === 0) return;
-  const labels = new Labels(frame);
-  const sides = busy(frame, curves);
+  const { limits, unit } = curves.chart;
+  if (limits.length === 0) return;
+  const labels = new Labels(frame, crossed(frame, curves));
   frame.ctx.strokeStyle = surface("ink", frame.theme);
-  const hasFloor = floorOf(curves) !== null;
-  const lines = curves.chart.limits.flatMap((limit) => {
-    const y = limit.series === null ? fixedLine(frame, limit.value) : movingLine(frame, curves, limit.series);
-    // The two edges of a floor lie close together; the legend names them.
-    return y === null || (hasFloor && limit.series !== null) ? [] : [{ y, label: limit.label }];
+  const floor = floorOf(curves);
+  const named = limits.flatMap(({ label, value, series }) => {
+    const at = series === null ? fixedLine(frame, value) : movingLine(frame, curves, series);
+    // The two edges of a floor lie close together; they have one name.
+    return at.length === 0 || (floor !== null && series !== null) ? [] : [{ at, label, worth: worth(at[1]?.value ?? at[0]?.value, unit) }];
   });
-  for (const { y, label } of lines) labels.put(label, y, sides);
+  if (floor !== null) {
+    const at = inside(frame, curves, floor.above);
+    const row = floor.above.indexOf(at[1]?.value ?? NaN);
+    if (row >= 0) named.push({ at, label: "floor", worth: range(floor.below[row] ?? NaN, floor.above[row] ?? NaN, unit) });
+  }
+  for (const { at, label, worth } of named) labels.put(label, worth, at);
 }
+
+/** A limit of nothing needs no number. */
+const worth = (at: number | undefined, unit: Unit) => (at === undefined || at === 0 ? "" : value(at, unit));
 
 function dashed({ ctx, ratio }: Frame, stroke: () => void): void {
   ctx.setLineDash([4 * ratio, 3 * ratio]);
@@ -158,44 +168,56 @@ function dashed({ ctx, ratio }: Frame, stroke: () => void): void {
   ctx.setLineDash([]);
 }
 
-/** Draws a limit at one value; gives its height where that is inside the chart. */
-function fixedLine(frame: Frame, value: number | null): number | null {
-  if (value === null) return null;
+/** Where on a limit's line its name may stand, the best first. */
+const PLACES = [0, 1, ...Array.from({ length: 15 }, (_, at) => (at + 1) / 16)];
+
+/** Draws a limit at one value; gives where its name can stand. */
+function fixedLine(frame: Frame, value: number | null): Anchor[] {
+  if (value === null) return [];
   const y = frame.y(value);
-  if (y < frame.top - 1 || y > frame.bottom + 1) return null;
+  if (y < frame.top - 1 || y > frame.bottom + 1) return [];
   const path = new Path2D();
   path.moveTo(frame.left, Math.round(y) + 0.5);
   path.lineTo(frame.right, Math.round(y) + 0.5);
   frame.ctx.lineWidth = frame.ratio;
   dashed(frame, () => frame.ctx.stroke(path));
-  return y;
+  const length = frame.right - frame.left;
+  return PLACES.map((part) => ({ x: frame.left + part * length, y, value }));
 }
 
-function movingLine(frame: Frame, curves: Curves, id: string): number | null {
+function movingLine(frame: Frame, curves: Curves, id: string): Anchor[] {
   const index = curves.chart.series.findIndex((series) => series.id === id);
   const values = curves.drawn(index);
-  if (values === null) return null;
+  if (values === null) return [];
   dashed(frame, () => stroke(frame, curveOf(frame, curves, index, values), 1));
-  const at = values.at(-1) ?? NaN;
-  const y = frame.y(at);
-  return Number.isNaN(at) || y < frame.top ? null : y;
+  return inside(frame, curves, values);
 }
 
-/** How high curves reach near the left and the right end, where labels can stand. */
-function busy(frame: Frame, curves: Curves): [number, number] {
-  const last = curves.cut.times.length - 1;
-  const third = Math.floor(last / 3);
-  const reach = (from: number, to: number) => {
-    let top = frame.bottom;
-    for (let series = 0; series < curves.chart.series.length; series++) {
-      const values = curves.chart.kind === "stack" ? curves.edges[series] : curves.drawn(series);
-      if (curves.chart.series[series]?.is_limit !== false) continue;
-      for (let row = from; row <= to; row++) {
-        const y = frame.y(values?.[row] ?? NaN);
-        if (y < top) top = y;
+/** Some points at which a curve is seen. */
+function inside(frame: Frame, { cut }: Curves, values: Float64Array): Anchor[] {
+  const seen: Anchor[] = [];
+  for (const [row, value] of values.entries()) {
+    const [x, y] = [frame.x(cut.times[row] ?? NaN), frame.y(value)];
+    if (x >= frame.left && x <= frame.right && y >= frame.top - 1 && y <= frame.bottom + 1) seen.push({ x, y, value });
+  }
+  return PLACES.flatMap((part) => seen[Math.round(part * (seen.length - 1))] ?? []);
+}
+
+/** Tells whether a curve runs through a box. */
+function crossed(frame: Frame, curves: Curves): (box: Box) => boolean {
+  const xs = frame.xs(curves.cut.times);
+  const lines = curves.chart.series.flatMap((_, series) => {
+    const values = curves.chart.kind === "stack" ? curves.edges[series] : curves.drawn(series);
+    return values && curves.isData(series) ? [frame.ys(values)] : [];
+  });
+  return ({ left, right, top, bottom }) => {
+    for (let row = 1; row < xs.length; row++) {
+      if ((xs[row] ?? NaN) < left || (xs[row - 1] ?? NaN) > right) continue;
+      for (const ys of lines) {
+        const [one = NaN, other = NaN] = [ys[row - 1], ys[row]];
+        if (Math.max(one, other) >= top && Math.min(one, other) <= bottom) return true;
       }
     }
-    return (frame.bottom - top) / (frame.bottom - frame.top);
+    return false;
   };
-  return [reach(0, third), reach(last - third, last)];
 }

@@ -1,8 +1,8 @@
 /** The legend of a chart, with each series' value at the cursor: a line of them, or a table beside a wide chart. */
 
 import { variableName } from "./colours";
-import type { Curves, Reading } from "./curves";
-import { element } from "./dom";
+import { nameOf, type Curves, type Reading } from "./curves";
+import { button, element } from "./dom";
 import { share, value } from "./format";
 import type { Series } from "./page";
 
@@ -14,9 +14,38 @@ export interface Values {
   show(reading: Reading): void;
 }
 
-export function values(host: HTMLElement, curves: Curves): Values {
+/** Hides a curve, or shows it again. */
+type Toggle = (curve: string) => void;
+
+export function values(host: HTMLElement, curves: Curves, toggle: Toggle): Values {
   const isTable = curves.chart.size !== "small" && curves.chart.kind === "stack";
-  return isTable ? new Table(host, curves) : new Line(host, curves);
+  return isTable ? new Table(host, curves, toggle) : new Line(host, curves, toggle);
+}
+
+/** A curve's colour and name; a click on one of several hides it or shows it again. */
+class Name {
+  readonly #button: HTMLButtonElement | null = null;
+  readonly host: HTMLElement;
+
+  constructor(
+    private readonly curves: Curves,
+    private readonly index: number,
+    text: string,
+    toggle: Toggle,
+  ) {
+    const { chart } = curves;
+    const series = chart.series[index] as Series;
+    const isOneOfMany = !series.is_limit && chart.series.filter((one) => !one.is_limit).length > 1;
+    if (isOneOfMany) this.#button = button("toggle", "", () => toggle(nameOf(chart, series)));
+    this.host = this.#button ?? element("span", "toggle");
+    this.host.title = series.label;
+    this.host.append(swatch(series, curves.colour(index)), element("span", "name", text));
+  }
+
+  show(): void {
+    const isShown = String(this.curves.isData(this.index));
+    if (this.#button?.ariaPressed !== isShown) this.#button?.setAttribute("aria-pressed", isShown);
+  }
 }
 
 function swatch(series: Series, colour: string): HTMLElement {
@@ -29,31 +58,36 @@ function swatch(series: Series, colour: string): HTMLElement {
 
 class Line implements Values {
   readonly isBeside = false;
-  readonly #cells: { series: number; text: HTMLElement }[] = [];
+  readonly #cells: { series: number; name: Name; text: HTMLElement }[] = [];
 
   constructor(
     readonly host: HTMLElement,
     readonly curves: Curves,
+    toggle: Toggle,
   ) {
     host.classList.add("is-line");
     curves.chart.series.forEach((series, index) => {
       const entry = element("span", "entry");
       const text = element("b");
       const arrow = curves.chart.kind === "mirror" ? (series.is_negative ? " ↓" : " ↑") : "";
-      entry.append(swatch(series, curves.colour(index)), element("span", "name", series.label + arrow), text);
+      const name = new Name(curves, index, series.label + arrow, toggle);
+      entry.append(name.host, text);
       host.append(entry);
-      this.#cells.push({ series: index, text });
+      this.#cells.push({ series: index, name, text });
     });
   }
 
   show(reading: Reading): void {
-    for (const { series, text } of this.#cells) say(text, reading.text(series));
+    for (const { series, name, text } of this.#cells) {
+      name.show();
+      say(text, reading.text(series));
+    }
   }
 }
 
 class Table implements Values {
   readonly isBeside = true;
-  readonly #rows: { series: number; row: HTMLElement; text: HTMLElement; part: HTMLElement }[] = [];
+  readonly #rows: { series: number; name: Name; row: HTMLElement; text: HTMLElement; part: HTMLElement }[] = [];
   readonly #sum = element("td", "num");
   readonly #whole: number | null;
   readonly #unit;
@@ -61,6 +95,7 @@ class Table implements Values {
   constructor(
     readonly host: HTMLElement,
     readonly curves: Curves,
+    toggle: Toggle,
   ) {
     const { chart } = curves;
     this.#whole = chart.top;
@@ -77,23 +112,21 @@ class Table implements Values {
     for (const { series, index } of drawn.reverse()) {
       if (series.group !== undefined && series.group !== group) body.append(heading(series.group));
       group = series.group;
-      body.append(this.#entry(series, index, curves.colour(index)));
+      body.append(this.#entry(new Name(curves, index, series.label, toggle), index));
     }
     body.append(this.#footer());
     host.classList.add("is-table");
     host.append(table);
   }
 
-  #entry(series: Series, index: number, colour: string): HTMLElement {
+  #entry(name: Name, series: number): HTMLElement {
     const row = element("tr");
-    const name = element("th");
-    name.scope = "row";
-    const label = element("span", "name", series.label);
-    label.title = series.label;
-    name.append(swatch(series, colour), label);
+    const head = element("th");
+    head.scope = "row";
+    head.append(name.host);
     const [text, part] = [element("td", "num"), element("td", "num part")];
-    row.append(name, text, part);
-    this.#rows.push({ series: index, row, text, part });
+    row.append(head, text, part);
+    this.#rows.push({ series, name, row, text, part });
     return row;
   }
 
@@ -107,7 +140,8 @@ class Table implements Values {
 
   show(reading: Reading): void {
     const total = reading.total();
-    for (const { series, row, text, part } of this.#rows) {
+    for (const { series, name, row, text, part } of this.#rows) {
+      name.show();
       const amount = reading.number(series);
       say(text, reading.text(series));
       say(part, share(amount / (this.#whole ?? total)));

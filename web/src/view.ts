@@ -10,9 +10,11 @@ interface State {
   hovered: number | null;
   /** The finding that tints the charts. */
   finding: number;
+  /** Curves that the reader has hidden: `where.free`. */
+  hidden: ReadonlySet<string>;
 }
 
-type Part = "view" | "cursor" | "finding";
+type Part = "view" | "cursor" | "finding" | "hidden";
 type Listener = (changed: ReadonlySet<Part>) => void;
 
 /** How a page begins. */
@@ -46,7 +48,7 @@ export class Looking {
     private readonly by = 0,
     shared: Shared | null = null,
   ) {
-    const state = { view: opening.view, pinned: opening.worst, hovered: null, finding: 0 };
+    const state = { view: opening.view, pinned: opening.worst, hovered: null, finding: 0, hidden: new Set<string>() };
     this.#shared = shared ?? { opening, state, listeners: [], changed: new Set(), frame: 0 };
   }
 
@@ -113,7 +115,7 @@ export class Looking {
     const pinned = state.pinned === this.#opening.worst ? opening.worst : nearestIn(whole, state.pinned - later);
     const hovered = state.hovered === null ? null : nearestIn(whole, state.hovered - later);
     this.#shared.opening = opening;
-    this.#shared.state = { view, pinned, hovered, finding };
+    this.#shared.state = { ...state, view, pinned, hovered, finding };
     for (const part of ["view", "cursor", "finding"] as const) this.#tell(part);
   }
 
@@ -179,6 +181,22 @@ export class Looking {
     this.#state.pinned = this.#opening.worst;
   }
 
+  get hidden(): ReadonlySet<string> {
+    return this.#state.hidden;
+  }
+
+  /** Shows these curves if one of them is hidden, else hides them. */
+  toggle(...curves: string[]): void {
+    const { hidden } = this.#state;
+    const others = [...hidden].filter((one) => !curves.includes(one));
+    this.hide(others.length < hidden.size ? others : [...hidden, ...curves]);
+  }
+
+  hide(curves: readonly string[]): void {
+    this.#state.hidden = new Set(curves);
+    this.#tell("hidden");
+  }
+
   select(finding: number): void {
     this.#state.finding = finding;
     this.#tell("finding");
@@ -210,10 +228,11 @@ export function clamped(view: View, whole: View, least: number): View {
   return { from: start, to: start + length };
 }
 
-/** What a link says: `v=12.5-30`, `c=18`, `theme=dark`; what it does not say or says wrongly is null. */
+/** What a link says: `v=12.5-30`, `c=18`, `h=where.free`, `theme=dark`; what it does not say or says wrongly is null. */
 export interface Link {
   view: View | null;
   cursor: number | null;
+  hidden: readonly string[];
   theme: string | null;
 }
 
@@ -224,6 +243,7 @@ export function readLink(hash: string): Link {
   return {
     view: view === null || Number(view[1]) >= Number(view[2]) ? null : { from: Number(view[1]), to: Number(view[2]) },
     cursor: /^-?\d+(\.\d+)?$/.test(cursor) ? Number(cursor) : null,
+    hidden: words.get("h")?.split(",") ?? [],
     theme: words.get("theme"),
   };
 }
@@ -233,6 +253,7 @@ export function writeLink(link: Link): string {
   const words: string[] = [];
   if (link.view !== null) words.push(`v=${round(link.view.from)}-${round(link.view.to)}`);
   if (link.cursor !== null) words.push(`c=${round(link.cursor)}`);
+  if (link.hidden.length > 0) words.push(`h=${link.hidden.map(encodeURIComponent).join()}`);
   if (link.theme !== null) words.push(`theme=${link.theme}`);
   return words.length > 0 ? "#" + words.join("&") : "";
 }

@@ -40,6 +40,10 @@ export interface Look {
   /** The reader has asked for less motion. */
   isStill?: boolean;
   isTouch?: boolean;
+  /** Pixels of the screen in one of the page. */
+  ratio?: number;
+  /** What is written onto canvases is kept in `data-written` of the page's root. */
+  isWatched?: boolean;
 }
 
 export interface Opened {
@@ -65,7 +69,8 @@ export async function open(browser: Browser, place: string, look: Look = {}): Pr
     if (!request.url().startsWith(new URL("/", address).href)) complaints.push(`request ${request.url()}`);
   });
   await page.setJavaScriptEnabled(look.hasScript ?? true);
-  await page.setViewport({ width: look.width ?? 1440, height: look.height ?? 1000, hasTouch: look.isTouch ?? false });
+  await page.setViewport({ width: look.width ?? 1440, height: look.height ?? 1000, hasTouch: look.isTouch ?? false, deviceScaleFactor: look.ratio ?? 1 });
+  if (look.isWatched === true) await page.evaluateOnNewDocument(watch);
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: look.theme ?? "light" }]);
   if (look.isForced === true || look.isStill === true) await emulate(page, look);
   await page.goto(address + (look.hash ?? ""));
@@ -73,6 +78,22 @@ export async function open(browser: Browser, place: string, look: Look = {}): Pr
     await page.waitForFunction(() => document.documentElement.dataset.drawn === "all" || document.querySelector(".notice"));
   }
   return { page, complaints };
+}
+
+/** Runs in the page, before its own program. */
+function watch(): void {
+  const original = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text: string, x: number, y: number) {
+    const { width } = this.measureText(text);
+    const at = this.getTransform().transformPoint({ x, y }).x;
+    const before = this.textAlign === "right" || this.textAlign === "end" ? width : this.textAlign === "center" ? width / 2 : 0;
+    const chart = this.canvas.closest<HTMLElement>("figure")?.dataset.chart ?? "";
+    const root = document.documentElement;
+    const known = JSON.parse(root.dataset.written ?? "[]") as unknown[];
+    const one = { text, from: Math.round(at - before), to: Math.round(at - before + width), width: this.canvas.width, chart };
+    root.dataset.written = JSON.stringify([...known, one]);
+    original.call(this, text, x, y);
+  };
 }
 
 /** What puppeteer does not let through, the browser's own protocol does. */

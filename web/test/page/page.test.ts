@@ -4,7 +4,7 @@ import type { Browser, Page } from "puppeteer-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { launch, obstacle, open, settled } from "./browser";
-import { cut, DIRTY, HEALTHY, HOSTILE, hostile, NODES, OOM, removePages, report, THRASH, week } from "./pages";
+import { cut, DIRTY, HEALTHY, HOSTILE, hostile, labRun, larger, NODES, OOM, removePages, report, score, STARVED, THRASH, week } from "./pages";
 
 const reason = obstacle("MEMTIDE");
 if (reason !== null) console.warn(`the page test is skipped: ${reason}`);
@@ -58,6 +58,10 @@ const colours = (page: Page) =>
     }),
   );
 
+/** What was written onto the canvases of a page that is watched: where it begins and ends in a canvas, and how wide that is. */
+const written = (page: Page) =>
+  page.$eval("html", (it) => JSON.parse(it.dataset.written ?? "[]") as { text: string; from: number; to: number; width: number; chart: string }[]);
+
 describe.skipIf(reason !== null)("the page in Chromium, from a file and offline", () => {
   let browser: Browser;
   let thrash: string;
@@ -68,6 +72,110 @@ describe.skipIf(reason !== null)("the page in Chromium, from a file and offline"
   afterAll(async () => {
     removePages();
     await browser.close();
+  });
+
+  test.each([
+    [1440, 1],
+    [390, 1],
+    [1440, 2],
+  ])("cuts no name of an axis, however large its values are (%i px, ratio %i)", async (width, ratio) => {
+    const { page, complaints } = await open(browser, larger(thrash), { width, ratio, isWatched: true });
+    const names = await written(page);
+    const large = names.filter(({ text }) => /^\d+,\d{3},000\/s$/.test(text));
+    expect(large.length).toBeGreaterThan(3);
+    expect(names.filter(({ from, to, width }) => from < 0 || to > width)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("names every line of reference that it draws, with what it is worth", async () => {
+    const { page } = await open(browser, thrash, { isWatched: true });
+    const names = (await written(page)).map(({ text }) => text);
+    for (const name of [/^MemTotal 470 MiB$/, /^floor [\d.]+–[\d.]+ MiB$/, /^size of swap 512 MiB$/, /^limit [\d.]+ MiB$/]) {
+      expect(names.map((text) => text.replaceAll("\u00a0", " "))).toContainEqual(expect.stringMatching(name));
+    }
+    await page.close();
+  });
+
+  test("names what a finding is about at its bar, in its heading, and in its figures", async () => {
+    const killed = await open(browser, report(OOM));
+    expect(await killed.page.$$eval(".bars", (all) => all.map((it) => it.textContent))).toEqual(["oom-cgroup · /app"]);
+    expect(await killed.page.$eval("#finding-0 h3", (it) => it.textContent)).toBe("oom-cgroup · /app");
+    expect(await killed.page.$eval("#run-up h3", (it) => it.textContent)).toMatch(/^OOM kill in \/app at /);
+    expect(await killed.page.$eval(".figure .name", (it) => it.textContent)).toContain("/app");
+    await killed.page.close();
+    const written = await open(browser, report(DIRTY));
+    expect(await written.page.$$eval(".bars", (all) => all.map((it) => it.textContent))).toEqual(["dirty-throttle · disk vda"]);
+    expect(await written.page.$$eval(".figure .name", (all) => all.map((it) => it.textContent))).toContain("Disks busy: vda");
+    await written.page.close();
+  });
+
+  test("hides free memory by a key and any curve by its name, scales the axis anew, and keeps that in its address", async () => {
+    const { page, complaints } = await open(browser, report(HEALTHY), { isWatched: true });
+    await middleOf(page, "where");
+    const free = "#chart-where .values tr:has(.toggle[title=free])";
+    const top = async () => {
+      await page.evaluate(() => (document.documentElement.dataset.written = "[]"));
+      await page.keyboard.press("t");
+      await settled(page);
+      const names = (await written(page)).filter(({ chart }) => chart === "where").map(({ text }) => text);
+      return Math.max(...names.map((text) => (/^(\d+)\u00a0MiB$/.exec(text)?.[1] ?? 0) as number).map(Number));
+    };
+    const before = await top();
+    await page.keyboard.press("f");
+    await settled(page);
+    expect(await page.$eval(`${free} .toggle`, (it) => it.getAttribute("aria-pressed"))).toBe("false");
+    expect(await hash(page)).toContain("h=where.");
+    expect(await top()).toBeLessThan(before / 2);
+    await page.keyboard.press("f");
+    await settled(page);
+    expect(await hash(page)).not.toContain("h=");
+    expect(await top()).toBe(before);
+    // With the keyboard alone, too.
+    await page.focus(`${free} .toggle`);
+    await page.keyboard.press("Enter");
+    await settled(page);
+    expect(await hash(page)).toMatch(/h=where\.free(&|$)/);
+    const address = await hash(page);
+    expect(complaints).toEqual([]);
+    await page.close();
+    const again = await open(browser, report(HEALTHY), { hash: address });
+    expect(await again.page.$eval(`${free} .toggle`, (it) => it.getAttribute("aria-pressed"))).toBe("false");
+    await again.page.close();
+  });
+
+  test("draws each of a few processes", async () => {
+    const { page } = await open(browser, thrash);
+    const names = await page.$$eval("#chart-services .name", (all) => all.map((it) => it.textContent ?? ""));
+    expect(names.filter((name) => /^hog \(\d+\)$/.test(name)).length).toBeGreaterThan(7);
+    await page.close();
+  });
+
+  test("shows what led to a finding", async () => {
+    const { page } = await open(browser, week(thrash));
+    await page.$eval('button.show[data-finding="0"]', (it) => (it as HTMLElement).click());
+    await settled(page);
+    const [from = NaN, to = NaN] = (/v=([\d.]+)-([\d.]+)/.exec(await hash(page)) ?? []).slice(1).map(Number);
+    const [begins = NaN, ends = NaN] = await page.$eval("#memtide-page", (it) => {
+      const [first] = (JSON.parse(it.textContent ?? "") as { findings: { from_s: number; to_s: number }[] }).findings;
+      return [first?.from_s ?? NaN, first?.to_s ?? NaN];
+    });
+    // The finding begins too early for a minute before it: then all there is.
+    expect(from).toBeLessThanOrEqual(Math.max(begins - 60, 0));
+    expect(to).toBeGreaterThan(ends);
+    await page.close();
+  });
+
+  test.each([
+    ["score", 390, score],
+    ["score", 320, score],
+    ["run", 390, labRun],
+    ["run", 320, labRun],
+  ] as const)("fits the lab's page of a %s into %i px", async (_, width, pageOf) => {
+    const { page, complaints } = await open(browser, pageOf(OOM, THRASH, DIRTY, NODES, STARVED, HEALTHY), { width, height: 800, hasScript: false });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    expect(complaints).toEqual([]);
+    await page.close();
   });
 
   test("begins with the minute around an OOM kill", async () => {

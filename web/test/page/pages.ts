@@ -3,7 +3,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { deflateRawSync, gunzipSync, gzipSync } from "node:zlib";
 
@@ -108,6 +108,34 @@ export function week(from: string): string {
       .replace(block("memtide-page"), (_, tag: string) => tag + JSON.stringify(week).replace(/</g, "\\u003c"))
       .replace(block("memtide-data"), (_, tag: string) => tag + data),
   );
+  return page;
+}
+
+/** The same page with rates a hundred times as high, and more. */
+export function larger(from: string): string {
+  const page = join(folder, "larger.html");
+  const rates = /("id":"(?:refaults|reclaim)".*?"limits")/g;
+  const scaled = (chart: string) => chart.replace(/"scale":([\d.e+-]+)/g, (_, scale: string) => `"scale":${Number(scale) * 500}`);
+  writeFileSync(page, readFileSync(from, "utf8").replace(rates, scaled));
+  return page;
+}
+
+/** Writes the page of the lab's score of labelled captures. */
+export function score(...captures: readonly string[]): string {
+  const page = join(folder, `${(count += 1)}.html`);
+  const cases = captures.map((capture) => dirname(capture));
+  const done = spawnSync(process.env.MEMTIDE ?? "memtide", ["lab", "score", ...cases, "-o", page], { encoding: "utf8" });
+  if (!existsSync(page)) throw new Error(done.stderr);
+  return page;
+}
+
+/** Writes a page with the blocks that the page of a scenario has: arms with names that do not break, and panels of curves. */
+export function labRun(...captures: readonly string[]): string {
+  const page = join(folder, "lab-run.html");
+  const arm = `<section class="arm is-ok"><h2>${"arm-".repeat(20)}</h2><ul><li><b>oom-cgroup</b> ${"/a".repeat(60)}</li></ul></section>`;
+  const panel = '<figure><figcaption>arm</figcaption><svg class="panel" viewBox="0 0 480 240"></svg></figure>';
+  const main = `<main class="lab"><div class="arms">${arm}${arm}</div><section class="drawn"><div class="panels">${panel}${panel}</div></section></main>`;
+  writeFileSync(page, readFileSync(score(...captures), "utf8").replace(/<main.*<\/main>/s, main));
   return page;
 }
 

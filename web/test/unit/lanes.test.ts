@@ -44,7 +44,7 @@ describe("events under the navigator", () => {
 });
 
 describe("bars of findings", () => {
-  const bar = (index: number, from: number, to: number) => ({ index, stretches: [[from, to]] as Stretch[], text: "swap-thrash" });
+  const bar = (index: number, from: number, to: number) => ({ index, stretches: [[from, to]] as Stretch[], texts: ["swap-thrash"] });
 
   test("share a row unless they overlap", () => {
     const bars = findingBars([bar(0, 0, 200), bar(1, 100, 400), bar(2, 300, 500)], same, 600, widthOf);
@@ -53,14 +53,14 @@ describe("bars of findings", () => {
 
   test("that are short are seen and have their text beside them", () => {
     const [early, late] = findingBars([bar(0, 10, 11), bar(1, 599, 600)], same, 600, widthOf);
-    expect(early).toMatchObject({ width: 6, text: "outside", row: 0 });
-    expect(late).toMatchObject({ x: 594, text: "outside", row: 0 });
+    expect(early).toMatchObject({ width: 6, place: "outside", row: 0 });
+    expect(late).toMatchObject({ x: 594, place: "outside", row: 0 });
   });
 
   test("that come again lie in one row, with the name at the widest; those that would touch are one", () => {
     const nights: Stretch[] = [[10, 11], [100, 101], [104, 110], [300, 302]];
-    const bars = findingBars([{ index: 0, stretches: nights, text: "dirty" }, bar(1, 300, 400)], same, 600, widthOf);
-    expect(bars.map(({ x, width, row, text }) => [x, width, row, text])).toEqual([
+    const bars = findingBars([{ index: 0, stretches: nights, texts: ["dirty"] }, bar(1, 300, 400)], same, 600, widthOf);
+    expect(bars.map(({ x, width, row, place }) => [x, width, row, place])).toEqual([
       [10, 6, 0, "none"],
       [100, 10, 0, "outside"],
       [300, 6, 0, "none"],
@@ -73,6 +73,7 @@ describe("tints", () => {
   const finding = (from_s: number | null, to_s: number | null): Finding => ({
     severity: "critical",
     id: "x",
+    subject: null,
     title: "x",
     from_s,
     to_s,
@@ -101,8 +102,17 @@ describe("tints", () => {
 
 test("a name never lies under another bar of its finding", () => {
   const nights = [10, 40, 70].map((at): [number, number] => [at, at + 1]);
-  const bars = findingBars([{ index: 0, stretches: nights, text: "dirty-throttle" }], (at) => at, 200, () => 60);
-  expect(bars.map((bar) => bar.text)).toEqual(["none", "none", "outside"]);
-  const narrow = findingBars([{ index: 0, stretches: nights, text: "dirty-throttle" }], (at) => at, 90, () => 60);
-  expect(narrow.map((bar) => bar.text)).toEqual(["none", "none", "none"]);
+  const bars = findingBars([{ index: 0, stretches: nights, texts: ["dirty-throttle"] }], (at) => at, 200, () => 60);
+  expect(bars.map((bar) => bar.place)).toEqual(["none", "none", "outside"]);
+  const narrow = findingBars([{ index: 0, stretches: nights, texts: ["dirty-throttle"] }], (at) => at, 90, () => 60);
+  expect(narrow.map((bar) => bar.place)).toEqual(["none", "none", "none"]);
+});
+
+test("a bar has the longest name for which there is room, and stays where there is room for none", () => {
+  const texts = ["oom-cgroup · /shop", "oom-cgroup"];
+  const named = (width: number) => findingBars([{ index: 0, stretches: [[10, 11]], texts }], same, width, widthOf)[0]?.text;
+  expect([named(300), named(100), named(40)]).toEqual(["oom-cgroup · /shop", "oom-cgroup", ""]);
+  const crowd = Array.from({ length: 5 }, (_, index) => ({ index, stretches: [[20 * index, 20 * index + 1]] as Stretch[], texts }));
+  const bars = findingBars(crowd, same, 300, widthOf);
+  expect(bars.map(({ finding }) => finding)).toEqual([0, 1, 2, 3, 4]);
 });

@@ -108,6 +108,17 @@ describe("looking", () => {
     });
   });
 
+  test("hides several curves together, and shows all of them again", () => {
+    const it = looking();
+    it.toggle("where.free");
+    it.toggle("where.anon");
+    expect([...it.hidden]).toEqual(["where.free", "where.anon"]);
+    it.toggle("where.free", "where.pcp");
+    expect([...it.hidden]).toEqual(["where.anon"]);
+    it.toggle("where.free", "where.pcp");
+    expect([...it.hidden]).toEqual(["where.anon", "where.free", "where.pcp"]);
+  });
+
   test("tells all changes of a frame at once", () => {
     const it = looking();
     const heard: string[][] = [];
@@ -122,15 +133,15 @@ describe("looking", () => {
 
 describe("a link", () => {
   test("says what is looked at and is read back", () => {
-    const before = { view: { from: -12.5, to: -3 }, cursor: -4, theme: null };
+    const before = { view: { from: -12.5, to: -3 }, cursor: -4, hidden: [], theme: null };
     expect(readLink(writeLink(before))).toEqual(before);
-    const link = { view: { from: 12.5, to: 30 }, cursor: 18.123, theme: "dark" };
-    expect(writeLink(link)).toBe("#v=12.5-30&c=18.123&theme=dark");
+    const link = { view: { from: 12.5, to: 30 }, cursor: 18.123, hidden: ["where.free", "where.pcp"], theme: "dark" };
+    expect(writeLink(link)).toBe("#v=12.5-30&c=18.123&h=where.free,where.pcp&theme=dark");
     expect(readLink(writeLink(link))).toEqual(link);
   });
 
   test("of the page as it opens is empty", () => {
-    expect(writeLink({ view: null, cursor: null, theme: null })).toBe("");
+    expect(writeLink({ view: null, cursor: null, hidden: [], theme: null })).toBe("");
   });
 
   test("that is wrong says nothing", () => {

@@ -8,6 +8,11 @@ use std::fmt::{Display, Write as _};
 
 use crate::plain::harmless;
 
+/// Returns a heading in which no line begins with a percent sign.
+pub(super) fn unbroken(heading: &str) -> String {
+    heading.replace(" %", "\u{a0}%")
+}
+
 /// HTML under construction.
 #[derive(Debug, Default)]
 pub struct Html(String);

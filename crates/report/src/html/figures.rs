@@ -36,7 +36,8 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     html.within(Tag::of("div", "figures"), |html| {
         for figure in &figures {
             html.within(Tag::of("div", "figure"), |html| {
-                html.tagged(Tag::of("p", "name"), &figure.name);
+                let name = Tag::of("p", "name").with("title", &figure.name);
+                html.tagged(name, &figure.name);
                 html.tagged(Tag::of("p", "value"), &figure.value);
                 html.tagged(Tag::of("p", "about"), &figure.about);
                 let spark = Spark { is_loud: true, ..figure.spark };
@@ -141,17 +142,22 @@ pub(super) fn of_series<'a>(scene: &'a Scene<'_>, at: SeriesIndex, keep: Keep) -
     Spark { times: scene.picture.times(), values, keep, ..Spark::default() }
 }
 
-/// Returns a series' name for use away from its chart, with the chart's name if both fit. If the signal covers more
-/// than the series, or the chart has only this one, the chart's name.
+/// Returns a series' name for use away from its chart: with the chart's name if both fit, or if the series is that of a process,
+/// a cgroup or a disk. If the signal covers more than the series, or the chart has only this one, the chart's name.
 fn name(scene: &Scene<'_>, at: SeriesIndex, signal: Option<&str>) -> String {
     let chart = &scene.picture.charts[at.chart];
     let series: &ChartSeries = &chart.series[at.series];
     let both = format!("{}: {}", chart.title, series.label);
-    match chart.series.len() {
-        1 => chart.title.clone(),
-        _ if series.signals.first().map(|id| id.def().name) != signal => chart.title.clone(),
-        _ if both.chars().count() <= NAME_LEN_MAX => both,
-        _ => capital(&series.label),
+    let is_of_all =
+        || chart.series.len() == 1 || series.signals.first().map(|id| id.def().name) != signal;
+    if !chart.is_of_host {
+        both
+    } else if is_of_all() {
+        chart.title.clone()
+    } else if both.chars().count() <= NAME_LEN_MAX {
+        both
+    } else {
+        capital(&series.label)
     }
 }
 

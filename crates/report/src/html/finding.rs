@@ -2,12 +2,18 @@
 
 use std::borrow::Cow;
 
+use units::Quantity as _;
+
 use super::block::{command, section};
-use super::escape::{Html, Tag, tag};
+use super::escape::{Html, Tag, tag, unbroken};
 use super::figures::of_evidence;
 use super::{Scene, icon, spark};
 use crate::model::{Evidence, Finding, Fix};
+use crate::phrases::incidents::named_subject;
 use crate::phrases::{capital, occurrences, proven_on};
+
+/// A smaller share of the range would print as nothing.
+const SHARE_SEEN: f64 = 0.0005;
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     let report = scene.report;
@@ -29,13 +35,21 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &F
         icon::of_severity(html, finding.severity);
         // The page already shows the leading finding's title above.
         let is_above = finding.is_headline;
-        let title = if is_above { Cow::Borrowed(&*finding.id) } else { finding.whole_title() };
-        html.tagged(Tag::of("h3", "title"), &title);
+        let title = if is_above { Cow::Owned(named(finding)) } else { finding.whole_title() };
+        html.tagged(Tag::of("h3", "title"), &unbroken(&title));
         inside(html, scene, (index, finding), is_above);
         for (index, consequence) in scene.report.consequences(index) {
             folded(html, scene, index, consequence, "leads to");
         }
     });
+}
+
+/// Returns a finding's rule and what it is about: `oom-cgroup · /shop`.
+fn named(finding: &Finding) -> String {
+    match named_subject(finding) {
+        Some(subject) => format!("{} · {subject}", finding.id),
+        None => finding.id.clone(),
+    }
 }
 
 /// Draws a finding that unfolds, with its relation to the others: a consequence goes when its root does.
@@ -53,7 +67,7 @@ pub(super) fn folded(
             icon::of_severity(html, finding.severity);
             html.tagged(Tag::of("span", "leads"), word).raw(" ");
             let title = Tag::of("span", "title").with("role", "heading");
-            html.tagged(title.with("aria-level", "4"), &finding.whole_title());
+            html.tagged(title.with("aria-level", "4"), &unbroken(&finding.whole_title()));
         });
         inside(html, scene, (index, finding), false);
     });
@@ -85,7 +99,8 @@ fn meta(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding),
         if let Some(when) = when(scene, finding) {
             html.tagged(Tag::of("span", "when"), &when).raw(" ");
         }
-        if let Some(share) = finding.share {
+        // A kill takes no time.
+        if let Some(share) = finding.share.filter(|share| share.as_f64() >= SHARE_SEEN) {
             let share = format!("{} of the range", share);
             html.tagged(Tag::of("span", "share"), &share).raw(" ");
         }

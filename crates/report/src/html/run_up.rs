@@ -8,6 +8,7 @@ use super::Scene;
 use super::escape::{Html, Tag, tag};
 use super::spark::{self, Keep, Spark};
 use crate::model::{EventEntry, Finding};
+use crate::picture::{Picture, SeriesIndex};
 
 /// Seconds shown before and after the first kill.
 const WINDOW_S: f64 = 60.0;
@@ -41,7 +42,12 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let figure = Tag::of("figure", "accounting run-up").with("id", "run-up");
     html.within(figure, |html| {
         html.within(tag("figcaption"), |html| {
-            html.tagged(tag("h3"), &format!("OOM kill at {}", scene.moment(run_up.kills[0])));
+            let at = scene.moment(run_up.kills[0]);
+            let heading = match subject(run_up.finding) {
+                Some(cgroup) => format!("OOM kill in {cgroup} at {at}"),
+                None => format!("OOM kill at {at}"),
+            };
+            html.tagged(tag("h3"), &heading);
             html.tagged(Tag::of("p", "help"), &run_up.help());
         });
         run_up.plot(html, scene);
@@ -57,8 +63,7 @@ impl<'a> RunUp<'a> {
     /// Returns `None` if no kill of the finding is dated, or no chart shows the memory around it.
     fn new(scene: &Scene<'_>, finding: &'a Finding) -> Option<Self> {
         let picture = scene.picture;
-        let subject =
-            (finding.scope.entity == Entity::Cgroup).then_some(finding.scope.key.as_str());
+        let subject = subject(finding);
         let events = scene.page.events.events.iter();
         let kills = events
             .filter(|event| event.kind == EventKind::OomKill.name() && is_about(event, subject));
@@ -76,17 +81,9 @@ impl<'a> RunUp<'a> {
         let (from, to) = (first - WINDOW_S, first + WINDOW_S);
         let (times, values) = picture.finest(at, (from, to))?;
         kills.retain(|at| *at <= to);
-        let limit = finding.evidence.iter().find(|line| {
-            used.is_some() && line.signal.as_deref() == Some(CGROUP_MAX.definition().name)
-        });
-        Some(Self {
-            finding,
-            is_used: used.is_some(),
-            times,
-            values,
-            limit: limit.and_then(|line| line.value),
-            kills,
-        })
+        let limited = subject.filter(|_| used.is_some());
+        let limit = limited.and_then(|cgroup| limit_at(picture, (at, cgroup), (from, first)));
+        Some(Self { finding, is_used: used.is_some(), times, values, limit, kills })
     }
 
     fn help(&self) -> String {
@@ -201,6 +198,26 @@ impl<'a> RunUp<'a> {
         });
         starts.count()
     }
+}
+
+/// Returns the cgroup that a finding is about; `None` if it is about the host.
+fn subject(finding: &Finding) -> Option<&str> {
+    (finding.scope.entity == Entity::Cgroup).then_some(finding.scope.key.as_str())
+}
+
+/// Returns the last limit of a cgroup in a range, from the chart that shows its memory.
+fn limit_at(
+    picture: &Picture,
+    (at, cgroup): (SeriesIndex, &str),
+    range: (f64, f64),
+) -> Option<f64> {
+    let mut limits = picture.showing(CGROUP_MAX.definition().name).into_iter();
+    let limit = limits.find(|limit| {
+        let series = &picture.charts[limit.chart].series[limit.series];
+        limit.chart == at.chart && series.group.as_deref() == Some(cgroup)
+    });
+    let (_, values) = picture.finest(limit?, range)?;
+    values.into_iter().flatten().next_back()
 }
 
 /// Whether an event is about a cgroup; true for every event if none is given.

@@ -1,7 +1,7 @@
 //! The verdict at the top: a word and a sentence, the first thing to do, and up to four figures.
 
 use super::Scene;
-use super::escape::{Html, Tag, tag};
+use super::escape::{Html, Tag, tag, unbroken};
 use super::{figures, icon};
 use crate::model::{Level, Report};
 use crate::phrases::group as group_phrases;
@@ -24,7 +24,8 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     html.within(block.with("aria-labelledby", "headline"), |html| {
         icon::of_level(html, report.verdict);
         html.tagged(Tag::of("p", "level"), word(report.verdict));
-        html.tagged(tag("h1").with("id", "headline"), &phrases::headline(report, &scene.clock));
+        let headline = unbroken(&phrases::headline(report, &scene.clock));
+        html.tagged(tag("h1").with("id", "headline"), &headline);
         for remark in &report.remarks {
             html.tagged(Tag::of("p", "remark"), remark);
         }

@@ -10,6 +10,7 @@ use units::Span;
 
 use super::{EventEntry, Finding, Report, Severity};
 use crate::clock::ReportClock;
+use crate::phrases::incidents::named_subject;
 use crate::picture::{Picture, SeriesIndex};
 use crate::plain::harmless;
 
@@ -142,6 +143,8 @@ pub struct FindingMeta {
     pub severity: Severity,
     /// Its rule.
     pub id: String,
+    /// What it is about: `/shop`, `disk sda`; null where nothing in particular. Harmless, but text.
+    pub subject: Option<String>,
     /// Its sentence; harmless, but text.
     pub title: String,
     /// When it began; null for a state without a beginning.
@@ -310,6 +313,7 @@ fn findings(report: &Report, picture: &Picture) -> Vec<FindingMeta> {
         FindingMeta {
             severity: finding.severity,
             id: finding.id.clone(),
+            subject: named_subject(finding).as_deref().map(harmless),
             title: harmless(&finding.whole_title()),
             from_s: within.map(|(from, _)| from),
             to_s: within.map(|(_, to)| to),

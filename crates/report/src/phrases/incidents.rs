@@ -49,6 +49,17 @@ fn when(finding: &Finding, clock: &ReportClock<'_>) -> Option<(f64, String)> {
     Some((first.from_s, when))
 }
 
+/// The cgroup, disk or process that a finding is about, where its rule's name alone would not tell it from others; `None` where
+/// it affects nothing in particular.
+pub(crate) fn named_subject(finding: &Finding) -> Option<String> {
+    if finding.scope.entity != Entity::Host {
+        return Some(subject(finding));
+    }
+    let first = finding.affected.first()?;
+    let is_plain = [Entity::Process, Entity::Cgroup].iter().any(|kind| kind.name() == first.kind);
+    Some(if is_plain { first.name.clone() } else { format!("{} {}", first.kind, first.name) })
+}
+
 /// In what it happened, by the name that the finding has for it.
 fn subject(finding: &Finding) -> String {
     let (entity, key) = (finding.scope.entity, &finding.scope.key);

@@ -155,6 +155,7 @@ fn finding(severity: Severity) -> FindingMeta {
     FindingMeta {
         severity,
         id: "swap-thrash".to_owned(),
+        subject: is_root.then(|| "hog".to_owned()),
         title: "Pages are swapped in and out".to_owned(),
         from_s: is_root.then_some(1.0),
         to_s: is_root.then_some(39.0),
