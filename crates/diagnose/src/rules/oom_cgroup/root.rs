@@ -7,7 +7,7 @@ use units::{Bytes, Limit, PerSecond, Quantity as _, Ratio, Span};
 
 use super::report;
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Fix, FixChange, LimitFile};
+use crate::finding::{Affected, Finding, Fix, FixChange, LimitFile, capital};
 use crate::measures::grew_until::{GrewUntil, climb};
 use crate::measures::readings::held_by_cgroup;
 use crate::remedy;
@@ -99,11 +99,15 @@ fn of_growth(
     mut finding: Finding,
 ) -> Finding {
     let (who, course) = (grew.who(), grew.course());
-    let what = if grew.process.is_some() { "memory" } else { "anonymous memory" };
+    let does = match grew.process {
+        Some(_) => "takes ever more memory and does not give it back",
+        None => "take ever more anonymous memory and do not give it back",
+    };
     finding.title = finding.title.adding(&format!("; {who} had grown in a line {course}"));
     finding.cause = format!(
-        "{who} takes ever more {what} and does not give it back: a leak, or a cache or a queue \
-         without a bound. The limit is where that ended, not why."
+        "{} {does}: a leak, or a cache or a queue without a bound. The limit is where that ended, \
+         not why.",
+        grew.process.map_or_else(|| capital(&who), |_| who.clone())
     );
     let raise = take_raise(&mut finding);
     let signal = if grew.is_of_group { CGROUP_ANON } else { PROC_RSS_ANON };
