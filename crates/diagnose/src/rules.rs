@@ -16,6 +16,7 @@ mod cgroup_dirty_throttle;
 mod cgroup_high_throttle;
 mod cgroup_kmem_large;
 mod cgroup_limit_ahead;
+mod cgroup_oom_standstill;
 mod cgroup_shmem_large;
 mod cgroup_swap_limited;
 mod cma_reserved;
@@ -146,6 +147,7 @@ pub static ALL: &[Rule] = &[
     oom_score_misuse::RULE,
     oom_cgroup::RULE,
     oom_constrained::RULE,
+    cgroup_oom_standstill::RULE,
     cgroup_high_throttle::RULE,
     cgroup_cache_starved::RULE,
     cgroup_dirty_throttle::RULE,

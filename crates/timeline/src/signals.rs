@@ -899,6 +899,12 @@ signals! {
             "Times the cgroup was out of memory: its limit was reached and reclaim did not help.";
         CGROUP_EVENTS_OOM_KILL: Counter<Count> = "cgroup.events_oom_kill", file: CGROUP_EVENTS, field: "oom_kill", since: "4.13",
             "OOM kills in the cgroup.";
+        CGROUP_OOM_KILL_DISABLE: Gauge<Count> = "cgroup.oom_kill_disable", file: CGROUP_OOM_CONTROL, field: "oom_kill_disable", since: "2.6.34",
+            "Whether the kernel may not kill in the cgroup: 1 has tasks that need memory at its \
+             limit sleep; v1 only.";
+        CGROUP_UNDER_OOM: Gauge<Count> = "cgroup.under_oom", file: CGROUP_OOM_CONTROL, field: "under_oom", since: "2.6.34",
+            "Whether tasks are out of memory at the limit of the cgroup or of one around it, for a \
+             moment or asleep; v1 only.";
         CGROUP_ANON: Gauge<Bytes> = "cgroup.anon", file: CGROUP_STAT, field: "anon", since: "4.5",
             pcp: "cgroup.memory.stat.anon",
             "Anonymous memory of the cgroup. v1: total_rss.";

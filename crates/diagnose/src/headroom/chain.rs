@@ -23,8 +23,14 @@ use crate::measures::writeback::own_unwritten;
 use crate::remedy;
 
 /// Rules that find a cgroup short of memory at its limit.
-const SHORT_AT_LIMIT: [&str; 5] =
-    [STARVED, "cgroup-high-throttle", "cgroup-swap-limited", "cgroup-dirty-reclaim", "oom-cgroup"];
+const SHORT_AT_LIMIT: [&str; 6] = [
+    STARVED,
+    "cgroup-high-throttle",
+    "cgroup-swap-limited",
+    "cgroup-dirty-reclaim",
+    "cgroup-oom-standstill",
+    "oom-cgroup",
+];
 /// The one that finds its page cache too small.
 const STARVED: &str = "cgroup-cache-starved";
 

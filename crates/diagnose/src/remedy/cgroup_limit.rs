@@ -8,7 +8,7 @@ use units::{Bytes, Limit, Ratio};
 
 use super::in_whole_mib;
 use crate::evidence::Evidence;
-use crate::finding::{Fix, LimitChange, LimitFile, SmallLimit};
+use crate::finding::{Fix, LimitChange, LimitFile, ShellCommand, SmallLimit};
 use crate::measures::cgroups::{is_plain, limit, unit_of, upwards};
 
 /// Returns the limit at which the kernel kills, on this host.
@@ -76,6 +76,20 @@ pub(crate) fn set_limit_of(path: &str, file: LimitFile, to: Bytes, from: Option<
         file,
         from,
         to: in_whole_mib(to),
+    })
+}
+
+/// Lets the kernel kill in a cgroup of v1 in which it may not, which wakes the tasks that wait there for memory. In words
+/// for the root of a container, as its path on the host is unknown, and for a name that a shell could misread.
+pub(crate) fn let_kernel_kill(group: &EntitySeries) -> Fix {
+    let Some(plain) = plain_path(&group.key, None).filter(|path| !path.is_empty()) else {
+        return Fix::say("Write 0 into its memory.oom_control.");
+    };
+    let file = format!("/sys/fs/cgroup/memory/{plain}/memory.oom_control");
+    Fix::default().command(ShellCommand {
+        now: format!("echo 0 > {file}"),
+        undo: format!("echo 1 > {file}"),
+        ..ShellCommand::default()
     })
 }
 

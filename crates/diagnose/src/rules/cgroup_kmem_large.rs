@@ -41,7 +41,7 @@ declare_rule! {
                 kinds.",
         verify: "the cgroup's memory.stat: kernel - slab_reclaimable + sock is below \
                  {KERNEL_SHARE} of its limit",
-        brings_about: &["cgroup-high-throttle", "cgroup-cache-starved", "oom-cgroup"],
+        brings_about: &["cgroup-high-throttle", "cgroup-cache-starved", "cgroup-oom-standstill", "oom-cgroup"],
     }
 }
 

@@ -35,7 +35,10 @@ declare_rule! {
         trigger: trigger, story: story,
         cause: "Programs of the cgroup take ever more memory, and its limit does not move.",
         verify: "memtide growth over as long a time: flat, or a warm-up that has ended",
-        brings_about: &["cgroup-cache-starved", "cgroup-high-throttle", "cgroup-swap-limited", "oom-cgroup"],
+        brings_about: &[
+            "cgroup-cache-starved", "cgroup-high-throttle", "cgroup-oom-standstill", "cgroup-swap-limited",
+            "oom-cgroup",
+        ],
     }
 }
 

@@ -41,7 +41,7 @@ declare_rule! {
         cause: "Files in tmpfs and shared segments are charged to the cgroup that wrote them, \
                 until they are removed.",
         verify: "the cgroup's memory.stat: shmem is below half of its limit",
-        brings_about: &["cgroup-high-throttle", "cgroup-cache-starved", "oom-cgroup"],
+        brings_about: &["cgroup-high-throttle", "cgroup-cache-starved", "cgroup-oom-standstill", "oom-cgroup"],
     }
 }
 

@@ -3,7 +3,8 @@
 //! Same meaning: `usage_in_bytes` (current), `max_usage_in_bytes` (peak), `limit_in_bytes` (max), `kmem.usage_in_bytes`
 //! (kernel), `failcnt` (events_max: limit hits), and of `memory.stat` the `total_*` lines, which include descendants
 //! as in v2 (`total_rss` is anon, `total_cache` is file, `total_swap` is swap). `oom_control` counts OOM kills (since
-//! 4.13) of the cgroup itself only, unlike v2. There is no pressure, no `high`, and no reclaim count per cgroup;
+//! 4.13) of the cgroup itself only, unlike v2, and says whether the kernel may kill there and whether tasks wait for
+//! memory: signals that v2 does not have. There is no pressure, no `high`, and no reclaim count per cgroup;
 //! `pgpgin` and `pgpgout` there count charges, not I/O, and are not read. "No limit" is the largest page-aligned
 //! number. Cost: 2 to 5 µs a file; `memory.stat` walks the descendants.
 
@@ -13,9 +14,10 @@ use timeline::{
         CGROUP_ACTIVE_ANON, CGROUP_ACTIVE_FILE, CGROUP_ANON, CGROUP_ANON_THP, CGROUP_CURRENT,
         CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE, CGROUP_FILE_DIRTY,
         CGROUP_FILE_MAPPED, CGROUP_FILE_WRITEBACK, CGROUP_INACTIVE_ANON, CGROUP_INACTIVE_FILE,
-        CGROUP_KERNEL, CGROUP_MAX, CGROUP_MAX_WITH_SWAP, CGROUP_PEAK, CGROUP_PGFAULT,
-        CGROUP_PGMAJFAULT, CGROUP_REFAULT_ANON, CGROUP_REFAULT_FILE, CGROUP_SHMEM,
-        CGROUP_SWAP_CURRENT, CGROUP_UNEVICTABLE,
+        CGROUP_KERNEL, CGROUP_MAX, CGROUP_MAX_WITH_SWAP, CGROUP_OOM_CONTROL,
+        CGROUP_OOM_KILL_DISABLE, CGROUP_PEAK, CGROUP_PGFAULT, CGROUP_PGMAJFAULT,
+        CGROUP_REFAULT_ANON, CGROUP_REFAULT_FILE, CGROUP_SHMEM, CGROUP_SWAP_CURRENT,
+        CGROUP_UNDER_OOM, CGROUP_UNEVICTABLE,
     },
 };
 use units::{Bytes, Limit};
@@ -36,7 +38,12 @@ pub(crate) const NAMES: [&str; 7] = [
 
 const STAT: &str = "/sys/fs/cgroup/memory/**/memory.stat";
 const LIMIT: &str = "/sys/fs/cgroup/memory/**/memory.limit_in_bytes";
-const OOM_CONTROL: &str = "/sys/fs/cgroup/memory/**/memory.oom_control";
+/// The lines of `memory.oom_control`.
+const OOM_CONTROL_FIELDS: [(&[u8], SignalId); 3] = [
+    (b"oom_kill_disable", CGROUP_OOM_KILL_DISABLE.id()),
+    (b"under_oom", CGROUP_UNDER_OOM.id()),
+    (b"oom_kill", CGROUP_EVENTS_OOM_KILL.id()),
+];
 
 /// Limits from here on mean "none": the kernel writes the largest page-aligned number (0x7ffffffffffff000 with 4 KiB
 /// pages, smaller with larger ones; all ones before 3.19), and no machine has 4 EiB.
@@ -91,13 +98,14 @@ const SINGLES: [(&str, &str, SignalId); 5] = [
 
 /// Returns the v1 source of a signal: the file, and the field in it, which is empty if the file has only one number.
 pub(crate) fn place(signal: SignalId) -> Option<(&'static str, &'static str)> {
-    if signal == CGROUP_EVENTS_OOM_KILL.id() {
-        return Some(("memory.oom_control", "oom_kill"));
-    }
-    let mut singles = SINGLES.iter().filter(|(.., of)| *of == signal);
-    let mut fields = STAT_FIELDS.iter().filter(|(_, of)| *of == signal);
-    let single = singles.next().map(|(name, ..)| (*name, ""));
-    single.or_else(|| Some(("memory.stat", std::str::from_utf8(fields.next()?.0).ok()?)))
+    let single = SINGLES.iter().find(|(.., of)| *of == signal).map(|(name, ..)| (*name, ""));
+    let place_in = |file, fields: &[(&'static [u8], SignalId)]| {
+        let (field, _) = fields.iter().find(|(_, of)| *of == signal)?;
+        Some((file, std::str::from_utf8(field).ok()?))
+    };
+    let in_stat = || place_in("memory.stat", &STAT_FIELDS);
+    let in_oom_control = || place_in("memory.oom_control", &OOM_CONTROL_FIELDS);
+    single.or_else(in_stat).or_else(in_oom_control)
 }
 
 /// Reads the text of a cgroup's file `name` into its row. `Ok(false)`: this file has no parser.
@@ -142,12 +150,15 @@ fn limit_of(bytes: u64) -> Limit {
 fn oom_control(text: &[u8], row: &mut Row) -> Result<(), ParseError> {
     let mut first = First::default();
     for (count, line) in text::lines(text) {
-        let Some(value) = line.strip_prefix(b"oom_kill ") else {
+        let mut words = text::words(line);
+        let name = words.next();
+        let known = OOM_CONTROL_FIELDS.iter().find(|(field, _)| name == Some(field));
+        let Some((_, signal)) = known else {
             continue;
         };
-        match text::number(text::trim(value)) {
-            Some(kills) => row.set_raw(CGROUP_EVENTS_OOM_KILL.id(), kills),
-            None => first.note(|| ParseError::new(OOM_CONTROL, count, "a count of kills", line)),
+        match words.next().and_then(text::number) {
+            Some(value) => row.set_raw(*signal, value),
+            None => first.note(|| ParseError::new(CGROUP_OOM_CONTROL, count, "a number", line)),
         }
     }
     first.into_result()
@@ -252,12 +263,19 @@ mod tests {
         assert_eq!(row.get(CGROUP_PEAK), Some(Bytes::new(135_827_456)));
         let (row, _) = read("memory.failcnt", b"12\n");
         assert_eq!(row.get(CGROUP_EVENTS_MAX), Some(Count::new(12)));
-        let text = b"oom_kill_disable 0\nunder_oom 0\noom_kill 3\n";
+        // From a 6.18 host, of a cgroup that stands still.
+        let text = b"oom_kill_disable 1\nunder_oom 1\noom_kill 3\n";
         let (row, _) = read("memory.oom_control", text);
         assert_eq!(row.get(CGROUP_EVENTS_OOM_KILL), Some(Count::new(3)));
+        assert_eq!(row.get(CGROUP_OOM_KILL_DISABLE), Some(Count::new(1)));
+        assert_eq!(row.get(CGROUP_UNDER_OOM), Some(Count::new(1)));
         // Kernels before 4.13 do not count kills: absent, not zero.
         let (row, result) = read("memory.oom_control", b"oom_kill_disable 0\nunder_oom 0\n");
-        assert_eq!((row.is_empty(), result), (true, Ok(true)));
+        assert_eq!(result, Ok(true));
+        assert_eq!(row.get(CGROUP_EVENTS_OOM_KILL), None);
+        assert_eq!(row.get(CGROUP_UNDER_OOM), Some(Count::ZERO));
+        let place = Some(("memory.oom_control", "under_oom"));
+        assert_eq!(super::place(CGROUP_UNDER_OOM.id()), place);
     }
 
     #[test]

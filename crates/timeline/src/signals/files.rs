@@ -40,6 +40,8 @@ pub const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 pub const CGROUP_STAT: &str = "/sys/fs/cgroup/**/memory.stat";
 /// `memory.events` of a cgroup.
 pub const CGROUP_EVENTS: &str = "/sys/fs/cgroup/**/memory.events";
+/// `memory.oom_control` of a cgroup; v1 only.
+pub const CGROUP_OOM_CONTROL: &str = "/sys/fs/cgroup/memory/**/memory.oom_control";
 /// `memory.pressure` of a cgroup.
 pub const CGROUP_MEMORY_PRESSURE: &str = "/sys/fs/cgroup/**/memory.pressure";
 /// `io.pressure` of a cgroup.

@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 32] = [
+const WITHOUT_A_CASE: [(&str, &str); 31] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -68,7 +68,6 @@ const WITHOUT_A_CASE: [(&str, &str); 32] = [
         "anonymous memory or page cache fills the limits of the cgroups in the captures",
     ),
     ("cgroup-shmem-large", "no capture is of a cgroup with tmpfs files at its limit"),
-    ("cgroup-limit-ahead", "no capture ends while a cgroup grows below its limit"),
     ("cgroup-swap-limited", "no capture is of a cgroup with a swap limit"),
     ("protection-imbalance", "no capture is of a host with protected cgroups"),
     ("process-leak", "no capture lasts for an hour and has figures of a malloc heap"),
