@@ -32,7 +32,7 @@ use units::{Bytes, BytesPerSecond, Ratio, Span};
 pub use class::GrowthClass;
 pub(crate) use decision::READINGS_SURE;
 pub(crate) use judged::{NOTED, late_line};
-pub use judged::{is_listed, judge};
+pub use judged::{is_listed, judge, leaks_on};
 pub(crate) use owners::process_series;
 pub use owners::{GrowthEnd, GrowthOwner, GrowthOwnerKind, owners, owners_such};
 pub use reason::{CurveKind, GrowthChange, GrowthFit, GrowthMethod, GrowthReason};
@@ -69,6 +69,8 @@ pub struct Growth {
     pub limit_in: Option<Span>,
     /// For how long to record on, where the series is too short to judge.
     pub needs: Option<Span>,
+    /// Whether what was judged lasts to the last reading; not where an earlier part was, which ended with a restart or a kill.
+    pub goes_on: bool,
     /// What the class rests on; empty where there are too few readings for a class.
     pub reasons: Vec<GrowthReason>,
 }

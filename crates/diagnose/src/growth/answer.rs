@@ -44,6 +44,7 @@ pub(super) fn growth(
             .needs
             .filter(|_| prepared.readings > 1)
             .map(|times| prepared.span.times(times)),
+        goes_on,
         reasons: reasons(prepared, features),
     }
 }

@@ -22,12 +22,13 @@ pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> 
         return None;
     }
     let trend = Trend::of_blocks(&prepared.total);
-    let goes_on = Trend::slope_ratio(&prepared.total) >= GOES_ON;
+    let is_steady = Trend::slope_ratio(&prepared.total) >= GOES_ON;
     let is_line = trend.z >= SEEN && trend.from > 0.0 && trend.r_squared >= STRAIGHT;
-    if !(is_line && goes_on) {
+    if !(is_line && is_steady) {
         return None;
     }
     let now = prepared.ends_at();
+    let goes_on = prepared.now.is_none();
     let rate = answer::rate(&trend, prepared);
     Some(Growth {
         class: GrowthClass::Leak,
@@ -44,8 +45,9 @@ pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> 
         readings: prepared.readings,
         rate: Some(rate),
         levels_off_at: None,
-        limit_in: answer::limit_in(rate, now, limit.filter(|_| prepared.now.is_none())),
+        limit_in: answer::limit_in(rate, now, limit.filter(|_| goes_on)),
         needs: None,
+        goes_on,
         reasons: answer::parts(prepared).collect(),
     })
 }

@@ -32,11 +32,14 @@ pub(crate) fn size(kind: GrowthOwnerKind) -> Reading<Bytes> {
     }
 }
 
-/// The line in which a process rises until the source ends: towards a limit that is near, or for long.
-pub(crate) fn late_line(cx: &Evidence<'_>, process: &EntitySeries) -> Option<SteadyGrowth> {
-    let kind = GrowthOwnerKind::Process;
-    let size = size(kind).track_of(cx, process).ok()?;
-    let growth = SteadyGrowth::of(cx, &size, |_| room(cx, kind, process))?;
+/// The line in which an owner rises until the source ends: towards a limit that is near, or for long.
+pub(crate) fn late_line(
+    cx: &Evidence<'_>,
+    kind: GrowthOwnerKind,
+    owner: &EntitySeries,
+) -> Option<SteadyGrowth> {
+    let size = size(kind).track_of(cx, owner).ok()?;
+    let growth = SteadyGrowth::of(cx, &size, |_| room(cx, kind, owner))?;
     (growth.limit_in().is_some() || growth.lasted() >= NOTED).then_some(growth)
 }
 
@@ -47,23 +50,36 @@ pub fn is_listed(owner: &GrowthOwner<'_>, growth: &Growth) -> bool {
     owner.ended.is_none_or(leaked)
 }
 
+/// Whether an owner leaks, and to the end of the source: not one that ended, or that leaked until an earlier restart or kill.
+pub fn leaks_on(owner: &GrowthOwner<'_>, growth: &Growth) -> bool {
+    growth.class.leaks() && growth.goes_on && owner.ended.is_none()
+}
+
 /// Returns how an owner grows.
 pub fn judge(cx: &Evidence<'_>, owner: &GrowthOwner<'_>) -> Growth {
     let whole = Growth::of(&owner.series);
     let has_heap = owner.series.points.iter().any(|point| point.live.is_some());
+    let is_unit = owner.kind != GrowthOwnerKind::Process;
+    // What it leaks now comes before what it leaked until a kill, and before how it lived for hours.
+    if is_unit && !has_heap && !leaks_on(owner, &whole) && owner.ended.is_none() {
+        let line = late_line(cx, owner.kind, owner.entity);
+        if let Some(line) = line.filter(|_| has_leaking_process(cx, owner.entity)) {
+            return line.growth;
+        }
+    }
     if whole.class.leaks() {
-        let is_shown = has_heap || owner.kind == GrowthOwnerKind::Process;
+        let is_shown = has_heap || !is_unit;
         return if is_shown || is_steady(&whole) || has_leaking_process(cx, owner.entity) {
             whole
         } else {
             no_leak(whole)
         };
     }
-    if has_heap || owner.kind != GrowthOwnerKind::Process {
+    if has_heap || is_unit {
         return whole;
     }
     let line = match owner.ended {
-        None => late_line(cx, owner.entity),
+        None => late_line(cx, owner.kind, owner.entity),
         Some(end) => {
             let lasts = if end.is_killed { LASTS_MIN } else { NOTED };
             let size = size(owner.kind).track_of(cx, owner.entity).ok();
@@ -92,6 +108,7 @@ fn has_leaking_process(cx: &Evidence<'_>, unit: &EntitySeries) -> bool {
     members.any(|process| {
         let series = super::process_series(cx, process, 0, cx.timeline.len());
         Growth::of_leak(&series).is_some()
+            || late_line(cx, GrowthOwnerKind::Process, process).is_some()
     })
 }
 
@@ -227,6 +244,33 @@ mod tests {
         let of = |mib: &[u64]| app(host(400), &sum, &[]).process_in("app", "7@1", "web", mib);
         assert_ne!(class_of(&of(&flat), "app"), GrowthClass::Leak);
         assert_eq!(class_of(&of(&grows), "app"), GrowthClass::Leak);
+    }
+
+    /// As a day that was made: one cgroup leaks until it is killed and stays, another begins to leak at the end of it.
+    #[test]
+    fn a_cgroup_that_began_to_leak_leaks_on_and_one_that_was_killed_does_not() {
+        let ledger: Vec<u64> = (0..=1_200).map(|n| if n <= 90 { 10 + n * 2 } else { 0 }).collect();
+        let api = |n: u64| if n <= 1_060 { 1 } else { 1 + (n - 1_060) * 2 };
+        let api: Vec<u64> = (0..=1_200).map(api).collect();
+        let sizes: Vec<Bytes> = api.iter().map(|mib| Bytes::from_mib(*mib)).collect();
+        let limit = Limit::Bytes(Bytes::from_mib(400));
+        let case = app(host(1_200), &ledger, &[90])
+            .gauge_of(Entity::Cgroup, "/api", CGROUP_MAX, limit)
+            .gauge_steps_of(Entity::Cgroup, "/api", CGROUP_CURRENT, &sizes)
+            .gauge_steps_of(Entity::Cgroup, "/api", CGROUP_ANON, &sizes)
+            .process_in("api", "7@1", "python3", &api);
+        let leaking: Vec<_> = case.with(|cx| {
+            let all = owners(cx).into_iter().map(|one| (one.name().to_owned(), one));
+            all.map(|(name, one)| (name, judge(cx, &one), one))
+                .filter(|(_, growth, _)| growth.class.leaks())
+                .map(|(name, growth, one)| (name, leaks_on(&one, &growth), growth.limit_in))
+                .collect()
+        });
+        let of = |name: &str| leaking.iter().find(|one| one.0 == name).unwrap();
+        assert!(!of("app").1 && of("app").2.is_none(), "{leaking:?}");
+        assert!(of("api").1, "{leaking:?}");
+        let left = of("api").2.map(Span::as_secs_f64);
+        assert!(left.is_some_and(|left| (55.0..65.0).contains(&left)), "{left:?}");
     }
 
     fn leak_rule() -> Rule {

@@ -2,7 +2,9 @@
 
 use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS, PROC_RSS_ANON, PROC_SWAP};
 
-use crate::growth::{CONFIDENCE_MIN, GrowthClass, NOTED, READINGS_SURE, late_line};
+use crate::growth::{
+    CONFIDENCE_MIN, GrowthClass, GrowthOwnerKind, NOTED, READINGS_SURE, late_line,
+};
 use crate::measures::heap_growth::{self, WantedCourse};
 use crate::measures::rise::Rise;
 use crate::measures::steady_growth::SteadyGrowth;
@@ -100,7 +102,7 @@ fn grows(cx: &Evidence<'_>, process: &EntitySeries) -> Option<SteadyGrowth> {
     if is_of_heap || !SteadyGrowth::may_be_of(cx, process) || !may_rise(cx, process) {
         return None;
     }
-    late_line(cx, process)
+    late_line(cx, GrowthOwnerKind::Process, process)
 }
 
 /// Whether the sizes of a process differ by as much as a rise, whenever that was: those of most do not, and no track is

@@ -87,3 +87,16 @@ fn a_capture_lists_processes_and_an_unknown_name_is_an_error() {
     assert_eq!(unknown.status.code(), Some(3));
     assert!(stderr(&unknown).contains("`nosuch`"), "{}", stderr(&unknown));
 }
+
+/// As in `check`, what goes on comes before what is over.
+#[test]
+fn a_leak_that_goes_on_comes_before_one_that_was_killed() {
+    let case = crate::cases::path("cgroup-limit-ahead--6.18-24g-after-kill");
+    let answer = json(&memtide(&["growth", &case, "--format", "json"]));
+    let growths = answer["growths"].as_array().unwrap();
+    let named: Vec<&str> = growths.iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(named[..2], ["api", "ledger"], "{growths:#?}");
+    assert_eq!((&growths[0]["class"], &growths[1]["class"]), (&"leak".into(), &"leak".into()));
+    assert!(growths[0]["limit_in_s"].as_f64().is_some_and(|left| (100.0..130.0).contains(&left)));
+    assert!(growths[1]["limit_in_s"].is_null());
+}

@@ -2,7 +2,7 @@
 
 use diagnose::Sureness;
 use diagnose::growth::{
-    Growth, GrowthClass, GrowthOwner, GrowthOwnerKind, GrowthPoint, GrowthSeries,
+    Growth, GrowthClass, GrowthOwner, GrowthOwnerKind, GrowthPoint, GrowthSeries, leaks_on,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -31,7 +31,8 @@ pub struct GrowthReport {
     pub class: Option<GrowthClass>,
     /// How sure the class is, from 0 to 1; null where `class` is.
     pub confidence: Option<Ratio>,
-    /// Each process and service, the most urgent first: by the time to its limit, then by class and size.
+    /// Each process and service, the most urgent first: what leaks to the end of the source, then what leaked until it
+    /// ended or was killed, then the others; of each by the time to its limit, then by class and size.
     pub growths: Vec<GrowthEntry>,
 }
 
@@ -106,8 +107,8 @@ impl GrowthReport {
         let mut order: Vec<&(&GrowthOwner<'_>, Growth)> = judged.iter().collect();
         let urgency = |(owner, growth): &(&GrowthOwner<'_>, Growth)| {
             let left = growth.limit_in.unwrap_or(Span::from_nanos(u64::MAX));
-            // What leaks now is before what leaked until its end.
-            (left, growth.class, owner.ended.is_some())
+            // What goes on is before what is over, as in `check`.
+            (!leaks_on(owner, growth), !growth.class.leaks(), left, growth.class)
         };
         order.sort_by(|a, b| urgency(a).cmp(&urgency(b)).then(b.1.now.cmp(&a.1.now)));
         let growths: Vec<GrowthEntry> = order
