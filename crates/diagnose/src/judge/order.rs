@@ -1,14 +1,15 @@
 //! The order of findings, and so which one gives the headline: what matters now comes first.
 //!
 //! What is wrong comes before what is only worth knowing. First comes what happened at the moment that was asked about, then
-//! what happened around it; where none was asked about, what goes on or is about to happen at the end of the source, and last
+//! what happened around it, then what was there all along, before and after: a state of the host, which nobody asks about by
+//! a time. Where no moment was asked about, what goes on or is about to happen at the end of the source comes first, and last
 //! what is over. Among equals the severity decides, then whether the kernel reported it (a kill, a failed allocation), then
 //! how near to the moment it began, then its harm, then how soon what it foretells happens.
 
 use std::cmp::Reverse;
 
 use timeline::Stretch;
-use units::Span;
+use units::{Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
@@ -22,6 +23,10 @@ const OVER: Span = Span::from_mins(1);
 const AROUND_MOMENT: Span = OVER;
 /// What is nearer happened at it: an engineering choice, as clocks and sample times differ by seconds.
 const AT_MOMENT: Span = Span::from_secs(5);
+
+/// What holds for so much of the source, and at both ends of it, was there all along: an engineering choice. A source that is
+/// asked about a moment is the minutes around it.
+const ALL_ALONG: Ratio = Ratio::from_percent(75.0);
 
 /// Sorts families, each a root followed by its consequences.
 pub(crate) fn of_families(cx: &Evidence<'_>, mut families: Vec<Vec<Finding>>) -> Vec<Finding> {
@@ -40,12 +45,16 @@ pub(crate) fn of_families(cx: &Evidence<'_>, mut families: Vec<Vec<Finding>>) ->
 
 /// Returns a sort key of a root and its consequences: the family that leads has the least one.
 fn lead(cx: &Evidence<'_>, family: &[Finding]) -> impl Ord + use<> {
-    let away = family.iter().filter_map(|finding| away(cx, finding)).min();
-    let near = [AROUND_MOMENT, AT_MOMENT].map(|near| away.is_some_and(|away| away <= near));
+    let near = |all: &mut dyn Iterator<Item = &Finding>| {
+        let away = all.filter_map(|finding| away(cx, finding)).min();
+        [AROUND_MOMENT, AT_MOMENT].map(|near| away.is_some_and(|away| away <= near))
+    };
+    let happened = near(&mut family.iter().filter(|finding| !was_all_along(cx, finding)));
+    let near = near(&mut family.iter());
     let goes_on = !cx.is_asked() && family.iter().any(|finding| !finding.is_over);
     family.first().map(|root| {
         let is_wrong = root.severity > Severity::Info;
-        let weight = (is_wrong, near, goes_on, root.severity, root.event);
+        let weight = (is_wrong, happened, near, goes_on, root.severity, root.event);
         let foretold = (root.foretells_in.is_none(), root.foretells_in);
         let among_equals = (began(cx, root), Reverse(root.harm), foretold, rules::place(root.id));
         (Reverse(weight), among_equals)
@@ -55,6 +64,20 @@ fn lead(cx: &Evidence<'_>, family: &[Finding]) -> impl Ord + use<> {
 /// Whether it happened at the moment that was asked about, or around it.
 fn is_asked(cx: &Evidence<'_>, finding: &Finding) -> bool {
     away(cx, finding).is_some_and(|away| away <= AROUND_MOMENT)
+}
+
+/// Whether it holds from the first minute of the source to the last, with few breaks.
+fn was_all_along(cx: &Evidence<'_>, finding: &Finding) -> bool {
+    let ends = cx.timeline.times().first().copied().zip(end(cx));
+    let all = finding.stretches();
+    let (Some((start, end)), Some(first), Some(last)) = (ends, all.first(), all.last()) else {
+        return false;
+    };
+    let held: Span = all.iter().fold(Span::ZERO, |sum, one| sum.plus(one.to - one.from));
+    let source = end.saturating_sub(start);
+    first.from.saturating_sub(start) <= OVER
+        && end.saturating_sub(last.to) <= OVER
+        && held.as_secs_f64() >= source.as_secs_f64() * ALL_ALONG.get()
 }
 
 /// How far it is from the moment that was asked about; `None` if none was, or it has no time.
@@ -153,9 +176,16 @@ mod tests {
             ]
         };
         // At it, then around it: the kill half a minute before is no answer to what was slow then.
-        assert_eq!(order(Some(510), all()), ["slow", "state", "kill", "kill"]);
+        assert_eq!(order(Some(510), all()), ["slow", "kill", "state", "kill"]);
         // Of what was at it, the worst leads.
         assert_eq!(order(Some(473), all())[0], "kill");
+        // What was there all along is no answer to what happened half a minute away, unless nothing did.
+        assert_eq!(order(Some(510), all()[1..].to_vec())[0], "slow");
+        assert_eq!(order(Some(500), vec![all().remove(1), kill(470)]), ["kill", "state"]);
+        assert_eq!(order(Some(600), vec![all().remove(1), kill(470)]), ["state", "kill"]);
+        // One that began in the minutes before is no state of the host.
+        let began = lasted("began", Severity::Warning, (300, 1_800));
+        assert_eq!(order(Some(500), vec![kill(470), began]), ["began", "kill"]);
         // Of equals, what began nearest.
         assert_eq!(order(Some(900), all())[0], "state");
         assert_eq!(order(None, all())[0], "kill");

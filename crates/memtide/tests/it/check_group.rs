@@ -104,6 +104,21 @@ fn a_wrong_name_is_an_error_with_the_nearest_ones() {
     assert_eq!(both.status.code(), Some(3));
 }
 
+/// A kill near that time is the answer, not a cgroup that re-reads files from the first to the last second.
+#[test]
+fn what_happened_near_a_time_comes_before_what_was_there_all_along() {
+    let case = cases::path("oom-cgroup--6.18-24g-beside-chronic");
+    let first = |more: &[&str]| {
+        let answer = json(&memtide(&[&["check", &case, "--format", "json"], more].concat()));
+        answer["findings"][0]["id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(first(&["--at", "+80s"]), "oom-cgroup");
+    assert_eq!(first(&["--at", "+100s"]), "oom-cgroup");
+    // Nothing else happened then; and at the end of the source it goes on.
+    assert_eq!(first(&["--at", "+10s"]), "cgroup-cache-starved");
+    assert_eq!(first(&[]), "cgroup-cache-starved");
+}
+
 #[test]
 fn events_headroom_and_the_page_take_the_same_names() {
     let case = cases::path("cgroup-oom--96m");
