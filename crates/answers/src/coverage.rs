@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, Zoned};
 use timeline::{OutOfRange, TimePoint, TimeRange, Timeline};
-use units::WallClock;
+use units::{Span, WallClock};
 
 /// Says what a source covers that has no sample in a range.
 pub fn instead(why: &OutOfRange) -> String {
@@ -57,6 +57,33 @@ fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
     };
     let end = if first.date() == last.date() { "%H:%M:%S %:z" } else { "%Y-%m-%d %H:%M:%S %:z" };
     format!("{} to {}", first.strftime("%Y-%m-%d %H:%M:%S"), last.strftime(end))
+}
+
+/// Says from when to when two samples are: `from 2026-11-21 09:00:00 to 13:42:10 +09:00`, or `from +10 s to +1.5 min` where
+/// the source has no wall clock.
+pub(crate) fn between(timeline: &Timeline, (first, last): (usize, usize)) -> String {
+    let wall = |index| timeline.stamp(index)?.wall;
+    match (wall(first), wall(last)) {
+        (Some(first), Some(last)) => format!("from {}", span(first, last, &Zoned::now())),
+        _ => format!("from +{} to +{}", after_start(timeline, first), after_start(timeline, last)),
+    }
+}
+
+/// Returns the time of a sample as `--at` takes it.
+pub(crate) fn as_typed(timeline: &Timeline, index: usize) -> String {
+    let now = Zoned::now();
+    let wall = timeline.stamp(index).and_then(|stamp| stamp.wall);
+    let at = wall.and_then(|at| Timestamp::from_nanosecond(i128::from(at.unix_nanos())).ok());
+    match at {
+        Some(at) => at.to_zoned(now.time_zone().clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        None => format!("+{}s", after_start(timeline, index).as_secs_f64().round()),
+    }
+}
+
+fn after_start(timeline: &Timeline, index: usize) -> Span {
+    let times = timeline.times();
+    let start = times.first().copied().unwrap_or_default();
+    times.get(index).map_or(Span::ZERO, |at| at.saturating_sub(start))
 }
 
 /// Says what a source lacks of the requested range: its start, its end, or stretches in between.

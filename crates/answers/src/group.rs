@@ -6,9 +6,10 @@ use diagnose::{Evidence, is_limited};
 use probe::Root;
 use timeline::cgroup::{GroupName, Named, ROOT, ancestors};
 use timeline::signals::CGROUP_CURRENT;
-use timeline::{Entity, Sample, Source, SourceKind};
-use units::Bytes;
+use timeline::{Entity, Sample, Source, SourceKind, Timeline};
+use units::{Bytes, Span};
 
+use crate::coverage;
 use crate::nearest::letters_to_change;
 use crate::this_host::names;
 
@@ -58,6 +59,16 @@ pub enum GroupError {
         /// Where one is found that is gone; may be empty.
         if_gone: String,
     },
+    /// One is called so, but has no reading in the part of the source that was asked about.
+    #[error("{typed} existed {}, not in the time that was asked about", .when.join(" and "))]
+    AtAnotherTime {
+        /// `cgroup /web`.
+        typed: String,
+        /// When it was read, in the order of time: `from 2026-11-21 09:00:00 to 09:02:10 +09:00`.
+        when: Vec<String>,
+        /// A time at which it existed, as `--at` takes it.
+        ask: String,
+    },
     /// Several are.
     #[error("`{typed}` is {count} {what}s, one of which `--cgroup` chooses{}", listed(":", .some))]
     Ambiguous {
@@ -77,6 +88,7 @@ impl GroupError {
                 let named = source_name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
                 Some(format!("`memtide where {named}--by {what}` shows the names"))
             }
+            Self::AtAnotherTime { ask, .. } => Some(format!("ask with `--at '{ask}'`")),
             // The text lists what may be meant.
             Self::NoneOfKind { .. } | Self::Ambiguous { .. } | Self::NoGroups(..) => None,
         }
@@ -148,6 +160,43 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
             some: found.iter().take(LISTED_MAX).map(|one| one.path.clone()).collect(),
         }),
     }
+}
+
+/// Returns when the cgroup that was typed existed in the whole of a source, of which a part has none of that name. `None`
+/// if the whole has none either.
+pub fn at_another_time(whole: &Source, selector: &GroupSelector) -> Option<GroupError> {
+    let path = find_group(whole, selector).ok()?;
+    let lives = lives_of(&whole.timeline, &path);
+    let (first, last) = *lives.last()?;
+    let when = lives.iter().map(|life| coverage::between(&whole.timeline, *life));
+    let times = whole.timeline.times();
+    let middle = times.get(first)?.plus(*times.get(last)?).as_secs_f64() / 2.0;
+    let middle = (first..=last).find(|at| times[*at].as_secs_f64() >= middle)?;
+    Some(GroupError::AtAnotherTime {
+        typed: selector.to_string(),
+        when: when.collect(),
+        ask: coverage::as_typed(&whole.timeline, middle),
+    })
+}
+
+/// A cgroup without a reading for so long was removed: all cgroups are read every 10 s, of a long recording every minute
+/// counts.
+const REMOVED: Span = Span::from_mins(2);
+
+/// The first and the last sample of each time that a cgroup existed, of many the last ones.
+fn lives_of(timeline: &Timeline, path: &str) -> Vec<(usize, usize)> {
+    let times = timeline.times();
+    let mut lives: Vec<(usize, usize)> = Vec::new();
+    let group = timeline.entity(Entity::Cgroup, path);
+    let read = group.into_iter().flat_map(|group| timeline.readings_of(group, CGROUP_CURRENT));
+    for (at, _) in read {
+        match lives.last_mut() {
+            Some((_, last)) if times[at].saturating_sub(times[*last]) <= REMOVED => *last = at,
+            _ => lives.push((at, at)),
+        }
+    }
+    let first = lives.len().saturating_sub(LISTED_MAX);
+    lives.split_off(first)
 }
 
 /// Says where a container or a pod is found that is gone: the live host does not know it.
@@ -370,8 +419,6 @@ fn nearest(all: &[GroupCandidate], typed: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use timeline::cgroup::{ContainerNames, PodNames};
-    use timeline::{Sample, SourceKind, Timeline};
-    use units::Span;
 
     const A: &str = "a59e4e7d3090c04c6ce5a4b7a8bc85228eb9b96ac00b1284643a8c7c11dda661";
     const B: &str = "a59e6375cfe46efa5cd90d095603dec2de888c28b203285819233040b5cf1212";

@@ -43,8 +43,8 @@ pub use explain::{
     ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
 };
 pub use group::{
-    GroupError, GroupSelector, find_group, find_group_of_this_host, group_names_of_this_host,
-    group_of,
+    GroupError, GroupSelector, at_another_time, find_group, find_group_of_this_host,
+    group_names_of_this_host, group_of,
 };
 pub use growth::growth;
 pub use headroom::headroom;

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &EventsArgs, output: &Output) -> Result<Exit, CommandErr
     let path = recording_directory::unless_named(args.source.as_deref())?;
     let range = source::range(&args.around)?;
     let mut source = source::open_for_events(&path, range, output)?;
-    let group = source::group(&args.group, &mut source)?;
+    let group = source::group(&args.group, &mut source, (&path, range), output)?;
     if args.format() != EventsFormat::Json {
         source::warn(&source, output);
     }

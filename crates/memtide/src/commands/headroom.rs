@@ -15,8 +15,9 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &HeadroomArgs, output: &Output) -> Result<Exit, CommandError> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
-    let mut source = source::open_screened(&path, range(args, &path), output)?;
-    let group = source::group(&args.group, &mut source)?;
+    let range = range(args, &path);
+    let mut source = source::open_screened(&path, range, output)?;
+    let group = source::group(&args.group, &mut source, (&path, range), output)?;
     let report = answers::headroom(&source, &question(&args.demand, args.at), group.as_deref());
     let text = match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",

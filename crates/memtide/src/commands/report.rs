@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> Result<Exit, CommandErr
     }
     let range = source::range(&args.around)?;
     let mut source = source::open_screened(&path, range, output)?;
-    let group = source::group(&args.group, &mut source)?;
+    let group = source::group(&args.group, &mut source, (&path, range), output)?;
     if source.timeline.is_empty() {
         bail!(
             "{} has no sample, so there is nothing to draw; memtide check reads the rest of it",

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use answers::GroupError;
 use answers::this_host::{self, Besides};
 use import::{OpenError, OpenOptions};
 use probe::Root;
@@ -78,16 +79,33 @@ pub(crate) fn name_containers(source: &mut Source) -> Result<(), CommandError> {
     Ok(this_host::complete(&Root::default(), source, besides)?)
 }
 
-/// Returns the path of the cgroup that was asked about; `None` if the host was. Names the containers.
+/// Returns the path of the cgroup that was asked about; `None` if the host was. Names the containers. `source` is this range
+/// of what is at `path`.
 ///
 /// # Errors
-/// If the source has no such cgroup, or several.
+/// If the source has no such cgroup, or several. One that existed at another time is named with that time.
 pub(crate) fn group(
     typed: &GroupArgs,
     source: &mut Source,
+    (path, range): (&Path, TimeRange),
+    output: &Output,
 ) -> Result<Option<String>, CommandError> {
     name_containers(source)?;
-    Ok(answers::group_of(source, typed.selector().as_ref(), true)?)
+    let selector = typed.selector();
+    let found = answers::group_of(source, selector.as_ref(), true);
+    let is_part = !range.is_all() && path != Path::new("-");
+    let unknown = match (found, selector) {
+        (Err(error), Some(selector))
+            if is_part && !matches!(error, GroupError::Ambiguous { .. }) =>
+        {
+            (error, selector)
+        }
+        (found, _) => return Ok(found?),
+    };
+    let (error, selector) = unknown;
+    let mut whole = open_screened(path, TimeRange::default(), output)?;
+    name_containers(&mut whole)?;
+    Err(answers::at_another_time(&whole, &selector).unwrap_or(error).into())
 }
 
 /// Warns of a source's problems, for answers that do not show them.

@@ -248,6 +248,14 @@ pub(crate) fn path(id: &str) -> String {
     named(id).path().to_owned()
 }
 
+/// The lines of the capture with this id: its header, then its samples.
+pub(crate) fn lines(id: &str) -> Vec<String> {
+    let packed = std::fs::File::open(path(id)).unwrap();
+    let lines =
+        std::io::BufRead::lines(std::io::BufReader::new(flate2::read::GzDecoder::new(packed)));
+    lines.map(Result::unwrap).collect()
+}
+
 /// What `check` gives for each item, with as many threads as this machine has processors.
 pub(crate) fn on_each<'a, T: Sync, R: Send>(
     items: &'a [T],

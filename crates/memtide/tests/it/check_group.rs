@@ -119,6 +119,35 @@ fn what_happened_near_a_time_comes_before_what_was_there_all_along() {
     assert_eq!(first(&[]), "cgroup-cache-starved");
 }
 
+/// A real capture, in which the second half has no files of a cgroup.
+#[test]
+fn a_cgroup_of_another_time_is_named_with_that_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("capture.jsonl");
+    let lines = cases::lines("healthy--6.18-24g-nokill");
+    let cut = lines.iter().enumerate().map(|(at, line)| match at {
+        0..=12 => line.clone(),
+        _ => line.replace("/sys/fs/cgroup/memory/near/", "/gone/"),
+    });
+    std::fs::write(&path, cut.collect::<Vec<_>>().join("\n")).unwrap();
+    let path = path.to_str().unwrap();
+    for command in ["check", "events", "headroom"] {
+        let answer = memtide(&[command, path, "--cgroup", "/near", "--since", "+15s"]);
+        let error = stderr(&answer);
+        assert!(error.contains("cgroup /near existed from 20"), "{command}: {error}");
+        assert!(!error.contains("no cgroup is called"), "{error}");
+        let (_, asked) = error.split_once("help: ask with `--at '").unwrap();
+        let (at, _) = asked.split_once('\'').unwrap();
+        let answer = memtide(&["check", path, "--cgroup", "/near", "--at", at]);
+        assert_eq!(answer.status.code(), Some(0), "{}", stderr(&answer));
+    }
+    // One that never was is unknown, and one of the range is answered.
+    let none = memtide(&["check", path, "--cgroup", "/never", "--since", "+15s"]);
+    assert!(stderr(&none).contains("no cgroup is called `/never`"), "{}", stderr(&none));
+    let there = memtide(&["check", path, "--cgroup", "/stream", "--since", "+15s"]);
+    assert_eq!(there.status.code(), Some(0), "{}", stderr(&there));
+}
+
 #[test]
 fn events_headroom_and_the_page_take_the_same_names() {
     let case = cases::path("cgroup-oom--96m");

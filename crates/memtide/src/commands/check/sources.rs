@@ -29,7 +29,7 @@ pub(super) fn saved(
     if args.explain_input {
         source::warn(&source, output);
     }
-    let group = source::group(&args.group, &mut source)?;
+    let group = source::group(&args.group, &mut source, (path, range), output)?;
     let report = answers::check_about(&source, group.as_deref(), args.around.at);
     Ok(CheckedSource { source, report })
 }
