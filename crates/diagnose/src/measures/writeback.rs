@@ -1,5 +1,6 @@
 //! Dirty pages of the host and of cgroups, and the level from which the kernel throttles those who write.
 
+use timeline::cgroup::ancestors;
 use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY,
@@ -155,18 +156,31 @@ pub(crate) fn writers_at_limit<'a>(
     })
 }
 
-/// A cgroup that reads evicted files again: the host's waits may be those of its tasks.
-pub(crate) fn refaulting_cgroup<'a>(
+/// How fast a cgroup reads evicted files again; `None` where the kernel does not count that for a cgroup (v1 before 5.9).
+pub(crate) fn refaults_of(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    stretch: &Stretch,
+) -> Option<BytesPerSecond> {
+    let refaults = cx.timeline.rate_of(group, CGROUP_REFAULT_FILE)?;
+    refaults.to_bytes(cx.page_size().ok()?).mean_in(stretch)
+}
+
+/// Another cgroup that reads evicted files again: the host's waits may be those of its tasks, too. Neither one around the
+/// cgroup, which counts all in it, nor one in it.
+pub(crate) fn other_refaulting_cgroup<'a>(
     cx: &Evidence<'a>,
+    group: &EntitySeries,
     stretch: &Stretch,
 ) -> Option<(&'a EntitySeries, BytesPerSecond)> {
-    let page = cx.page_size().ok()?;
-    let refaults = |group| {
-        let refaults = cx.timeline.rate_of(group, CGROUP_REFAULT_FILE)?;
-        let refaults = refaults.to_bytes(page).mean_in(stretch)?;
-        (refaults >= READ_AGAIN).then_some((group, refaults))
+    let is_in = |one: &str, outer: &str| ancestors(one).any(|above| above == outer);
+    let is_other =
+        |one: &&EntitySeries| !is_in(&one.key, &group.key) && !is_in(&group.key, &one.key);
+    let refaults = |one| {
+        let refaults = refaults_of(cx, one, stretch)?;
+        (refaults >= READ_AGAIN).then_some((one, refaults))
     };
-    cx.timeline.entities(Entity::Cgroup).find_map(refaults)
+    cx.timeline.entities(Entity::Cgroup).filter(is_other).find_map(refaults)
 }
 
 /// The limit of dirty pages.

@@ -1,15 +1,15 @@
 //! Writers in a cgroup of v1 meet its limit with their own dirty pages, and wait in reclaim until the disk has written them.
 
 use timeline::signals::{
-    ALLOCSTALL, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, MEM_AVAILABLE, PGPGOUT,
-    PSI_MEMORY_SOME, PSWPOUT,
+    ALLOCSTALL, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_REFAULT_FILE,
+    MEM_AVAILABLE, PGPGOUT, PSI_MEMORY_SOME, PSWPOUT,
 };
 
 use crate::measures::cgroups;
 use crate::measures::readings::{SWAP_OUT_NOTABLE, swapped_in};
 use crate::measures::writeback::{
     CgroupWrites, FILLED, LIMIT_HITS, background_level, filled_cgroups, is_far_from_limit,
-    may_fill, refaulting_cgroup,
+    may_fill, other_refaulting_cgroup, refaults_of,
 };
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
@@ -32,8 +32,8 @@ declare_rule! {
     /// - A cgroup that reads files through its limit: its pages are clean, and reclaim drops them at once.
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
     /// - `cgroup-dirty-throttle`: the same on v2, which throttles the writers of a cgroup before it is full.
-    /// - `cgroup-cache-starved`: this cgroup or another reads evicted files again: that is waiting for memory too, and
-    ///   v1 does not count the waits of a cgroup.
+    /// - `cgroup-cache-starved`: the cgroup itself reads evicted files again: that is waiting for memory too. Where
+    ///   another cgroup does, the waits may be of both, and the finding is only possible: v1 does not count them apart.
     /// - The host itself swaps in, reclaims for allocations, or has little available.
     /// ## What to do
     /// Let the program use O_DIRECT, or call sync_file_range or fdatasync as it writes; or move to cgroup v2. The
@@ -66,6 +66,16 @@ const PLENTY: Ratio = Ratio::from_percent(15.0);
 const WRITTEN_FROM: Ratio = Ratio::from_percent(25.0);
 /// Writers that wait for a disk keep it busy: an engineering choice.
 const WRITTEN: BytesPerSecond = BytesPerSecond::new(1_048_576.0);
+
+/// How sure it can be that the waits of the host are those of the writers: engineering choices.
+const ALONE: f64 = 0.75;
+const BESIDE_READERS: f64 = 0.5;
+
+const WHO_WAITED: &str = "cgroup v1 does not count who waited: the stack of a writer \
+                          (/proc/PID/stack) has reclaim_throttle or folio_wait_writeback";
+const NO_REFAULTS: &str = "this kernel counts neither who waited nor the refaults of a cgroup of \
+                           v1, so it may read evicted files again: the stack of a writer \
+                           (/proc/PID/stack) has reclaim_throttle or folio_wait_writeback";
 
 fn trigger() -> Trigger {
     let hits: Reading<PerSecond<Count>> = computed_of("limit hits of the cgroup", recent_hits);
@@ -112,12 +122,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(written) = written.filter(|written| *written < WRITTEN) {
         return clear!("only {written} was written to disks");
     }
-    if let Some((other, refaults)) = refaulting_cgroup(cx, stretch) {
+    let refaults = refaults_of(cx, group, stretch);
+    if let Some(refaults) = refaults.filter(|refaults| *refaults >= READ_AGAIN) {
         return clear!(
-            "{} reads evicted files again ({refaults}), which is waiting for memory too",
-            cgroups::called(cx, other)
+            "{name} reads evicted files again ({refaults}), which is waiting for memory too"
         );
     }
+    let other = other_refaulting_cgroup(cx, group, stretch);
+    let open = refaults.map_or(NO_REFAULTS, |_| WHO_WAITED);
     let stalls = PressureWindow::during(cx, stretch);
     let share = mean.ratio_of(limit).unwrap_or_default();
     let title = Title::from(format!(
@@ -151,8 +163,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows(CGROUP_CURRENT, used, None, format!("the cgroup had up to {used}"))
         })
         .shows_stalls(&stalls)
+        .with(other, |finding, (other, refaults)| {
+            let other = cgroups::called(cx, other);
+            let text = format!(
+                "{other} reads evicted files again ({refaults}): part of the host's stalls may be \
+                 its own"
+            );
+            finding.shows(CGROUP_REFAULT_FILE, refaults, None, text)
+        })
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
             format!("at least {least} available on the host")
+        })
+        .with(refaults, |finding, refaults| {
+            let why = format!("it reads no evicted files again ({refaults})");
+            finding.not("cgroup-cache-starved", why)
         })
         .not("dirty-throttle", "the host is far from its own limit of dirty pages")
         .fix(Fix::say(
@@ -162,12 +186,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         ))
         .with(earlier_writes(cx, stretch, limit), Finding::fix)
         .affects([Affected::new("cgroup", &group.key, format!("{mean} unwritten, limit {limit}"))])
-        .sure_by_kinds(
-            cx,
-            "cgroup v1 does not count who waited: the stack of a writer (/proc/PID/stack) has \
-             reclaim_throttle or folio_wait_writeback",
-        )
-        .sure_at_most(0.75)
+        .sure_by_kinds(cx, open)
+        .sure_at_most(if other.is_some() { BESIDE_READERS } else { ALONE })
         .into())
 }
 
@@ -195,8 +215,8 @@ mod tests {
     use timeline::Entity::Cgroup;
     use timeline::facts::CgroupMode;
     use timeline::signals::{
-        CGROUP_FILE_WRITEBACK, CGROUP_MAX, CGROUP_REFAULT_FILE, MEM_DIRTY, MEM_TOTAL,
-        MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME, PSWPIN,
+        CGROUP_FILE_WRITEBACK, CGROUP_MAX, MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK,
+        NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME, PSWPIN,
     };
     use units::Limit;
 
@@ -268,17 +288,26 @@ mod tests {
     fn clear_where_evicted_files_are_read_again() {
         let refaults = |n| writing().counter_of(Cgroup, JOB, CGROUP_REFAULT_FILE, n);
         clear(RULE, &refaults(20_000));
-        found(RULE, &refaults(30));
+        let finding = found(RULE, &refaults(30));
+        assert!(finding.ruled_out.iter().any(|out| out.id == "cgroup-cache-starved"));
+        // An old kernel does not count them.
+        let open = found(RULE, &writing()).confidence.why;
+        assert!(open.contains("nor the refaults"), "{open}");
     }
 
     #[test]
-    fn clear_where_the_waits_may_be_those_of_another_cgroup() {
-        let other = "/docker/other";
-        let refaults = |n| writing().counter_of(Cgroup, other, CGROUP_REFAULT_FILE, n);
-        clear(RULE, &refaults(5_000));
-        found(RULE, &refaults(50));
+    fn refaults_of_others_leave_a_doubt_and_those_of_cgroups_around_it_none() {
+        let refaults = |key, n| writing().counter_of(Cgroup, key, CGROUP_REFAULT_FILE, n);
+        let beside = found(RULE, &refaults("/docker/other", 5_000));
+        assert_eq!(beside.confidence.word(), "possible");
+        let texts: Vec<_> = beside.evidence.iter().map(|line| line.text.as_str()).collect();
+        let of_other = |text: &&str| text.starts_with("cgroup /docker/other reads evicted files");
+        assert!(texts.iter().any(of_other), "{texts:?}");
+        for (key, n) in [("/docker/other", 50), ("/docker", 5_000), ("/", 5_000)] {
+            assert_eq!(found(RULE, &refaults(key, n)).confidence.word(), "probable", "{key}");
+        }
         // One that reads through its limit drops clean pages at once.
-        found(RULE, &writing().counter_of(Cgroup, other, CGROUP_EVENTS_MAX, 5_000));
+        found(RULE, &writing().counter_of(Cgroup, "/docker/other", CGROUP_EVENTS_MAX, 5_000));
     }
 
     #[test]
