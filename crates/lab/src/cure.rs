@@ -23,7 +23,7 @@ use crate::scenario::{Arm, Scenario};
 
 /// How many times as long loads work: a finding needs some ten seconds to be there, and its cure as long to show.
 const STRETCH: f64 = 4.0;
-/// What a fix needs to take effect: files that fit now are read once, which a disk of 10 MiB/s does with 100 MiB in 10 s.
+/// What a fix needs to take effect, at least: files that fit now are read once, which a disk of 10 MiB/s does with 100 MiB in 10 s.
 const SETTLE: Span = Span::from_secs(12);
 /// The part of the time before the fix in which the finding was there: work is compared with the work of it.
 const SICK: Span = Span::from_secs(8);
@@ -225,9 +225,12 @@ impl CureWindows {
         let timeline = &source.timeline;
         let times = timeline.times();
         let fixed = times.partition_point(|time| *time <= at).checked_sub(1)?;
-        let settled = times.partition_point(|time| *time < at.plus(SETTLE));
+        let end = end_of_work(source, fixed)?;
+        // A backlog takes longer: what was unwritten when the dirty limit was lowered keeps writers waiting.
+        let half = Span::from_secs_f64(times.get(end)?.plus(at).as_secs_f64() / 2.0);
+        let settled = times.partition_point(|time| *time < at.plus(SETTLE).max(half));
         let clock = timeline.constant(Ratio::new(0.0));
-        let after = clock.stretch(settled, end_of_work(source, fixed)?)?;
+        let after = clock.stretch(settled, end)?;
         let sick = times.partition_point(|time| time.plus(SICK) < at);
         (after.duration() >= AFTER_MIN).then_some(Self {
             before: clock.stretch(0, fixed)?,

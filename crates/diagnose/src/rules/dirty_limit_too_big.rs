@@ -134,7 +134,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             let text = format!("tasks waited for disks {waited} of the time");
             finding.shows_from(PSI_IO_SOME, waited, NOTICED, None, text).counts_as("I/O stalls")
         });
-    Ok(remedy(cx, finding, speed, limit)
+    let load = WriteLoad { speed, limit, unwritten: most };
+    Ok(remedy(cx, finding, &load)
         .when(cx.rate(PSWPOUT).is_ok(), |finding| {
             finding.not("swap-thrash", "hardly a page was swapped out")
         })
@@ -142,33 +143,40 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-fn remedy(cx: &Evidence<'_>, finding: Finding, speed: BytesPerSecond, limit: Bytes) -> Finding {
+struct WriteLoad {
+    speed: BytesPerSecond,
+    limit: Bytes,
+    /// The most that was unwritten.
+    unwritten: Bytes,
+}
+
+fn remedy(cx: &Evidence<'_>, finding: Finding, load: &WriteLoad) -> Finding {
+    let speed = load.speed.get();
     let seconds = |n: f64| {
         let mib = Bytes::from_mib(1).as_f64();
-        let whole = (speed.get() * n / mib).ceil() * mib;
+        let whole = (speed * n / mib).ceil() * mib;
         Bytes::from_f64(whole).max(LIMIT_MIN)
     };
     let background = seconds(1.0);
     let most = seconds(4.0).max(background + background);
-    if most >= limit {
+    if most >= load.limit {
         return finding.fix(Fix::say("The limit is small already; only a faster disk helps."));
     }
-    finding
-        .fix(Fix::dirty_limits(
-            cx,
-            "Let the limits follow from the disk: start writing at one second's worth, throttle \
-             writers at four. Remove vm.dirty_ratio and vm.dirty_background_ratio from \
-             /etc/sysctl.conf and /etc/sysctl.d/.",
-            background,
-            Some(most),
-        ))
-        .fix(
-            Fix::say(
-                "If only one device is slow (a USB stick, a network mount), limit its share \
+    let backlog = load.unwritten.saturating_sub(most).as_f64() / speed;
+    let waits = Span::from_secs_f64(backlog.round());
+    let what = format!(
+        "Let the limits follow from the disk: start writing at one second's worth, throttle \
+         writers at four. At first writers wait until what is unwritten is down to that: up to \
+         {waits}. Remove vm.dirty_ratio and vm.dirty_background_ratio from /etc/sysctl.conf and \
+         /etc/sysctl.d/."
+    );
+    finding.fix(Fix::dirty_limits(cx, what, background, Some(most))).fix(
+        Fix::say(
+            "If only one device is slow (a USB stick, a network mount), limit its share \
                  instead: max_ratio of its entry in /sys/class/bdi.",
-            )
-            .inspect("grep -H . /sys/class/bdi/*/max_ratio\nlsblk --fs"),
         )
+        .inspect("grep -H . /sys/class/bdi/*/max_ratio\nlsblk --fs"),
+    )
 }
 
 #[cfg(test)]
