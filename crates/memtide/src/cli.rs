@@ -123,11 +123,40 @@ pub(crate) enum ColorChoice {
 
 #[cfg(test)]
 mod tests {
+    use answers::StatsKind;
+
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// clap wraps lines at the terminal's width, 100 columns at most: a paragraph that is broken by hand comes out torn, and so
+    /// does an example that is wider.
+    #[test]
+    fn help_leaves_the_wrapping_to_clap() {
+        fn is_torn(line: &str, next: &str) -> bool {
+            if line.starts_with(' ') {
+                // A command of another program is one line, to be copied.
+                let is_foreign =
+                    StatsKind::ALL.iter().any(|kind| line.trim() == kind.how_to_make());
+                return line.chars().count() > 98 && !is_foreign;
+            }
+            let goes_on = !line.is_empty() && !line.ends_with(['.', ':']);
+            goes_on && !next.is_empty() && !next.starts_with(' ')
+        }
+        fn torn(command: &clap::Command) -> Vec<String> {
+            let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            let pairs = help.lines().zip(help.lines().skip(1).chain([""]));
+            let mut torn_lines: Vec<_> = pairs
+                .filter(|(line, next)| is_torn(line, next))
+                .map(|(line, _)| line.to_owned())
+                .collect();
+            torn_lines.extend(command.get_subcommands().flat_map(torn));
+            torn_lines
+        }
+        assert_eq!(torn(&Cli::command()), Vec::<String>::new());
     }
 
     #[test]

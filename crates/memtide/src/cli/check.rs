@@ -43,17 +43,17 @@ Examples:
   memtide check --brief --unit nginx   the same about a unit
   ssh HOST memtide capture -o - | memtide check -
 
-WHEN is 2h ago, 02:00 (the latest that is past, or at most five minutes ahead), yesterday 01:30, today, mon 14:00,
-2026-11-21 14:00, an RFC 3339 time, @1795240800, +1m30s after the source's start, or -30s before its end. A time without a
+WHEN is 2h ago, 02:00 (the latest that is past, or at most five minutes ahead), yesterday 01:30, today, mon 14:00, \
+2026-11-21 14:00, an RFC 3339 time, @1795240800, +1m30s after the source's start, or -30s before its end. A time without a \
 zone is local time.
 
-With --format json, one FILE gives an object and several give an array with one element for each, in order;
+With --format json, one FILE gives an object and several give an array with one element for each, in order; \
 a FILE that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
 
---brief prints one line, as of monitoring plugins: MEMORY, the verdict's word, the headline, and after `|` performance
-data: available (with the size below which it is a warning by itself, and RAM), swap_used, stalled_some and stalled_full
-(share of the time in which some or all tasks waited for memory), oom_kills; of a cgroup also usage and limit_hits. Errors
-are a line too (UNKNOWN). It is about the last 5 minutes of this host's recording if its recorder runs, else about 5 s of
+--brief prints one line, as of monitoring plugins: MEMORY, the verdict's word, the headline, and after `|` performance \
+data: available (with the size below which it is a warning by itself, and RAM), swap_used, stalled_some and stalled_full \
+(share of the time in which some or all tasks waited for memory), oom_kills; of a cgroup also usage and limit_hits. Errors \
+are a line too (UNKNOWN). It is about the last 5 minutes of this host's recording if its recorder runs, else about 5 s of \
 sampling, so that check_nrpe's 10 s are enough.
 
 Exit codes:

@@ -24,7 +24,7 @@ Examples:
   memtide compare A B -o compare.html          one page with both side by side
   memtide compare A B --format json | jq -r .headline
 
-WHEN is as for `memtide check`. --since and --until apply to both sources; --before-since and --before-until replace them
+WHEN is as for `memtide check`. --since and --until apply to both sources; --before-since and --before-until replace them \
 for BEFORE, --after-since and --after-until for AFTER.
 docs/compare.schema.json describes the answer for programs.
 

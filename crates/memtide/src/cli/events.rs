@@ -22,7 +22,7 @@ Examples:
   memtide events oom.log --verbose        with the kernel's own lines
   memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
 
-An event has the time of the kernel log, else of the first reading that shows it. An event that the kernel log has from before
+An event has the time of the kernel log, else of the first reading that shows it. An event that the kernel log has from before \
 the recording is marked as such. An event that only a counter shows, before the first sample, has no time (\"since boot\").
 In JSON, `dated` is the origin of the time, `since` the time of the reading before.
 

@@ -28,7 +28,8 @@ Examples:
   memtide export sick.jsonl.zst --format csv --table cgroup --signal 'cgroup.psi.*' | column -ts,
   memtide export --format csv --since '2h ago' --table process -o processes.csv.zst
   memtide export /var/lib/memtide --format parquet --since yesterday -o DIR
-  memtide capture --for 10ms -o - | memtide export - --format prometheus -o TEXTFILES/memtide.prom --force
+  memtide capture --for 10ms -o - |
+      memtide export - --format prometheus -o TEXTFILES/memtide.prom --force
   memtide export sick.jsonl.zst --format openmetrics --names node-exporter --all -o sick.txt
   promtool tsdb create-blocks-from openmetrics sick.txt DATA
 

@@ -21,7 +21,7 @@ Examples:
   memtide growth sick.jsonl.zst
   memtide growth heap.csv --format json | jq -r .class
 
-SOURCE may also be a table of one process: comma-separated, with the header `ts,rss` or `ts,rss,live,free`. `ts` is seconds or
+SOURCE may also be a table of one process: comma-separated, with the header `ts,rss` or `ts,rss,live,free`. `ts` is seconds or \
 RFC 3339, the rest is bytes; live and free are uordblks and fordblks of mallinfo2.
 Classes: leak, leak-and-fragmentation, fragmentation, saturating, warmup, pinned, steps, seasonal, stationary, flat, unknown.
 docs/growth.schema.json describes the JSON.

@@ -25,15 +25,15 @@ Examples:
   memtide headroom --unit db --add 2G       do 2 GiB fit within the limits of a unit?
   memtide headroom week/ --format json | jq .room.least
 
---as names the kind of memory: anon is process memory (heap, stack), cache is files that are read again and again, tmpfs is
+--as names the kind of memory: anon is process memory (heap, stack), cache is files that are read again and again, tmpfs is \
 files in a tmpfs and shared memory.
 WHEN is as for `memtide check`.
 docs/headroom.md explains the answer; docs/headroom.schema.json describes its JSON.
 
 Exit codes:
   0 fits   1 tight: not all of the time, or less than a tenth of RAM is left   2 does not fit
-  3 unknown: the source covers too little of a cycle (\"fits so far\"), a deciding figure is unknown, bad usage, or an
-    unreadable source")]
+  3 unknown: the source covers too little of a cycle (\"fits so far\"), a deciding figure is
+    unknown, bad usage, or an unreadable source")]
 pub(crate) struct HeadroomArgs {
     /// A recording, a capture, text, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]

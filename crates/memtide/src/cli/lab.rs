@@ -79,7 +79,7 @@ Examples:
   memtide lab kernel fetch linux-image-cloud-amd64 sid          the newest
   memtide lab run swapdemo --kernel 5.10
 
-With a SUITE it comes from that suite of the Debian mirror in this system's sources, else from the system's own suite; that
+With a SUITE it comes from that suite of the Debian mirror in this system's sources, else from the system's own suite; that \
 one is the kernel that the lab boots if none is named.")]
     Fetch {
         /// A kernel's package, or one that depends on it

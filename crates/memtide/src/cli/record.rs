@@ -27,7 +27,7 @@ Examples:
   memtide record                       until Ctrl-C, into this user's default directory
   sudo memtide record --install        as a service, now and at every start
   memtide record --install --dry-run   see its unit first
-  memtide record --status              whether it runs, its cost, and the files that it cannot read
+  memtide record --status              whether it runs, its cost, and what it cannot read
   memtide record --to DIR --every 5s --keep 30d --keep-size 500MiB
   sudo memtide record --explain redis  also its malloc heaps, every ten minutes
   sudo memtide record --unit web       that service every second, also among thousands of cgroups
@@ -39,8 +39,8 @@ SIZE is 500MiB, 2GiB, 2GB (2 x 10^9 bytes), or a number of bytes.
 Without --to the directory is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others.
 Other users must not be able to write to it, nor own a symbolic link on its path.
 
---explain reads the four largest processes of each name, as `memtide explain` does: in a child of the lowest priority, one
-at a time, and with at most 5 % of a CPU. It needs root, or the right to trace them. `memtide growth` and `check` then
+--explain reads the four largest processes of each name, as `memtide explain` does: in a child of the lowest priority, one \
+at a time, and with at most 5 % of a CPU. It needs root, or the right to trace them. `memtide growth` and `check` then \
 distinguish a leak from fragmentation.
 
 Exit codes:

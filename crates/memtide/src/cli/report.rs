@@ -21,7 +21,7 @@ Examples:
   memtide report sick.jsonl.zst -o sick.html
   memtide report --since 'yesterday 22:00' --until 02:00 -o night.html
   memtide report --at 02:14 --title 'web3, the stall of Tuesday' -o web3.html
-  memtide report --add 500M -o fits.html        also the answer of memtide headroom: do 500 MB more fit?
+  memtide report --add 500M -o fits.html        also the answer of memtide headroom --add 500M
   memtide report --explain mariadbd -o db.html  also one process, down to its malloc heap
   dmesg | memtide report - -o kill.html
 

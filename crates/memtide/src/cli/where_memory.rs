@@ -29,17 +29,18 @@ Examples:
   memtide where                        this host, now
   memtide where --deep                 PSS of every process (as root: of other users, too)
   memtide where sick.jsonl.zst         the last sample of a capture
-  memtide where --at 'yesterday 02:14'  in this host's recording; `memtide check --help` explains WHEN
+  memtide where --at 'yesterday 02:14' in this host's recording
   memtide where --format json | jq .accounting
   memtide where --by container         memory of each container, its share of RAM and of its limit
   memtide where --by unit /var/lib/memtide
-                                       units of systemd, and their growth since the recording began
+                                       units of systemd, and their growth in the recording
   memtide where --by process --deep    processes by PSS
-  memtide where --files                open and mapped files in the page cache (as root: of all processes)
+  memtide where --files                open and mapped files in the page cache (as root: all)
   memtide where --files-in /var/lib/mysql
                                        also files below that directory that no process has open
   memtide where --files --top 40       the 40 largest files, processes and caches
 
+WHEN is as for `memtide check`.
 docs/where-by.schema.json describes the JSON of --by.")]
 pub(crate) struct WhereArgs {
     /// Capture, recording or text to read; `-` is standard input
