@@ -10,7 +10,7 @@ pub(crate) use crate::finding::{
 };
 pub(crate) use crate::measures::pressure::{self, PressureWindow, Waited, WindowPart};
 pub(crate) use crate::measures::processes;
-pub(crate) use crate::measures::readings::{LITTLE_AVAILABLE, READ_AGAIN};
+pub(crate) use crate::measures::readings::{AVAILABLE_LOW_SHARE, READ_AGAIN};
 pub(crate) use crate::rule::Incident;
 pub(crate) use crate::rule::{Explains, WANT_AND_THRASH, clear, declare_rule};
 pub(crate) use crate::trigger::{

@@ -8,7 +8,7 @@ use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::measures::available::little_left;
 use crate::measures::pressure::PressureWindow;
-use crate::measures::readings::{LITTLE_AVAILABLE, READ_AGAIN};
+use crate::measures::readings::{AVAILABLE_LOW_SHARE, READ_AGAIN};
 
 impl Finding {
     /// Shows the lowest level of a gauge in a stretch, with its time.
@@ -28,7 +28,7 @@ impl Finding {
     /// Shows how little memory was available in a stretch. If it was little, that counts as a kind of evidence.
     #[must_use]
     pub(crate) fn shows_available(self, cx: &Evidence<'_>, stretch: &Stretch) -> Self {
-        let edge = cx.ram().map(|ram| ram.share(LITTLE_AVAILABLE));
+        let edge = cx.ram().map(|ram| ram.share(AVAILABLE_LOW_SHARE));
         if let (Some((left, index)), Ok(edge)) = (little_left(cx, stretch), edge) {
             let text = format!("only {left} was available");
             return self

@@ -7,21 +7,21 @@ use timeline::signals::{
 use timeline::{Gauge, Signal, Stretch, Track};
 use units::{Bytes, Ratio};
 
-use super::readings::{LITTLE_AVAILABLE, ROOM, page_cache, ram_at_least};
+use super::readings::{AVAILABLE_LOW_SHARE, ROOM, page_cache, ram_at_least};
 use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Reading, computed, gauge};
 
 /// Calm labelled captures have at least this share of RAM available (November 2026).
-pub(crate) const AVAILABLE: Ratio = Ratio::from_percent(15.0);
+pub(crate) const AVAILABLE_CALM_SHARE: Ratio = Ratio::from_percent(15.0);
 
 /// An engineering choice. A process's bursts do not scale with the host, so a share alone would call a large host
 /// exhausted while tens of GiB are available.
-pub(crate) const AVAILABLE_LITTLE: Ratio = Ratio::from_percent(5.0);
-pub(crate) const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
+pub(crate) const AVAILABLE_EXHAUSTED_SHARE: Ratio = Ratio::from_percent(5.0);
+pub(crate) const AVAILABLE_EXHAUSTED_MAX: Bytes = Bytes::from_gib(4);
 
 /// Available memory that is a warning by itself where it stays as little.
 pub(crate) fn little() -> Reading<Bytes> {
-    ram_at_least().share(AVAILABLE_LITTLE).min(LITTLE_AT_MOST)
+    ram_at_least().share(AVAILABLE_EXHAUSTED_SHARE).min(AVAILABLE_EXHAUSTED_MAX)
 }
 
 /// Returns the available memory that is a warning by itself where it stays as little; `None` if RAM is unknown.
@@ -50,7 +50,7 @@ pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missi
 /// Returns the least available memory in a stretch and its sample, if it was little; `None` if it was not, or was not
 /// measured.
 pub(crate) fn little_left(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(Bytes, usize)> {
-    let edge = cx.ram().ok()?.share(LITTLE_AVAILABLE);
+    let edge = cx.ram().ok()?.share(AVAILABLE_LOW_SHARE);
     cx.lowest_in(MEM_AVAILABLE, stretch).filter(|(left, _)| *left < edge)
 }
 

@@ -53,7 +53,7 @@ pub(crate) const RECLAIM_COSTS: Ratio = Ratio::from_percent(2.0);
 
 /// With this share of RAM available or less the host is near a shortage: an engineering choice, used only together with
 /// other evidence. Calm labelled captures have 15 % and more (November 2026).
-pub(crate) const LITTLE_AVAILABLE: Ratio = Ratio::from_percent(10.0);
+pub(crate) const AVAILABLE_LOW_SHARE: Ratio = Ratio::from_percent(10.0);
 
 /// RAM, or where the source lacks MemTotal, a lower bound: the largest sum of parts that it shows. It is a lower bound
 /// only, so it is known where little of it is available; anything else it cannot prove.
@@ -66,7 +66,7 @@ pub(crate) fn ram_at_least() -> Reading<Bytes> {
         let sums = RAM_PARTS.iter().filter_map(|parts| of(parts)?.max());
         let most = sums.map(|(sum, _)| sum).max().ok_or_else(|| cx.lacks_signal(MEM_TOTAL.id()))?;
         let (available, _) = available_at_most(cx)?;
-        let is_little = |(least, _): (Bytes, _)| least <= most.share(LITTLE_AVAILABLE);
+        let is_little = |(least, _): (Bytes, _)| least <= most.share(AVAILABLE_LOW_SHARE);
         if !available.min().is_some_and(is_little) {
             return Err(cx.lacks_signal(MEM_TOTAL.id()));
         }
@@ -128,8 +128,8 @@ pub(crate) fn swapped_out() -> Reading<PerSecond<Pages>> {
     rate(PSWPOUT).plus([rate(ZSWPOUT), rate(SWPOUT_ZERO)]).named("swapped out")
 }
 
-/// File pages read again after eviction. Kernels before 5.9 have one counter, of file pages only: the shadow of an evicted
-/// page is stored for page cache alone (mm/vmscan.c, __remove_mapping, 5.8).
+/// File pages read again after eviction. Kernels before 5.9 have one counter, of file pages only: the shadow of an
+/// evicted page is stored for page cache alone (mm/vmscan.c, __remove_mapping, 5.8).
 pub(crate) fn refaults_file() -> Reading<PerSecond<Pages>> {
     rate(REFAULT_FILE).or(rate(REFAULT)).named("file pages read again")
 }

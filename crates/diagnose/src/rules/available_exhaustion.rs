@@ -3,7 +3,9 @@
 use timeline::signals::{HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
 use crate::measures::arc;
-use crate::measures::available::{self, AVAILABLE_LITTLE, LITTLE_AT_MOST, little};
+use crate::measures::available::{
+    self, AVAILABLE_EXHAUSTED_MAX, AVAILABLE_EXHAUSTED_SHARE, little,
+};
 use crate::measures::kernel_threads::kswapd_cpu_in_top;
 use crate::measures::readings::{memory_waits, ram_at_least};
 use crate::oom::{self, Explained};
@@ -18,15 +20,15 @@ declare_rule! {
     /// of page cache and slab that can be dropped, minus the kernel's reserve. It includes cache that is in use, so it
     /// is an upper bound. Near zero, every allocation has to wait for reclaim, and an OOM kill is close.
     /// ## How it is recognised
-    /// MemAvailable stays at {AVAILABLE_LITTLE} of RAM or less (at most {LITTLE_AT_MOST} on large hosts) for {LEVEL} or
-    /// longer. That alone is a warning. It is critical when tasks wait: memory stalls {PressureWindow::MEMORY} of the
-    /// time, or one allocation stall per second. With such stalls, or while `top` shows kswapd with half a CPU or more,
-    /// {AVAILABLE_LOW} of RAM or less (at most {LOW_AT_MOST}) is already a warning. A kernel report of a request that
-    /// could wait and still failed, with every zone at its watermark, counts too: a warning, or informational where its
-    /// caller has a fallback. Where RAM is unknown, the sum of the parts that the source shows replaces it, a lower
-    /// bound. A dip in one of several samples does not count, and a single sample lowers the confidence. Without
-    /// MemAvailable (kernels before 3.14, old `free`), free memory plus all of the cache and reclaimable slab is used
-    /// as an upper bound.
+    /// MemAvailable stays at {AVAILABLE_EXHAUSTED_SHARE} of RAM or less (at most {AVAILABLE_EXHAUSTED_MAX} on large
+    /// hosts) for {LEVEL} or longer. That alone is a warning. It is critical when tasks wait: memory stalls
+    /// {PressureWindow::MEMORY} of the time, or one allocation stall per second. With such stalls, or while `top` shows
+    /// kswapd with half a CPU or more, {AVAILABLE_LOW_SHARE} of RAM or less (at most {AVAILABLE_LOW_MAX}) is already a
+    /// warning. A kernel report of a request that could wait and still failed, with every zone at its watermark, counts
+    /// too: a warning, or informational where its caller has a fallback. Where RAM is unknown, the sum of the parts
+    /// that the source shows replaces it, a lower bound. A dip in one of several samples does not count, and a single
+    /// sample lowers the confidence. Without MemAvailable (kernels before 3.14, old `free`), free memory plus all of
+    /// the cache and reclaimable slab is used as an upper bound.
     /// ## Not this
     /// - `free-low-harmless`: MemFree is low, which means nothing; MemAvailable is not.
     /// - A dip when a job starts, or a cgroup at its limit while the host has memory.
@@ -34,27 +36,26 @@ declare_rule! {
     ///   free hugetlb pages (`hugetlb-unused`) are not part of MemAvailable.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: smaller pools, fewer workers, the job at another hour, or more RAM;
-    /// some swap as a safety net. Verify: MemAvailable stays above {AVAILABLE_LOW} of RAM over a whole work cycle, and
-    /// stalls stay below {PressureWindow::CALM}.
+    /// some swap as a safety net. Verify: MemAvailable stays above {AVAILABLE_LOW_SHARE} of RAM over a whole work
+    /// cycle, and stalls stay below {PressureWindow::CALM}.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - kernel mm/show_mem.c, si_mem_available
     pub(crate) RULE = {
         id: "available-exhaustion", since: "0.1.0", class: Scarcity,
-        numbers: [AVAILABLE_LITTLE, LITTLE_AT_MOST, LEVEL, PressureWindow::MEMORY, AVAILABLE_LOW,
-            LOW_AT_MOST, PressureWindow::CALM],
+        numbers: [AVAILABLE_EXHAUSTED_SHARE, AVAILABLE_EXHAUSTED_MAX, LEVEL,
+            PressureWindow::MEMORY, AVAILABLE_LOW_SHARE, AVAILABLE_LOW_MAX, PressureWindow::CALM],
         trigger: trigger, story: story,
         cause: "Programs and the kernel use nearly all of RAM, and little of it can be reclaimed.",
         verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: \
-                 MemAvailable stays above {AVAILABLE_LOW} of RAM, stalls stay below \
+                 MemAvailable stays above {AVAILABLE_LOW_SHARE} of RAM, stalls stay below \
                  {PressureWindow::CALM}",
         brings_about: &["swap-full", "no-swap-risk", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
 
-/// Counts only while tasks wait for memory.
-const AVAILABLE_LOW: Ratio = LITTLE_AVAILABLE;
-const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
+/// As [`AVAILABLE_EXHAUSTED_MAX`], for what counts only while tasks wait for memory.
+const AVAILABLE_LOW_MAX: Bytes = Bytes::from_gib(8);
 
 /// With this share of swap free, hardly anything was swapped out; an engineering choice.
 const SWAP_NEARLY_FREE: Ratio = Ratio::from_percent(95.0);
@@ -90,7 +91,7 @@ fn is_beside_arc(edge: Reading<Bytes>) -> Predicate {
 }
 
 fn low() -> Reading<Bytes> {
-    ram_at_least().share(AVAILABLE_LOW).min(LOW_AT_MOST)
+    ram_at_least().share(AVAILABLE_LOW_SHARE).min(AVAILABLE_LOW_MAX)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -142,7 +143,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_below(MEM_AVAILABLE, least, edge, cx.time(index), format!("{what} fell to {least}{share}"))
         .counts_as(what)
         .shows_stalls(&stalls)
-        .shows_holders(cx, index, ram.share(AVAILABLE_LOW))
+        .shows_holders(cx, index, ram.share(AVAILABLE_LOW_SHARE))
         .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused",
             "no reserved huge page is free"))
         .not("free-low-harmless", "MemAvailable is low too, not only MemFree: there is no idle \

@@ -19,7 +19,7 @@ declare_rule! {
     /// ## How it is recognised
     /// For {LEVEL} the balloon holds {BALLOON_SHARE} of RAM or more, and {BALLOON_MIN} or more. Linux 6.16 reports it
     /// (Balloon); before, it is what was inflated minus what was deflated since boot (balloon_inflate,
-    /// balloon_deflate). It is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM is available, or
+    /// balloon_deflate). It is informational, and a warning if less than {AVAILABLE_LOW_SHARE} of RAM is available, or
     /// tasks wait for memory with less than {ROOM} available.
     /// ## Not this
     /// - `unaccounted-memory`: a balloon that the kernel does not count, as VMware's before 6.16, is in no counter.
@@ -34,7 +34,7 @@ declare_rule! {
     /// - kernel mm/balloon_compaction.c: what balloon_inflate and balloon_deflate count
     pub(crate) RULE = {
         id: "balloon-inflated", since: "0.1.0", class: Growth,
-        numbers: [LEVEL, BALLOON_SHARE, BALLOON_MIN, LITTLE_AVAILABLE, ROOM],
+        numbers: [LEVEL, BALLOON_SHARE, BALLOON_MIN, AVAILABLE_LOW_SHARE, ROOM],
         trigger: trigger, story: story,
         cause: "The hypervisor gave this guest's memory to others: it is overcommitted, or the \
                 guest's target is below its size.",

@@ -19,26 +19,27 @@ declare_rule! {
     /// make a healthy host look full. This is the most common false alarm.
     /// ## How it is recognised
     /// For {LEVEL} or longer, or in a single sample: page cache (without shared memory, dirty pages and pages under
-    /// writeback) plus reclaimable slab is {CACHE} of RAM or more, MemAvailable contains at least {GIVEN_BACK} of it, more than
-    /// {available::AVAILABLE} of RAM is available, almost nothing refaults (is read again after eviction), and no task
-    /// waits for memory. Where RAM is unknown (vmstat), the cache must be {CACHE_UNKNOWN_RAM} or more, and free memory
-    /// plus what the cache gained by reading files must be more than {available::AVAILABLE} of cache plus free memory.
+    /// writeback) plus reclaimable slab is {CACHE} of RAM or more, MemAvailable contains at least {GIVEN_BACK} of it,
+    /// more than {available::AVAILABLE_CALM_SHARE} of RAM is available, almost nothing refaults (is read again after
+    /// eviction), and no task waits for memory. Where RAM is unknown (vmstat), the cache must be {CACHE_UNKNOWN_RAM} or
+    /// more, and free memory plus what the cache gained by reading files must be more than
+    /// {available::AVAILABLE_CALM_SHARE} of cache plus free memory.
     /// ## Not this
     /// - `shmem-growth`: shared memory and tmpfs count as cache too, but cannot be dropped.
     /// - `page-cache-thrash`: the cache is full and still too small; files are read again and again.
     /// - `dirty-throttle`: the cache is full of pages that must be written first.
     /// ## What to do
     /// Nothing. Dropping caches only slows the next reads. Alert on MemAvailable. Verify: MemAvailable stays above
-    /// {available::AVAILABLE} over a working day.
+    /// {available::AVAILABLE_CALM_SHARE} over a working day.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - free(1): buff/cache and available
     pub(crate) RULE = { id: "cache-full-harmless", since: "0.1.0", class: Note,
-        numbers: [LEVEL, available::AVAILABLE, CACHE_UNKNOWN_RAM, CACHE, GIVEN_BACK],
+        numbers: [LEVEL, available::AVAILABLE_CALM_SHARE, CACHE_UNKNOWN_RAM, CACHE, GIVEN_BACK],
         trigger: trigger, story: story,
         cause: "The kernel caches files, names and inodes in memory that nothing else uses.",
         verify: "memtide check over a working day: MemAvailable stays above \
-                 {available::AVAILABLE}, no refaults",
+                 {available::AVAILABLE_CALM_SHARE}, no refaults",
     }
 }
 
@@ -54,7 +55,7 @@ fn trigger() -> Trigger {
     // vmstat does not report RAM; free memory plus cache is a lower bound.
     let known = given_back().and(gauge(MEM_FREE));
     let much = ram().share(CACHE).or(known.share(CACHE).max(CACHE_UNKNOWN_RAM));
-    let least = ram().share(available::AVAILABLE);
+    let least = ram().share(available::AVAILABLE_CALM_SHARE);
     let beyond_free = gauge(MEM_AVAILABLE).minus(gauge(MEM_FREE));
     let contained = beyond_free.at_least("cache that is available", given_back().share(GIVEN_BACK));
     Trigger::on_host(
@@ -92,7 +93,8 @@ struct CacheLevels {
     available: Bytes,
     /// Whether the source has MemAvailable.
     is_reported: bool,
-    /// Cache that the kernel does not count as available: shared memory that the source does not report, or locked pages.
+    /// Cache that the kernel does not count as available: shared memory that the source does not report, or locked
+    /// pages.
     kept: Bytes,
 }
 
@@ -160,7 +162,7 @@ impl CacheLevels {
                 finding.shows_from(
                     MEM_AVAILABLE,
                     available,
-                    self.whole.share(available::AVAILABLE),
+                    self.whole.share(available::AVAILABLE_CALM_SHARE),
                     None,
                     text,
                 )
@@ -176,7 +178,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let levels = CacheLevels::at_end(cx, &stretch)?;
     let (given_back, share) = (levels.given_back, levels.share);
     let (available, is_reported) = (levels.available, levels.is_reported);
-    if available <= levels.whole.share(available::AVAILABLE) {
+    if available <= levels.whole.share(available::AVAILABLE_CALM_SHARE) {
         return clear!("{share} of RAM is cache, but only {available} is available");
     }
     let calm = match Quiet::during(cx, &stretch) {

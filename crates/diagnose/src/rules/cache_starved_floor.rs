@@ -17,14 +17,14 @@ declare_rule! {
     /// Every file read waits for a disk, even if swap is quiet and monitoring shows "800 MB free".
     /// ## How it is recognised
     /// For {LEVEL} or longer, MemFree is at most {Floor::REACH} times the floor (the zones' high watermarks plus
-    /// reserves), at most {AVAILABLE} of RAM is available, and page cache is at most {LITTLE_CACHE} of RAM or twice the
-    /// floor, whichever is more. Something waits at the same time: files refault (are read again after eviction) at
-    /// {READ_AGAIN}, tasks stall for memory {PressureWindow::MEMORY} of the time, or for disks {PressureWindow::IO} of
-    /// the time while {READ} are read. Without zone data the floor is predicted for a host of this size, with lower
-    /// confidence.
+    /// reserves), at most {AVAILABLE_STARVED_SHARE} of RAM is available, and page cache is at most {LITTLE_CACHE} of
+    /// RAM or twice the floor, whichever is more. Something waits at the same time: files refault (are read again after
+    /// eviction) at {READ_AGAIN}, tasks stall for memory {PressureWindow::MEMORY} of the time, or for disks
+    /// {PressureWindow::IO} of the time while {READ} are read. Without zone data the floor is predicted for a host of
+    /// this size, with lower confidence.
     /// ## Not this
     /// - `free-low-harmless`: free memory is on its floor because cache fills the rest.
-    /// - More than {AVAILABLE} of RAM available: then cache is not starved.
+    /// - More than {AVAILABLE_STARVED_SHARE} of RAM available: then cache is not starved.
     /// - `min-free-too-large`: the floor itself is too high.
     /// - A database that reads with O_DIRECT does not use page cache.
     /// ## What to do
@@ -35,8 +35,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
     pub(crate) RULE = {
         id: "cache-starved-floor", since: "0.1.0", class: Shortage,
-        numbers: [LEVEL, Floor::REACH, AVAILABLE, LITTLE_CACHE, READ_AGAIN, PressureWindow::MEMORY,
-            PressureWindow::IO, READ],
+        numbers: [LEVEL, Floor::REACH, AVAILABLE_STARVED_SHARE, LITTLE_CACHE, READ_AGAIN,
+            PressureWindow::MEMORY, PressureWindow::IO, READ],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "Anonymous, shared and kernel memory leave hardly any RAM for the page cache.",
         verify: "memtide check --for 1m during the job: free memory rises above its floor, and \
@@ -47,10 +47,11 @@ declare_rule! {
 
 /// An engineering choice.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(3.0);
-/// Cache below this multiple of the floor is hardly any, on hosts where that is more than the share: an engineering choice.
+/// Cache below this multiple of the floor is hardly any, on hosts where that is more than the share: an engineering
+/// choice.
 const CACHE_FLOOR_MULTIPLE: f64 = 2.0;
 /// With more than this available, cache is not starved.
-const AVAILABLE: Ratio = LITTLE_AVAILABLE;
+const AVAILABLE_STARVED_SHARE: Ratio = AVAILABLE_LOW_SHARE;
 /// An engineering choice: disk reads that a cache might have avoided.
 const READ: BytesPerSecond = BytesPerSecond::from_mib(5.0);
 
@@ -69,7 +70,9 @@ fn trigger() -> Trigger {
         all![
             gauge(MEM_FREE).at_most("free memory", floor().times(Floor::REACH)),
             page_cache().at_most("page cache", little_cache()),
-            gauge(MEM_AVAILABLE).at_most("available", ram().share(AVAILABLE)).if_measured(),
+            gauge(MEM_AVAILABLE)
+                .at_most("available", ram().share(AVAILABLE_STARVED_SHARE))
+                .if_measured(),
             waits,
         ],
     )

@@ -25,8 +25,9 @@ declare_rule! {
     /// ## How it is recognised
     /// The cgroup's `high` event rises, its memory is at {NEAR_LIMIT} of `memory.high` or more, and its tasks stall for
     /// memory {NOTICED} of the time, for {STALL} or longer. It is critical if nothing in the cgroup ran for
-    /// {PressureWindow::STANDSTILL} of the time. In one sample the kernel's averages of a minute show the stalls. Without the cgroup's pressure
-    /// file, its memory must stay at {ABOVE} of the limit or more, and the finding is only probable.
+    /// {PressureWindow::STANDSTILL} of the time. In one sample the kernel's averages of a minute show the stalls.
+    /// Without the cgroup's pressure file, its memory must stay at {ABOVE} of the limit or more, and the finding is
+    /// only probable.
     /// ## Not this
     /// - A cgroup that streams files through its limit: `high` rises, but reclaim is easy and nothing stalls.
     /// - `available-exhaustion`, `swap-thrash`: the host itself is short of memory. Memory available on the host rules
@@ -107,7 +108,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     .then(host);
     let stalled = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME);
     let is_short =
-        |available: Bytes| cx.ram().is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE));
+        |available: Bytes| cx.ram().is_ok_and(|ram| available < ram.share(AVAILABLE_LOW_SHARE));
     Ok(RULE
         .found(Severity::critical_if(waited.is_standstill()), title)
         .shows_from(

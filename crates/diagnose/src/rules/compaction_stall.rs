@@ -21,7 +21,7 @@ declare_rule! {
     /// One such attempt per second or more (`compact_stall`) for {STALL} or longer, and half of them or more fail.
     /// ## Not this
     /// - `node-reclaim-on`: system CPU for reclaim on a full node.
-    /// - A host with {LITTLE_AVAILABLE} of RAM or less available: compaction moves pages into free ones and fails
+    /// - A host with {AVAILABLE_LOW_SHARE} of RAM or less available: compaction moves pages into free ones and fails
     ///   without them (`available-exhaustion`, `page-cache-thrash`, `swap-thrash`).
     /// - `direct-reclaim-stall`: single pages are missing; nothing is moved.
     /// - Background compaction (kcompactd): no task waits for it.
@@ -33,7 +33,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/mm/transhuge.rst, defrag
     /// - kernel mm/compaction.c
     pub(crate) RULE = { id: "compaction-stall", since: "0.1.0", class: Stall,
-        numbers: [STALL, LITTLE_AVAILABLE],
+        numbers: [STALL, AVAILABLE_LOW_SHARE],
         trigger: trigger, waits: Memory, story: story,
         cause: "Free memory is fragmented: its blocks are smaller than the requests.",
         verify: "memtide check --for 1m under the same load: compact_stall does not rise",
@@ -114,7 +114,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// (mm/compaction.c, isolate_freepages).
 fn little_available(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
     let available = cx.mean_level(MEM_AVAILABLE, stretch)?;
-    let least = cx.ram().ok()?.share(LITTLE_AVAILABLE);
+    let least = cx.ram().ok()?.share(AVAILABLE_LOW_SHARE);
     (available <= least).then_some(available)
 }
 

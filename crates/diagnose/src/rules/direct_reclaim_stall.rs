@@ -89,7 +89,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     .then(sentence);
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let share_of_ram = least.and_then(|(least, _)| least.ratio_of(cx.ram().ok()?));
-    let is_short = share_of_ram.is_some_and(|share| share < LITTLE_AVAILABLE);
+    let is_short = share_of_ram.is_some_and(|share| share < AVAILABLE_LOW_SHARE);
     let open = match waited.some {
         Some(_) => "",
         None => "memory stalls (PSI) would settle it",

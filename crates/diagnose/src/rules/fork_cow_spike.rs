@@ -23,7 +23,7 @@ declare_rule! {
     /// Two processes have the same name, one is the parent of the other, and the child is at least half as large. While
     /// both live, the host's anonymous memory grows by {COPIED} of the parent's size or more beyond what processes
     /// allocated themselves, or as many of the parent's pages turn from shared to private (smaps_rollup). It is a
-    /// warning if available memory halves, or falls below {LITTLE_AVAILABLE} of RAM.
+    /// warning if available memory halves, or falls below {AVAILABLE_LOW_SHARE} of RAM.
     /// ## Not this
     /// - Workers that a server forks once at its start: they keep sharing their pages.
     /// - A process that grows by itself: its own RSS grows; copying does not change the RSS.
@@ -36,7 +36,7 @@ declare_rule! {
     /// - Redis documentation: persistence, latency of fork
     pub(crate) RULE = {
         id: "fork-cow-spike", since: "0.1.0", class: Growth,
-        numbers: [COPIED, LITTLE_AVAILABLE, COPIED],
+        numbers: [COPIED, AVAILABLE_LOW_SHARE, COPIED],
         trigger: trigger, story: story,
         verify: "over the next fork, available memory falls by less than {COPIED} of the parent's \
                  size",
@@ -133,7 +133,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     });
     let tight = fell.is_some_and(|(before, (least, _))| {
         // If processes are read rarely, the parent itself may have grown since the sample before the child.
-        (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE_AVAILABLE)
+        (fork.is_close && least < before.share(FALL)) || least < ram.share(AVAILABLE_LOW_SHARE)
     });
     let title = format!(
         "{name} ({}) forked, and {copied} of it ({share}) was copied in {} by copy-on-write, as it \

@@ -19,27 +19,28 @@ declare_rule! {
     /// ## How it is recognised
     /// For {LEVEL} or longer, or in a single sample: MemFree is at most {Floor::NEAR} of the upper edge of the floor (Σ
     /// min(managed, high + protection) over the zones), or within {Floor::ABOVE} of RAM above it, and below
-    /// {FREE_SHARE_LOW} of RAM; more than {available::AVAILABLE} of RAM is available; fewer than {Quiet::REFAULTS} of
-    /// files refault (are read again after eviction); and tasks wait for memory less than {PressureWindow::MEMORY} of
-    /// the time. Without zones in the source, the floor of a typical host of this size is used.
+    /// {FREE_SHARE_LOW} of RAM; more than {available::AVAILABLE_CALM_SHARE} of RAM is available; fewer than
+    /// {Quiet::REFAULTS} of files refault (are read again after eviction); and tasks wait for memory less than
+    /// {PressureWindow::MEMORY} of the time. Without zones in the source, the floor of a typical host of this size is
+    /// used.
     /// ## Not this
     /// - `cache-starved-floor`: free memory at the floor and hardly any cache left.
     /// - `available-exhaustion`: little memory is available either.
     /// - `min-free-too-large`: the floor itself is a large part of RAM.
     /// ## What to do
     /// Nothing. An alert on free memory is a false alarm: alert on MemAvailable or on memory pressure. Verify:
-    /// MemAvailable stays above {available::AVAILABLE} over a working day.
+    /// MemAvailable stays above {available::AVAILABLE_CALM_SHARE} over a working day.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - kernel mm/page_alloc.c: watermarks and lowmem_reserve
     pub(crate) RULE = { id: "free-low-harmless", since: "0.1.0", class: Note,
-        numbers: [LEVEL, Floor::NEAR, Floor::ABOVE, FREE_SHARE_LOW, available::AVAILABLE,
+        numbers: [LEVEL, Floor::NEAR, Floor::ABOVE, FREE_SHARE_LOW, available::AVAILABLE_CALM_SHARE,
             Quiet::REFAULTS, PressureWindow::MEMORY],
         trigger: trigger, story: story,
         cause: "The page cache has grown into idle memory; the kernel reclaims it when programs \
                 need it.",
         verify: "memtide check over a working day: MemAvailable stays above \
-                 {available::AVAILABLE}, no refaults",
+                 {available::AVAILABLE_CALM_SHARE}, no refaults",
         aliases: &["free-floor-harmless"],
     }
 }
@@ -54,7 +55,7 @@ fn trigger() -> Trigger {
         all![
             gauge(MEM_FREE).at_most("free memory", Floor::rests()),
             gauge(MEM_FREE).at_most("free memory", ram().share(FREE_SHARE_LOW)),
-            available.at_least("available memory", ram().share(available::AVAILABLE)),
+            available.at_least("available memory", ram().share(available::AVAILABLE_CALM_SHARE)),
             Quiet::holds(),
         ],
     )
@@ -94,7 +95,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .found(Severity::Info, title)
         .during(stretch)
         .graph("free", &free)
-        .shows_from(MEM_AVAILABLE, least, ram.share(available::AVAILABLE), cx.time(index), text)
+        .shows_from(
+            MEM_AVAILABLE,
+            least,
+            ram.share(available::AVAILABLE_CALM_SHARE),
+            cx.time(index),
+            text,
+        )
         .counts_as("available memory");
     Ok(calm
         .shown_in(show_floor(finding, cx, level, floor)?)

@@ -20,9 +20,9 @@ declare_rule! {
     /// bytes.
     /// ## How it is recognised
     /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live and free bytes). The
-    /// classifier of `memtide growth` calls it fragmentation with a confidence of {CONFIDENCE_MIN} or more, over an hour or
-    /// longer: free bytes grew beyond what the highest live size so far leaves behind. {FREE_MIN} or more are free. It
-    /// is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM was available meanwhile.
+    /// classifier of `memtide growth` calls it fragmentation with a confidence of {CONFIDENCE_MIN} or more, over an
+    /// hour or longer: free bytes grew beyond what the highest live size so far leaves behind. {FREE_MIN} or more are
+    /// free. It is informational, and a warning if less than {AVAILABLE_LOW_SHARE} of RAM was available meanwhile.
     /// ## Not this
     /// - `process-leak`: live bytes rise; both may be there.
     /// - `malloc-arena-bloat`: the free memory lies in many arenas, one for each few threads.
@@ -30,13 +30,14 @@ declare_rule! {
     /// ## What to do
     /// Try another allocator (jemalloc, tcmalloc) or `MALLOC_ARENA_MAX=2`, and measure memory and latency together;
     /// `malloc_trim(0)` at quiet times returns what lies on whole free pages. Without a change: size the limit for the
-    /// level at which it ends. Verify: free bytes of the heap stay below {FREE_OF_RSS_MIN} of the process over the same time.
+    /// level at which it ends. Verify: free bytes of the heap stay below {FREE_OF_RSS_MIN} of the process over the same
+    /// time.
     /// ## References
     /// - mallinfo2(3): fordblks, the free bytes
     /// - malloc_trim(3), mallopt(3) M_ARENA_MAX
     pub(crate) RULE = {
         id: "heap-fragmentation-growth", since: "0.1.0", class: Growth,
-        numbers: [CONFIDENCE_MIN, FREE_MIN, LITTLE_AVAILABLE, FREE_OF_RSS_MIN],
+        numbers: [CONFIDENCE_MIN, FREE_MIN, AVAILABLE_LOW_SHARE, FREE_OF_RSS_MIN],
         trigger: trigger, story: story,
         cause: "What the program frees does not fit what it allocates next, and live pieces keep \
                 the pages between them.",

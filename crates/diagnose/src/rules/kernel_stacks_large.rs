@@ -16,7 +16,7 @@ declare_rule! {
     /// stacks. A pool without a bound, a leak of threads or a fork bomb makes them.
     /// ## How it is recognised
     /// KernelStack is {STACKS_SHARE} of RAM or more, and {STACKS_MIN} or more, for {LEVEL}. It is informational, and a
-    /// warning from {MATTERS} of RAM on if less than {LITTLE_AVAILABLE} of RAM is available at the same time.
+    /// warning from {MATTERS} of RAM on if less than {AVAILABLE_LOW_SHARE} of RAM is available at the same time.
     /// Per-process counts name the program.
     /// ## Not this
     /// - `vmalloc-large`: other memory of the kernel behind vmalloc; stacks are not counted there.
@@ -30,7 +30,7 @@ declare_rule! {
     /// - systemd.resource-control(5), TasksMax
     pub(crate) RULE = {
         id: "kernel-stacks-large", since: "0.1.0", class: Growth,
-        numbers: [STACKS_SHARE, STACKS_MIN, LEVEL, MATTERS, LITTLE_AVAILABLE, STACKS_GOAL],
+        numbers: [STACKS_SHARE, STACKS_MIN, LEVEL, MATTERS, AVAILABLE_LOW_SHARE, STACKS_GOAL],
         trigger: trigger, story: story,
         cause: "Each thread has a kernel stack, also one that only waits.",
         verify: "memtide check at the same load: kernel stacks are below {STACKS_GOAL} of RAM",

@@ -13,7 +13,7 @@ declare_rule! {
     /// fit into the remaining RAM, and idle locked pages cannot relieve a shortage there.
     /// ## How it is recognised
     /// Unevictable is {LOCKED_SHARE_LARGE} of RAM or more for {LEVEL}. It is informational, and a warning if less than
-    /// {LITTLE_AVAILABLE} of RAM is available at the same time. Per-process figures (VmLck) name the owner; Mlocked
+    /// {AVAILABLE_LOW_SHARE} of RAM is available at the same time. Per-process figures (VmLck) name the owner; Mlocked
     /// distinguishes locked pages from ramfs and locked segments.
     /// ## Not this
     /// - `hugetlb-unused`: reserved huge pages are never on the list.
@@ -23,17 +23,17 @@ declare_rule! {
     /// Make the locked part smaller (heap, buffer pool, guest memory), or do not lock memory that may be swapped:
     /// `LimitMEMLOCK=` in the unit file; `bootstrap.memory_lock` of Elasticsearch, `lock_sga` of Oracle, `<locked/>` of
     /// libvirt. ramfs has no size limit: use tmpfs. Verify: Unevictable below {LOCKED_SHARE_LARGE} of RAM, or
-    /// {LITTLE_AVAILABLE} or more available.
+    /// {AVAILABLE_LOW_SHARE} or more available.
     /// ## References
     /// - kernel Documentation/mm/unevictable-lru.rst
     /// - mlock(2), systemd.exec(5) LimitMEMLOCK
     pub(crate) RULE = {
         id: "locked-memory-large", since: "0.1.0", class: Growth,
-        numbers: [LOCKED_SHARE_LARGE, LEVEL, LITTLE_AVAILABLE],
+        numbers: [LOCKED_SHARE_LARGE, LEVEL, AVAILABLE_LOW_SHARE],
         trigger: trigger, story: story,
         cause: "Programs lock their memory to keep it in RAM, and the kernel can evict only the \
                 rest.",
-        verify: "memtide check at the same load: {LITTLE_AVAILABLE} of RAM or more available",
+        verify: "memtide check at the same load: {AVAILABLE_LOW_SHARE} of RAM or more available",
         brings_about: WANT_AND_THRASH,
     }
 }
@@ -59,7 +59,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let share = cx.of_ram(most)?;
     let available = cx.lowest_in(MEM_AVAILABLE, stretch);
-    let little = available.filter(|(left, _)| *left < ram.share(LITTLE_AVAILABLE));
+    let little = available.filter(|(left, _)| *left < ram.share(AVAILABLE_LOW_SHARE));
     let lockers = lockers(cx, index);
     let top = lockers.first().filter(|(_, locked)| *locked >= most.share(EXPLAINS));
     let who = top.map_or_else(String::new, |(name, locked)| format!(" ({name} locks {locked})"));
@@ -104,7 +104,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows_below(
                 MEM_AVAILABLE,
                 left,
-                ram.share(LITTLE_AVAILABLE),
+                ram.share(AVAILABLE_LOW_SHARE),
                 cx.time(index),
                 text,
             )

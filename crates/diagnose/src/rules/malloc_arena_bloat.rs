@@ -22,9 +22,9 @@ declare_rule! {
     /// peaks that never come together.
     /// ## How it is recognised
     /// The malloc heap was read while it ran (`memtide record --explain NAME`). In two readings in a row or more, it
-    /// has {ARENAS_MANY} arenas or more, and of its memory much is free but in RAM: {FREE_MIN} or more, {FREE_SHARE_MIN} of
-    /// the heap, and {FREE_OF_RSS_MIN} of the process, whatever is uncertain in the reading. It is informational, and a warning
-    /// if less than {LITTLE_AVAILABLE} of RAM is available.
+    /// has {ARENAS_MANY} arenas or more, and of its memory much is free but in RAM: {FREE_MIN} or more,
+    /// {FREE_SHARE_MIN} of the heap, and {FREE_OF_RSS_MIN} of the process, whatever is uncertain in the reading. It is
+    /// informational, and a warning if less than {AVAILABLE_LOW_SHARE} of RAM is available.
     /// ## Not this
     /// - `heap-fragmentation-growth`: free memory that grows, in however few arenas.
     /// - `process-leak`: the memory is live.
@@ -39,7 +39,7 @@ declare_rule! {
     /// - glibc manual, Malloc Tunable Parameters: glibc.malloc.arena_max
     pub(crate) RULE = {
         id: "malloc-arena-bloat", since: "0.1.0", class: Growth,
-        numbers: [ARENAS_MANY, FREE_MIN, LITTLE_AVAILABLE, FREE_SHARE_MIN, FREE_OF_RSS_MIN],
+        numbers: [ARENAS_MANY, FREE_MIN, AVAILABLE_LOW_SHARE, FREE_SHARE_MIN, FREE_OF_RSS_MIN],
         trigger: trigger, story: story,
         cause: "Each arena keeps free memory for its own peak, and what is free in one cannot \
                 serve a thread of another.",

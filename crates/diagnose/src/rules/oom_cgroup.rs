@@ -198,7 +198,7 @@ fn around_container(
     };
     let available = cx.level(MEM_AVAILABLE, worst.from);
     let share = available.and_then(|available| cx.of_ram(available).ok());
-    let is_host_short = share.is_some_and(|share| share < LITTLE_AVAILABLE);
+    let is_host_short = share.is_some_and(|share| share < AVAILABLE_LOW_SHARE);
     let why = if is_host_short {
         "the host was nearly out of memory, or a limit around the container was hit"
     } else {

@@ -33,16 +33,16 @@ declare_rule! {
     /// ## What to do
     /// Now: see which processes used memory just before (below, or Mem-Info in the kernel log), restart the victim, cap
     /// what grew. For good: limits, smaller pools, swap as a buffer, OOMScoreAdjust for what must survive. Verify: the
-    /// counter does not rise, and MemAvailable stays above {LITTLE_AVAILABLE} of RAM over a work cycle.
+    /// counter does not rise, and MemAvailable stays above {AVAILABLE_LOW_SHARE} of RAM over a work cycle.
     /// ## References
     /// - kernel mm/oom_kill.c: how the victim is chosen; since 4.13 counted as oom_kill
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events
     pub(crate) RULE = { id: "oom-global", since: "0.1.0", class: Shortage,
-        numbers: [oom::AGAIN, AVAILABLE_SHARE_SHORT, LITTLE_AVAILABLE],
+        numbers: [oom::AGAIN, AVAILABLE_SHARE_SHORT, AVAILABLE_LOW_SHARE],
         trigger: trigger, story: story,
         cause: "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
         verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above \
-                 {LITTLE_AVAILABLE} of RAM over a work cycle",
+                 {AVAILABLE_LOW_SHARE} of RAM over a work cycle",
         brings_about: &["available-exhaustion", "cache-starved-floor", "swap-full", "no-swap-risk", "oom-score-misuse", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
@@ -386,8 +386,8 @@ fn reports_stored(cx: &Evidence<'_>) -> u64 {
     kills.count() as u64
 }
 
-/// Kills of this boot at a cgroup limit, before the first sample: by the kernel reports that a recorder stored, or by those
-/// of the kernel log that was read.
+/// Kills of this boot at a cgroup limit, before the first sample: by the kernel reports that a recorder stored, or by
+/// those of the kernel log that was read.
 fn logged_in_cgroups(cx: &Evidence<'_>) -> Count {
     /// The start of the line of such a kill, in all kernels (mm/oom_kill.c, `oom_kill_process`).
     const IN_A_CGROUP: &str = "Memory cgroup out of memory";

@@ -14,8 +14,8 @@ declare_rule! {
     /// of possible CPUs, thousands of such objects take gigabytes, which no process shows and reclaim cannot take.
     /// ## How it is recognised
     /// Percpu is {PERCPU_SHARE} of RAM or more, and {PERCPU_MIN} or more, for {LEVEL}. It is informational, and a
-    /// warning from {TOO_LARGE} of RAM on, or from {MATTERS} on if less than {LITTLE_AVAILABLE} of RAM is available at
-    /// the same time.
+    /// warning from {TOO_LARGE} of RAM on, or from {MATTERS} on if less than {AVAILABLE_LOW_SHARE} of RAM is available
+    /// at the same time.
     /// ## Not this
     /// - `slab-leak`: objects that exist once.
     /// - `dying-cgroups`: removed cgroups that hold it; then those are the cause.
@@ -29,7 +29,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/kernel-parameters.txt, possible_cpus
     pub(crate) RULE = {
         id: "percpu-large", since: "0.1.0", class: Growth,
-        numbers: [PERCPU_SHARE, PERCPU_MIN, LEVEL, TOO_LARGE, MATTERS, LITTLE_AVAILABLE],
+        numbers: [PERCPU_SHARE, PERCPU_MIN, LEVEL, TOO_LARGE, MATTERS, AVAILABLE_LOW_SHARE],
         trigger: trigger, story: story,
         cause: "Many objects of the kernel have a part for each possible CPU: cgroups, network \
                 devices, mounts, BPF maps.",

@@ -19,7 +19,7 @@ declare_rule! {
     /// ## How it is recognised
     /// Pages pinned minus pages released since boot (nr_foll_pin_acquired, nr_foll_pin_released, 5.7 or later) are
     /// {PINNED_SHARE} of RAM or more, and {PINNED_MIN} or more, for {LEVEL}. A page that is pinned twice counts twice,
-    /// so this is an upper bound. It is informational, and a warning if less than {LITTLE_AVAILABLE} of RAM is
+    /// so this is an upper bound. It is informational, and a warning if less than {AVAILABLE_LOW_SHARE} of RAM is
     /// available at the same time.
     /// ## Not this
     /// - `locked-memory-large`: mlock keeps pages in RAM, but they can be moved.
@@ -27,17 +27,18 @@ declare_rule! {
     /// - Drivers that take pages of their own: `unaccounted-memory`.
     /// ## What to do
     /// Size guests and buffers so that the rest fits beside them, or back them with huge pages. Limit who may pin:
-    /// `LimitMEMLOCK=`. Verify: less than {PINNED_SHARE} of RAM is pinned, or {LITTLE_AVAILABLE} or more is available.
+    /// `LimitMEMLOCK=`. Verify: less than {PINNED_SHARE} of RAM is pinned, or {AVAILABLE_LOW_SHARE} or more is
+    /// available.
     /// ## References
     /// - kernel Documentation/core-api/pin_user_pages.rst
     pub(crate) RULE = {
         id: "pinned-memory-large", since: "0.1.0", class: Growth,
-        numbers: [PINNED_SHARE, PINNED_MIN, LEVEL, LITTLE_AVAILABLE],
+        numbers: [PINNED_SHARE, PINNED_MIN, LEVEL, AVAILABLE_LOW_SHARE],
         trigger: trigger, story: story,
         cause: "A device reads and writes this memory by itself, so the kernel must keep it where \
                 it is.",
         verify: "memtide check at the same load: less than {PINNED_SHARE} of RAM is pinned, or \
-                 {LITTLE_AVAILABLE} of RAM or more is available",
+                 {AVAILABLE_LOW_SHARE} of RAM or more is available",
         brings_about: WANT_AND_THRASH,
     }
 }

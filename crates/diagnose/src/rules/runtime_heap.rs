@@ -17,7 +17,7 @@ declare_rule! {
     /// ## How it is recognised
     /// The process was read while it ran (`memtide record --explain NAME`). In two readings in a row or more, half of
     /// its RSS or more is such a heap, and that is {RUNTIME_HEAP_MIN} or more. It is informational, and a warning if
-    /// less than {LITTLE_AVAILABLE} of RAM is available.
+    /// less than {AVAILABLE_LOW_SHARE} of RAM is available.
     /// ## Not this
     /// - `process-leak`, `heap-fragmentation-growth`, `malloc-arena-bloat`: the memory is malloc's. How much of a
     ///   runtime's heap is live, only the runtime knows: neither a leak nor fragmentation in it shows from outside.
@@ -31,7 +31,7 @@ declare_rule! {
     /// - JDK guide, Native Memory Tracking; Go's runtime/debug.SetMemoryLimit; Node's --max-old-space-size; Ruby's GC.stat
     pub(crate) RULE = {
         id: "runtime-heap", since: "0.1.0", class: Growth,
-        numbers: [RUNTIME_HEAP_MIN, LITTLE_AVAILABLE],
+        numbers: [RUNTIME_HEAP_MIN, AVAILABLE_LOW_SHARE],
         trigger: trigger, story: story,
         cause: "The runtime keeps its objects, and memory that its collector freed, in a heap of \
                 its own.",

@@ -17,7 +17,7 @@ declare_rule! {
     /// Shmem is {SHMEM_SHARE_LARGE} of RAM or more for {LEVEL}, or rises by {RISE} of RAM (at least {Rise::NOISE}) and
     /// half of that stays for {LEVEL}. A rise ends when half of it is freed, or when Shmem is level for longer than the
     /// rise took (a minute at least). A climb to {SHMEM_SHARE_LARGE} or more, in {Rise::CLIMB} or longer and several
-    /// steps, is a warning. So is half of RAM with less than {LITTLE_AVAILABLE} available. A level and a single jump
+    /// steps, is a warning. So is half of RAM with less than {AVAILABLE_LOW_SHARE} available. A level and a single jump
     /// are informational. Seconds show a climb, not a leak: that needs a recording over hours.
     /// ## Not this
     /// - `cache-full-harmless`: page cache of files on disks, which is reclaimed on demand.
@@ -30,7 +30,7 @@ declare_rule! {
     /// - ipcs(1), ipcrm(1)
     pub(crate) RULE = {
         id: "shmem-growth", since: "0.1.0", class: Growth,
-        numbers: [SHMEM_SHARE_LARGE, LEVEL, RISE, Rise::NOISE, Rise::CLIMB, LITTLE_AVAILABLE],
+        numbers: [SHMEM_SHARE_LARGE, LEVEL, RISE, Rise::NOISE, Rise::CLIMB, AVAILABLE_LOW_SHARE],
         trigger: trigger, story: story,
         verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: \
                  Shmem is level",
@@ -80,7 +80,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let climbs = rise.as_ref().is_some_and(|rise| rise.climbs);
     let available = available::available(cx).ok();
     let available = available.and_then(|(available, _)| available.min_in(stretch));
-    let little = available.is_some_and(|(left, _)| left < ram.share(LITTLE_AVAILABLE));
+    let little = available.is_some_and(|(left, _)| left < ram.share(AVAILABLE_LOW_SHARE));
     let severity = Severity::warning_if(
         (climbs && share >= SHMEM_SHARE_LARGE) || (share >= SHMEM_SHARE_CRITICAL && little),
     );

@@ -19,12 +19,12 @@ declare_rule! {
     /// ## How it is recognised
     /// Unreclaimable slab (SUnreclaim) climbs by {CLIMB} of RAM or more (at least {Rise::NOISE}), in {Rise::CLIMB} or
     /// longer and in several steps, or is at {SLAB_SHARE_HIGH} of RAM (at least {HIGH_AT_LEAST}, on small boards
-    /// {HIGH_OF_BOARD} of RAM) for {LEVEL}; healthy hosts have 0.3 % to 6 %. A climb ends when half of it is freed, or when the
-    /// level is flat for longer than the climb took (a minute at least). {TOO_HIGH} of RAM, a climb over an hour, or one
-    /// with less than {LITTLE_AVAILABLE} available is a warning. Where RAM is unknown, {HIGH_UNKNOWN_RAM} and
-    /// {TOO_HIGH_UNKNOWN_RAM} replace the shares; {oom::LISTED_MIN}, as a warning, in a kernel report that lists the
-    /// caches, which says that they are larger than all pages of programs and files. Seconds show a climb, not a leak:
-    /// that needs a recording over hours.
+    /// {HIGH_OF_BOARD} of RAM) for {LEVEL}; healthy hosts have 0.3 % to 6 %. A climb ends when half of it is freed, or
+    /// when the level is flat for longer than the climb took (a minute at least). {TOO_HIGH} of RAM, a climb over an
+    /// hour, or one with less than {AVAILABLE_LOW_SHARE} available is a warning. Where RAM is unknown,
+    /// {HIGH_UNKNOWN_RAM} and {TOO_HIGH_UNKNOWN_RAM} replace the shares; {oom::LISTED_MIN}, as a warning, in a kernel
+    /// report that lists the caches, which says that they are larger than all pages of programs and files. Seconds show
+    /// a climb, not a leak: that needs a recording over hours.
     /// ## Not this
     /// - `dentry-inode-bloat`: names and inodes of files, which are reclaimed when memory is needed.
     /// - A jump that does not continue: a program was started.
@@ -37,7 +37,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "slab-leak", since: "0.1.0", class: Growth,
         numbers: [CLIMB, Rise::NOISE, Rise::CLIMB, SLAB_SHARE_HIGH, HIGH_AT_LEAST, LEVEL,
-            LITTLE_AVAILABLE, HIGH_UNKNOWN_RAM, TOO_HIGH_UNKNOWN_RAM, oom::LISTED_MIN, HIGH_OF_BOARD, TOO_HIGH],
+            AVAILABLE_LOW_SHARE, HIGH_UNKNOWN_RAM, TOO_HIGH_UNKNOWN_RAM, oom::LISTED_MIN,
+            HIGH_OF_BOARD, TOO_HIGH],
         trigger: trigger, story: story,
         cause: "A driver or a file system allocates kernel objects and does not free them, or a \
                 program keeps them open.",
@@ -214,8 +215,11 @@ fn severity(
 ) -> Severity {
     let available = available::available(cx).ok();
     let least = available.and_then(|(track, _)| track.min_in(stretch));
-    let little =
-        cx.ram().ok().zip(least).is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));
+    let little = cx
+        .ram()
+        .ok()
+        .zip(least)
+        .is_some_and(|(ram, (left, _))| left < ram.share(AVAILABLE_LOW_SHARE));
     let matters = |rise: &Rise| little || rise.stretch.duration() >= LONG;
     Severity::warning_if(too_high || climb.is_some_and(matters))
 }

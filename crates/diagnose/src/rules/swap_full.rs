@@ -48,7 +48,7 @@ const SWAP_FREE_GOAL: Ratio = Ratio::from_percent(30.0);
 /// An engineering choice: swap takes nothing more.
 const SWAP_FREE_SHARE_FULL: Ratio = Ratio::from_percent(2.0);
 /// With more than this available, a full swap contains cold pages.
-const AVAILABLE_COLD: Ratio = LITTLE_AVAILABLE;
+const AVAILABLE_COLD: Ratio = AVAILABLE_LOW_SHARE;
 
 /// Fires at once on a kernel report; levels must last.
 fn trigger() -> Trigger {

@@ -25,9 +25,9 @@ declare_rule! {
     /// is.
     /// ## How it is recognised
     /// MemTotal minus all disjoint terms (memtide where) is {UNACCOUNTED_SHARE_LARGE} of RAM or more and {AT_LEAST} or
-    /// more (on small boards {AT_LEAST_OF_BOARD} of RAM) for {LEVEL}; each value is the median of five samples. If it rises by as
-    /// much, is {TOO_LARGE} of RAM, or leaves less than {LITTLE_AVAILABLE} available, it is a warning; otherwise
-    /// informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave 1 % to 4 %
+    /// more (on small boards {AT_LEAST_OF_BOARD} of RAM) for {LEVEL}; each value is the median of five samples. If it
+    /// rises by as much, is {TOO_LARGE} of RAM, or leaves less than {AVAILABLE_LOW_SHARE} available, it is a warning;
+    /// otherwise informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave 1 % to 4 %
     /// unexplained; there the threshold is {LARGE_INCOMPLETE}. Where Slab and the lines after it were cut off,
     /// {UNSHOWN_SHARE_LARGE} of RAM in none of the others is informational.
     /// ## Not this
@@ -44,7 +44,7 @@ declare_rule! {
     /// - kernel Documentation/mm/allocation-profiling.rst: /proc/allocinfo, 6.10 or later
     pub(crate) RULE = {
         id: "unaccounted-memory", since: "0.1.0", class: Growth,
-        numbers: [UNACCOUNTED_SHARE_LARGE, AT_LEAST, LEVEL, TOO_LARGE, LITTLE_AVAILABLE,
+        numbers: [UNACCOUNTED_SHARE_LARGE, AT_LEAST, LEVEL, TOO_LARGE, AVAILABLE_LOW_SHARE,
             LARGE_INCOMPLETE, AT_LEAST_OF_BOARD, UNSHOWN_SHARE_LARGE],
         trigger: trigger, story: story,
         cause: "Pages taken directly from the page allocator are in no line of /proc/meminfo: \
@@ -118,7 +118,8 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     with_levels(cx, is_large(), rises)
 }
 
-/// The last sample of which the lines shown leave much of RAM out: Slab and what follows it in /proc/meminfo were cut off.
+/// The last sample of which the lines shown leave much of RAM out: Slab and what follows it in /proc/meminfo were cut
+/// off.
 fn unshown(cx: &Evidence<'_>) -> Option<usize> {
     let ram = cx.ram().ok()?;
     let index = cx.timeline.len().checked_sub(1)?;
@@ -237,7 +238,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let of_ram = cx.of_ram(level)?;
     let least = available::available(cx).ok().and_then(|(track, _)| track.min_in(stretch));
-    let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));
+    let little = least.is_some_and(|(least, _)| least < ram.share(AVAILABLE_LOW_SHARE));
     let severity = Severity::warning_if(growth.is_some() || of_ram >= TOO_LARGE || little);
     let buffers =
         sockets::buffers(cx, at).filter(|buffers| *buffers >= level.share(SOCKETS_SHARE_MIN));

@@ -5,7 +5,7 @@ use timeline::signals::{
     PSI_MEMORY_SOME, RESTORE_FILE,
 };
 
-use crate::measures::available::AVAILABLE;
+use crate::measures::available::AVAILABLE_CALM_SHARE;
 use crate::measures::pressure::Waited;
 use crate::measures::psi_average::PressureAverage;
 use crate::measures::readings::NOTICED;
@@ -20,12 +20,12 @@ declare_rule! {
     /// would name the cause, such as the files of cgroups.
     /// ## How it is recognised
     /// Memory stalls of {NOTICED} of the time or more for {LEVEL}, while no other rule has an incident. It is a warning
-    /// if nothing ran for {PressureWindow::STANDSTILL} of that time, otherwise informational. In one sample the kernel's averages of a
-    /// minute or five show the stalls.
+    /// if nothing ran for {PressureWindow::STANDSTILL} of that time, otherwise informational. In one sample the
+    /// kernel's averages of a minute or five show the stalls.
     /// ## Not this
     /// - Any incident at the same time: that is the cause.
-    /// - Files in use that a backup or a build evicted, and that are read again while {AVAILABLE} of RAM or more is
-    ///   available.
+    /// - Files in use that a backup or a build evicted, and that are read again while {AVAILABLE_CALM_SHARE} of RAM or
+    ///   more is available.
     /// - A host short of CPU time (stolen or throttled) on which kswapd or khugepaged reclaims: the kernel counts these
     ///   threads as waiting for memory while they wait for a CPU.
     /// ## What to do
@@ -34,7 +34,7 @@ declare_rule! {
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = {
         id: "unexplained-stall", since: "0.1.0", class: Unexplained,
-        numbers: [NOTICED, LEVEL, AVAILABLE, PressureWindow::STANDSTILL],
+        numbers: [NOTICED, LEVEL, AVAILABLE_CALM_SHARE, PressureWindow::STANDSTILL],
         trigger: trigger, waits: Memory, story: story,
         cause: "Unknown: reclaim and refaults were low or not measured, and cgroups were not read \
                 or not at a limit.",
@@ -147,7 +147,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn restored(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(PerSecond<Pages>, Bytes)> {
     let restored = cx.mean_rate(RESTORE_FILE, stretch)?;
     let (left, _) = cx.lowest_in(MEM_AVAILABLE, stretch)?;
-    let is_enough = left >= cx.ram().ok()?.share(AVAILABLE);
+    let is_enough = left >= cx.ram().ok()?.share(AVAILABLE_CALM_SHARE);
     (restored >= RESTORED && is_enough).then_some((restored, left))
 }
 

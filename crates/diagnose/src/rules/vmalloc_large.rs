@@ -17,7 +17,7 @@ declare_rule! {
     /// ## How it is recognised
     /// VmallocUsed without kernel stacks is {VMALLOC_SHARE} of RAM or more, and {VMALLOC_MIN} or more, for {LEVEL}. It
     /// is informational, and a warning if it rises by {CLIMB} of RAM over an hour or longer, is {TOO_LARGE} of RAM, or
-    /// leaves less than {LITTLE_AVAILABLE} available. Kernels from 4.4 to 5.2 print 0, and older ones address space:
+    /// leaves less than {AVAILABLE_LOW_SHARE} available. Kernels from 4.4 to 5.2 print 0, and older ones address space:
     /// nothing is concluded there.
     /// ## Not this
     /// - `kernel-stacks-large`: stacks of threads lie in vmalloc too, and are taken off here.
@@ -32,7 +32,7 @@ declare_rule! {
     /// - kernel mm/vmalloc.c, vmalloc_nr_pages
     pub(crate) RULE = {
         id: "vmalloc-large", since: "0.1.0", class: Growth,
-        numbers: [VMALLOC_SHARE, VMALLOC_MIN, LEVEL, CLIMB, TOO_LARGE, LITTLE_AVAILABLE],
+        numbers: [VMALLOC_SHARE, VMALLOC_MIN, LEVEL, CLIMB, TOO_LARGE, AVAILABLE_LOW_SHARE],
         trigger: trigger, story: story,
         cause: "A part of the kernel allocated large buffers: BPF maps, tables of a firewall, a \
                 driver, a file system.",

@@ -8,7 +8,7 @@ use super::RULE;
 use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::finding::{Finding, Severity};
-use crate::measures::readings::LITTLE_AVAILABLE;
+use crate::measures::readings::AVAILABLE_LOW_SHARE;
 use crate::oom::{self, Explained, Filler, OomCause, SwapState};
 
 pub(super) fn is_the_hosts(explained: &Explained<'_>) -> bool {
@@ -64,7 +64,7 @@ fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Findin
     finding
         .verify(format!(
             "no further kill in the kernel log (journalctl -k -g 'Out of memory'); MemAvailable \
-             stays above {LITTLE_AVAILABLE} of RAM over a work cycle"
+             stays above {AVAILABLE_LOW_SHARE} of RAM over a work cycle"
         ))
         .affects(oom::victim(one))
         .affects(one.holders.affected(4))
