@@ -6,7 +6,7 @@ use super::numbers::{median, noise, scatter, spread};
 use super::trend::Trend;
 
 /// A turn counts if the curve returns by this share of its spread …
-const TURN: f64 = 0.35;
+const TURN_SHARE_MIN: f64 = 0.35;
 /// … and by this many standard deviations of the noise.
 const TURN_NOISE: f64 = 6.0;
 /// Falls that make a pattern of them.
@@ -21,7 +21,7 @@ const ONCE: f64 = 0.93;
 /// What the ways between turning points may leave of the variance.
 const WAY: f64 = 0.45;
 /// The readings that a cycle has at least.
-const READINGS_MIN: f64 = 5.0;
+const CYCLE_READINGS_MIN: f64 = 5.0;
 /// What a cycle must explain of a curve with its noise.
 const WITH_NOISE: f64 = 0.4;
 /// What a single cycle must explain of a curve with its noise.
@@ -61,7 +61,7 @@ impl Cycles {
         let slope = Trend::of(curve).slope;
         let level: Vec<f64> = curve.points().map(|(at, value)| value - slope * at).collect();
         let sigma = noise(&curve.values);
-        let least = (TURN * spread(&level)).max(TURN_NOISE * sigma).max(floor);
+        let least = (TURN_SHARE_MIN * spread(&level)).max(TURN_NOISE * sigma).max(floor);
         let around = legs(&level, least);
         let season = season(curve, inner(&around), sigma);
         // A jump that stays is no fall, though it falls below a line.
@@ -138,7 +138,7 @@ fn follows(level: &[f64], legs: &[Leg]) -> bool {
     }
     let inside = &level[first.from..last.to];
     let lengths: Vec<f64> = legs.windows(2).map(|two| (two[1].to - two[0].from) as f64).collect();
-    rest < WAY * scatter(inside) && median(&lengths) >= READINGS_MIN
+    rest < WAY * scatter(inside) && median(&lengths) >= CYCLE_READINGS_MIN
 }
 
 /// Returns the ways between turning points that lie at least `least` apart.

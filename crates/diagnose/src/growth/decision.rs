@@ -11,12 +11,12 @@ pub(super) const READINGS_MIN: usize = 40;
 pub(crate) const READINGS_SURE: usize = 60;
 /// A rise that chance makes once in 700 series is seen; from the second number on it is plain.
 pub(super) const SEEN: f64 = 3.0;
-const PLAIN: f64 = 5.0;
+const Z_PLAIN: f64 = 5.0;
 /// Free memory beyond what peaks explain, as a share of the total: some, and much.
 const FREE_SOME: f64 = 0.10;
 const FREE_MUCH: f64 = 0.18;
 /// A rise that goes on adds this part of its mean pace in its last part: an engineering choice, as load makes a line uneven.
-const LASTING: f64 = 0.3;
+const LAST_PACE_MIN: f64 = 0.3;
 /// The surest that an answer can be, with the live size and without it.
 const SUREST: f64 = 0.97;
 const SUREST_TOTAL_ONLY: f64 = 0.7;
@@ -164,7 +164,7 @@ fn rises(shape: &CurveShape) -> RiseShape {
 /// Returns whether a curve that rose still does in its last part: by a part of what its trend would add.
 fn lasts(shape: &CurveShape) -> bool {
     let late = shape.late();
-    late.growth() >= LASTING * shape.trend.slope * late.length
+    late.growth() >= LAST_PACE_MIN * shape.trend.slope * late.length
 }
 
 /// Returns whether levels leave less than a smooth curve does.
@@ -185,7 +185,7 @@ fn sure_of_line(shape: &CurveShape, floor: f64, after: f64) -> f64 {
     let trend = &shape.trend;
     let mut sure: f64 = SUREST;
     sure *= match trend.z {
-        z if z >= PLAIN => 1.0,
+        z if z >= Z_PLAIN => 1.0,
         z if z >= 4.0 || trend.r_squared >= 0.95 => 0.9,
         _ => 0.75,
     };
@@ -233,7 +233,7 @@ fn by_pattern(features: &Features, fragments: f64) -> GrowthDecision {
     let shape = &features.judged;
     let total = &features.total;
     let outside = features.outside.filter(|outside| {
-        outside.z >= PLAIN && outside.growth() >= total.floor && features.live_known
+        outside.z >= Z_PLAIN && outside.growth() >= total.floor && features.live_known
     });
     if outside.is_some() && matches!(rises(total), RiseShape::Straight(_)) {
         return GrowthDecision::of(GrowthClass::Leak, 0.65);

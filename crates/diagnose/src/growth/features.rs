@@ -2,7 +2,7 @@
 
 use super::curve::GrowthCurve;
 use super::series::Prepared;
-use super::shape::{COARSE, CurveShape, START};
+use super::shape::{CURVE_POINTS, CurveShape, START};
 use super::trend::Trend;
 
 /// Free memory that no peak of the live size explains.
@@ -68,7 +68,7 @@ fn excess(live: &GrowthCurve, free: &GrowthCurve, total: f64) -> Excess {
     let begins = curve.level(0.0, 0.015).min(curve.values.first().copied().unwrap_or(0.0));
     let ends = curve.level(0.8, 1.0);
     let grew = ends - begins.max(0.0);
-    let smooth = curve.blocks(COARSE, 0.5);
+    let smooth = curve.blocks(CURVE_POINTS, 0.5);
     let jumps = smooth.values.windows(2).zip(&smooth.at).map(|(two, at)| (two[1] - two[0], *at));
     let (jump, jump_at) = jumps.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
     Excess {

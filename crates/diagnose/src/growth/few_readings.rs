@@ -14,7 +14,7 @@ const STRAIGHT: f64 = 0.9;
 /// A curve that levels off is flatter in its second half: an engineering choice.
 const GOES_ON: f64 = 0.7;
 /// A class rests on more readings.
-const CONFIDENCE: Ratio = Ratio::from_percent(40.0);
+const CONFIDENCE_OF_FEW: Ratio = Ratio::from_percent(40.0);
 
 /// Returns the growth of a series that rises in a line; `None` if it does not, or has enough readings for a class.
 pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> {
@@ -32,7 +32,7 @@ pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> 
     let rate = answer::rate(&trend, prepared);
     Some(Growth {
         class: GrowthClass::Leak,
-        confidence: CONFIDENCE,
+        confidence: CONFIDENCE_OF_FEW,
         method: GrowthMethod {
             is_of_live: false,
             fit: GrowthFit::None { readings: prepared.readings },

@@ -13,7 +13,7 @@ const RESTARTS_MAX: usize = 2;
 /// A level is left from this part of the whole rise on.
 const LEAVES: f64 = 0.05;
 /// The readings that make the part since the last restart worth judging.
-const PART_MIN: usize = 60;
+const PART_READINGS_MIN: usize = 60;
 
 /// One reading of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -76,7 +76,7 @@ impl GrowthSeries {
         bounds.sort_unstable();
         let parts = bounds.windows(2).map(|two| &points[two[0]..two[1]]);
         let last = parts.clone().next_back().unwrap_or_default();
-        let part = if last.len() >= PART_MIN {
+        let part = if last.len() >= PART_READINGS_MIN {
             last
         } else {
             parts.max_by_key(|part| part.len()).unwrap_or_default()

@@ -17,11 +17,11 @@ use super::trend::Trend;
 /// The share of the span at its beginning that a trend leaves out: start-up.
 pub(super) const START: f64 = 0.15;
 /// Where the last part of the span begins.
-const LATE: f64 = 0.45;
+const LAST_PART: f64 = 0.45;
 /// Growth below this share of the size is noise.
 const GROWTH_MIN: f64 = 0.03;
 /// Points for fits: enough for shapes, few enough for many fits.
-pub(super) const COARSE: usize = 200;
+pub(super) const CURVE_POINTS: usize = 200;
 
 /// The shape of one curve.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl CurveShape {
         let floor = (level * GROWTH_MIN).max(NOISE_FLOOR.as_f64());
         let cycles = Cycles::of(curve, floor);
         let calm = cycles.removed(curve);
-        let coarse = calm.blocks(COARSE, 0.5);
+        let coarse = calm.blocks(CURVE_POINTS, 0.5);
         let begins = curve.level(0.0, 0.015);
         let ends = calm.level(0.9, 1.0);
         Self {
@@ -84,7 +84,7 @@ impl CurveShape {
 
     /// Returns the trend of the last part of the span.
     pub(super) fn late(&self) -> &Trend {
-        self.fits.late.get_or_init(|| trend(&self.cycles, &self.calm.part(LATE, 1.0)))
+        self.fits.late.get_or_init(|| trend(&self.cycles, &self.calm.part(LAST_PART, 1.0)))
     }
 
     /// Returns the slope of the second half to that of the first, after the start.
@@ -95,7 +95,7 @@ impl CurveShape {
 
     /// Returns the same within the last part.
     pub(super) fn late_slope_ratio(&self) -> f64 {
-        Trend::slope_ratio(&self.calm.part(LATE, 1.0))
+        Trend::slope_ratio(&self.calm.part(LAST_PART, 1.0))
     }
 
     /// Returns how much steeper the middle is than the rest, after the start.

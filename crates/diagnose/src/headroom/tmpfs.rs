@@ -11,11 +11,11 @@ use super::terms::whole;
 use crate::evidence::Evidence;
 
 /// A tmpfs without `size=` may use this share of RAM (mm/shmem.c, shmem_default_max_blocks).
-const DEFAULT: Ratio = Ratio::from_percent(50.0);
+const SIZE_DEFAULT: Ratio = Ratio::from_percent(50.0);
 
 /// The limit of the largest tmpfs; where none is mounted, that of one with the default size.
 pub(super) fn limit(cx: &Evidence<'_>) -> HeadroomLimit {
-    let default = cx.ram().ok().map(|ram| ram.share(DEFAULT));
+    let default = cx.ram().ok().map(|ram| ram.share(SIZE_DEFAULT));
     let mounts = cx.facts.memory_mounts.iter().filter(|mount| mount.kind == "tmpfs");
     // `size=0` is no limit (Documentation/filesystems/tmpfs.rst): RAM alone decides.
     let size = |mount: &&MemoryMount| match mount.size.or(default) {

@@ -27,7 +27,7 @@ const BEFORE_KILL: usize = 5;
 /// A process makes up a growth from this part of it on: an engineering choice.
 const MAKES_UP: f64 = 0.8;
 /// Its last reading is of the last half of that.
-const LATE: f64 = 0.5;
+const LAST_HALF: f64 = 0.5;
 
 /// Memory that grew in a line until a kill.
 #[derive(Debug)]
@@ -173,7 +173,7 @@ fn makes_up(
     let before = cx.timeline.latest_of(process, PROC_RSS_ANON, growth.first).unwrap_or_default();
     let by = |to: Bytes, from: Bytes| to.saturating_sub(from).as_f64();
     let grown = by(all.at(at).unwrap_or_default(), growth.from);
-    let is_late = grown >= by(growth.to, growth.from) * LATE;
+    let is_late = grown >= by(growth.to, growth.from) * LAST_HALF;
     is_late && by(size, before) >= grown * MAKES_UP
 }
 

@@ -23,7 +23,7 @@ struct ProgramGroup {
 }
 
 /// An owner of less than this share of RAM is not named beside those that fill it: an engineering choice.
-const WORTH_NAMING: Ratio = Ratio::from_percent(0.5);
+const OWNER_SHARE_MIN: Ratio = Ratio::from_percent(0.5);
 
 fn worth_naming(cx: &Evidence<'_>) -> Bytes {
     cx.ram().map_or(Bytes::ZERO, worth_naming_in)
@@ -31,7 +31,7 @@ fn worth_naming(cx: &Evidence<'_>) -> Bytes {
 
 /// What a process must have to be named beside those that fill this much memory.
 pub(crate) fn worth_naming_in(capacity: Bytes) -> Bytes {
-    capacity.share(WORTH_NAMING)
+    capacity.share(OWNER_SHARE_MIN)
 }
 
 /// Whether a process is a recorder that made itself unkillable: such a process does not fill memory.

@@ -11,7 +11,7 @@ use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
 use crate::measures::pressure::PressureWindow;
 use crate::measures::psi_average::PressureAverage;
-use crate::measures::readings::{SWAPPED_AGAIN, refaults_file, swapped_in};
+use crate::measures::readings::{ANON_REFAULTS_MIN, refaults_file, swapped_in};
 use crate::trigger::{Predicate, all, rate, stall};
 
 /// The measured rates and shares, all of them low.
@@ -27,12 +27,12 @@ impl Quiet {
     /// 8,000 and more.
     pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
     /// Half of the threshold of swap-thrash.
-    const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(SWAPPED_AGAIN.get() / 2.0);
+    const SWAP_IN_PAGES_MAX: PerSecond<Pages> = PerSecond::new(ANON_REFAULTS_MIN.get() / 2.0);
 
     /// Returns a predicate that holds where everything that is measured is low.
     pub(crate) fn holds() -> Predicate {
         let again = refaults_file().at_most("files read again", Self::REFAULTS);
-        let swapped_in = swapped_in().at_most("swapped in", Self::SWAPPED_IN);
+        let swapped_in = swapped_in().at_most("swapped in", Self::SWAP_IN_PAGES_MAX);
         let stalls = stall(PSI_MEMORY_SOME).at_most("memory stalls", PressureWindow::MEMORY);
         let scanned =
             rate(PGSCAN_DIRECT).at_most("scanned by allocating tasks", PressureWindow::SCANNED);
@@ -67,7 +67,7 @@ impl Quiet {
             Self::REFAULTS,
             "of files were read again after eviction",
         )?;
-        let swapped_in = low(cx.swapped_in(), stretch, Self::SWAPPED_IN, "were swapped in")?;
+        let swapped_in = low(cx.swapped_in(), stretch, Self::SWAP_IN_PAGES_MAX, "were swapped in")?;
         let stalled = low(
             cx.stall(PSI_MEMORY_SOME),
             stretch,
@@ -146,7 +146,7 @@ impl Quiet {
             finding = finding.shows_below(
                 PSWPIN,
                 swapped_in,
-                Self::SWAPPED_IN,
+                Self::SWAP_IN_PAGES_MAX,
                 None,
                 format!("{swapped_in} swapped in"),
             );

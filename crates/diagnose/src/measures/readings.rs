@@ -32,7 +32,7 @@ pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 
 /// Threshold of anonymous refaults. The same captures: 2,500 pages/s while swap thrashes, against 200 in one second of
 /// a host with a floor set too high.
-pub(crate) const SWAPPED_AGAIN: PerSecond<Pages> = PerSecond::new(200.0);
+pub(crate) const ANON_REFAULTS_MIN: PerSecond<Pages> = PerSecond::new(200.0);
 
 /// Swap-out of 0.4 MiB/s; less is a few cold pages: an engineering choice.
 pub(crate) const SWAP_OUT_NOTABLE: PerSecond<Pages> = PerSecond::new(100.0);

@@ -54,7 +54,7 @@ const LARGE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
 /// Labelled captures: writing a dump adds 2.8 % of RAM, negative dentries 26 %.
 const RISE: Ratio = Ratio::from_percent(4.0);
 /// Scanning by busy shrinkers: thrashing with little slab scans at most 375 objects a second (labelled captures).
-const SCANNED: PerSecond<Count> = PerSecond::new(1_000.0);
+const SHRINKERS_SCAN_MIN: PerSecond<Count> = PerSecond::new(1_000.0);
 /// Most entries are negative dentries: names that do not exist (nr_negative in fs/dcache.c).
 const NEGATIVE: f64 = 0.5;
 
@@ -214,7 +214,7 @@ fn hurts(cx: &Evidence<'_>, incident: &Stretch) -> Option<Ratio> {
         .bridged_runs()
         .into_iter()
         .filter(|run| run.overlaps(incident) && run.duration() >= LEVEL)
-        .filter(|run| scanned.mean_in(run).is_some_and(|mean| mean >= SCANNED))
+        .filter(|run| scanned.mean_in(run).is_some_and(|mean| mean >= SHRINKERS_SCAN_MIN))
         .max_by_key(Stretch::duration)?;
     stalled.mean_in(&longest)
 }

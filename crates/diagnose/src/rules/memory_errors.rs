@@ -39,15 +39,18 @@ declare_rule! {
 }
 
 /// One page is an error of the hardware.
-const ANY: Bytes = Bytes::from_kib(1);
+const CORRUPTED_MIN: Bytes = Bytes::from_kib(1);
 /// As many in a day make mcelog retire the page (memory-ce-threshold in mcelog.conf).
 const CORRECTED_MANY: u64 = 10;
 /// The kernel's own count is no estimate; a test that injects errors is all that it cannot exclude.
 const CONFIDENCE: f64 = 0.96;
 
 fn trigger() -> Trigger {
-    Trigger::on_host(LEVEL, gauge(MEM_HW_CORRUPTED).at_least("RAM out of use after errors", ANY))
-        .or_noticed(NoticeKind::Module)
+    Trigger::on_host(
+        LEVEL,
+        gauge(MEM_HW_CORRUPTED).at_least("RAM out of use after errors", CORRUPTED_MIN),
+    )
+    .or_noticed(NoticeKind::Module)
 }
 
 /// The finding where only messages of the kernel show the errors.
@@ -99,7 +102,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     let messages: Vec<_> = notices::of_kind(cx, NoticeKind::Module).collect();
     let retired = cx.timeline.last(MEM_HW_CORRUPTED).unwrap_or_default();
-    if retired < ANY && !messages.is_empty() {
+    if retired < CORRUPTED_MIN && !messages.is_empty() {
         return Ok(noticed(&messages).into());
     }
     let track = cx.gauge(MEM_HW_CORRUPTED)?;
@@ -130,7 +133,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(
             MEM_HW_CORRUPTED,
             most,
-            ANY,
+            CORRUPTED_MIN,
             cx.time(index),
             format!("HardwareCorrupted is {most}"),
         )

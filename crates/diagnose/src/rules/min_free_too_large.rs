@@ -67,7 +67,7 @@ const NEARLY_ALL: f64 = 0.9;
 const WIDE_GAPS: f64 = 2.0;
 /// Refaults while memory is kept free.
 const REFAULTS: PerSecond<Pages> = Quiet::REFAULTS;
-const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
+const SWAP_OUT_RATE_MIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// A default that costs less memory than this is not reported.
 const WORTH_REPORTING: Bytes = Bytes::from_mib(256);
 
@@ -232,7 +232,7 @@ impl Price {
         let near = free.at_most_track(&floor().track(cx)?.scaled(Floor::REACH));
         Ok(Self {
             refaults: longest_mean(&near, cx.refaults_file(), REFAULTS, stretch),
-            swapped: longest_mean(&near, cx.bytes_rate(PSWPOUT), SWAPPED_OUT, stretch),
+            swapped: longest_mean(&near, cx.bytes_rate(PSWPOUT), SWAP_OUT_RATE_MIN, stretch),
             stalled: longest_mean(&near, cx.stall(PSI_MEMORY_SOME), RECLAIM_COSTS, stretch),
         })
     }
@@ -248,7 +248,13 @@ impl Price {
                 finding.shows_from(REFAULT_FILE, rate, REFAULTS, None, text)
             })
             .with(self.swapped, |finding, rate| {
-                finding.shows_from(PSWPOUT, rate, SWAPPED_OUT, None, format!("{rate} swapped out"))
+                finding.shows_from(
+                    PSWPOUT,
+                    rate,
+                    SWAP_OUT_RATE_MIN,
+                    None,
+                    format!("{rate} swapped out"),
+                )
             })
             .with(self.stalled, |finding, share| {
                 let text = format!("tasks waited for memory {share} of the time");

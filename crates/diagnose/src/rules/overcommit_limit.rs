@@ -49,7 +49,7 @@ const COMMITTED_SHARE: Ratio = Ratio::from_percent(95.0);
 /// were refused on a host at 88 % (a test VM, November 2026).
 const NEAR_LIMIT: Ratio = Ratio::from_percent(85.0);
 /// The advised limit, as a multiple of committed memory.
-const MARGIN: f64 = 1.25;
+const LIMIT_FACTOR: f64 = 1.25;
 /// A higher ratio leaves nothing for the kernel itself; an engineering choice.
 const RATIO_MAX: f64 = 95.0;
 /// The mode that enforces the limit; there is none above it.
@@ -142,14 +142,14 @@ fn raise_the_limit(cx: &Evidence<'_>, finding: Finding, committed: Bytes) -> Fin
         Ok(hugetlb) => ram.saturating_sub(hugetlb),
         Err(_) => ram,
     };
-    let wanted = Bytes::from_f64(committed.as_f64() * MARGIN).saturating_sub(swap);
+    let wanted = Bytes::from_f64(committed.as_f64() * LIMIT_FACTOR).saturating_sub(swap);
     let Some(share) = wanted.ratio_of(countable) else {
         return finding;
     };
     let percent = (share.get() * 100.0).ceil();
     if percent > RATIO_MAX {
         let allowed = cx.last(COMMIT_LIMIT).unwrap_or_default();
-        let missing = Bytes::from_f64(committed.as_f64() * MARGIN).saturating_sub(allowed);
+        let missing = Bytes::from_f64(committed.as_f64() * LIMIT_FACTOR).saturating_sub(allowed);
         let what = "Or add swap: all of it counts towards the limit, even if it is never used.";
         return finding.fix(Fix::swap_file(what, "/swapfile", missing));
     }

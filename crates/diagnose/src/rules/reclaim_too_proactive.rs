@@ -2,7 +2,7 @@
 
 use timeline::signals::{MEM_AVAILABLE, PGSCAN_PROACTIVE, REFAULT_ANON, REFAULT_FILE};
 
-use crate::measures::readings::{ROOM, SWAPPED_AGAIN, refaults_file};
+use crate::measures::readings::{ANON_REFAULTS_MIN, ROOM, refaults_file};
 use crate::prelude::*;
 
 declare_rule! {
@@ -14,7 +14,7 @@ declare_rule! {
     /// free, and its tasks wait all the same.
     /// ## How it is recognised
     /// For {STALL} or longer, {SCANNED} or more are scanned by proactive reclaim, while {READ_AGAIN} of files or
-    /// {SWAPPED_AGAIN} of anonymous memory refault and {ROOM} of RAM or more is available. It is a warning if tasks
+    /// {ANON_REFAULTS_MIN} of anonymous memory refault and {ROOM} of RAM or more is available. It is a warning if tasks
     /// wait for memory or disks, otherwise informational.
     /// ## Not this
     /// - `page-cache-thrash`, `swap-thrash`: memory is short, and the kernel reclaims by itself.
@@ -27,7 +27,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.reclaim
     pub(crate) RULE = {
         id: "reclaim-too-proactive", since: "0.1.0", class: Setting,
-        numbers: [STALL, SCANNED, READ_AGAIN, SWAPPED_AGAIN, ROOM],
+        numbers: [STALL, SCANNED, READ_AGAIN, ANON_REFAULTS_MIN, ROOM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "A program asks the kernel to reclaim more (memory.reclaim) than is cold.",
         verify: "memtide check --for 1m while the controller runs: refaults below {READ_AGAIN}",
@@ -40,7 +40,7 @@ const SCANNED: PerSecond<Pages> = PressureWindow::SCANNED;
 
 fn trigger() -> Trigger {
     let files = refaults_file().bytes().at_least("files read again", READ_AGAIN);
-    let anon = rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN);
+    let anon = rate(REFAULT_ANON).at_least("anonymous refaults", ANON_REFAULTS_MIN);
     Trigger::on_host(
         STALL,
         all![
@@ -76,9 +76,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             let text = format!("{files} of files read again after eviction");
             finding.shows_from(Computed(REFAULT_FILE), files, READ_AGAIN, None, text).counts_as("refaults")
         })
-        .with(anon.filter(|anon| *anon >= SWAPPED_AGAIN), |finding, anon| {
+        .with(anon.filter(|anon| *anon >= ANON_REFAULTS_MIN), |finding, anon| {
             let text = format!("{anon} of anonymous refaults (evicted and needed again)");
-            finding.shows_from(REFAULT_ANON, anon, SWAPPED_AGAIN, None, text).counts_as("refaults")
+            finding.shows_from(REFAULT_ANON, anon, ANON_REFAULTS_MIN, None, text).counts_as("refaults")
         })
         .shows_stalls(&stalls)
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available"))

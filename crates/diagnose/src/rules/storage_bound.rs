@@ -60,7 +60,7 @@ const WAITED: Ratio = Ratio::from_percent(20.0);
 /// An engineering choice: with less available, the shortage may be memory's.
 const PLENTY: Ratio = Ratio::from_percent(20.0);
 /// Near the level at which writers are throttled, dirty pages hold them up; an engineering choice, as the level swings.
-const NEAR_LIMIT: f64 = 0.9;
+const NEAR_LEVEL: f64 = 0.9;
 /// Reads of evicted pages are less than this share of the I/O that tasks wait for: an engineering choice.
 const WRITES_PER_READ: f64 = 4.0;
 /// More flushes than this may be what tasks wait for: an engineering choice.
@@ -78,7 +78,7 @@ fn trigger() -> Trigger {
         Quiet::holds(),
         rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE).if_measured(),
         unwritten()
-            .at_most("dirty pages and writeback", free_run().times(NEAR_LIMIT))
+            .at_most("dirty pages and writeback", free_run().times(NEAR_LEVEL))
             .if_measured(),
         flushes.at_most("flushes", FLUSHES).if_measured(),
     ];

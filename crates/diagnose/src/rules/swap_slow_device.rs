@@ -7,7 +7,7 @@ use timeline::signals::{
 use units::Millis;
 
 use crate::measures::disks::{self, DiskLoad};
-use crate::measures::readings::{NOTICED, SWAPPED_AGAIN};
+use crate::measures::readings::{ANON_REFAULTS_MIN, NOTICED};
 use crate::prelude::*;
 use crate::remedy::zram_swap;
 use crate::trigger::computed_of;
@@ -20,9 +20,9 @@ declare_rule! {
     /// volume, a throttled cloud disk or one that is busy with other work, each read takes 20 ms and more, and the same
     /// few pages per second are felt by everybody.
     /// ## How it is recognised
-    /// For {STALL} or longer, {SWAPPED_IN} or more are swapped in, a read of the disk that holds swap takes
+    /// For {STALL} or longer, {SWAP_IN_PAGES_MIN} or more are swapped in, a read of the disk that holds swap takes
     /// {READ_TAKES} or more on average, at least half of what it reads can be swap, and tasks wait for memory {NOTICED}
-    /// of the time or more. It is informational where swap thrashes at the same time ({SWAPPED_AGAIN} of anonymous
+    /// of the time or more. It is informational where swap thrashes at the same time ({ANON_REFAULTS_MIN} of anonymous
     /// refaults and {THRASHES} or more swapped in): then the shortage is what matters.
     /// ## Not this
     /// - `swap-thrash`: so much is swapped that a fast device would not save the host.
@@ -39,8 +39,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/blockdev/zram.rst
     pub(crate) RULE = {
         id: "swap-slow-device", since: "0.1.0", class: Setting,
-        numbers: [STALL, SWAPPED_IN, READ_TAKES, NOTICED, SWAPPED_AGAIN, THRASHES, READ_TAKES_GOAL,
-            PressureWindow::CALM],
+        numbers: [STALL, SWAP_IN_PAGES_MIN, READ_TAKES, NOTICED, ANON_REFAULTS_MIN, THRASHES,
+            READ_TAKES_GOAL, PressureWindow::CALM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The device that holds swap needs long for each read, because it is slow or busy \
                 with other work.",
@@ -50,7 +50,7 @@ declare_rule! {
 }
 
 /// 0.4 MiB/s. An engineering choice: at 20 ms each, 100 reads are two seconds of waiting in each second.
-const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
+const SWAP_IN_PAGES_MIN: PerSecond<Pages> = PerSecond::new(100.0);
 /// Two seeks of a rotating disk; an SSD needs 0.1 to 1 ms. An engineering choice.
 const READ_TAKES: Millis = Millis::new(20);
 /// What a fix must reach: an SSD that is busy with other work. An engineering choice.
@@ -68,7 +68,7 @@ fn trigger() -> Trigger {
         Subjects::Each(Entity::Disk, holds_swap),
         STALL,
         all![
-            rate(PSWPIN).at_least("swapped in", SWAPPED_IN),
+            rate(PSWPIN).at_least("swapped in", SWAP_IN_PAGES_MIN),
             takes.at_least("mean time of a read", READ_TAKES),
             rate(DISK_READ_BYTES).at_most_of(
                 &rate(PSWPIN).bytes(),
@@ -112,7 +112,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let bytes = rate.to_bytes(cx.page_size()?);
     let refaults = cx.mean_rate(REFAULT_ANON, stretch);
-    let thrashes = bytes >= THRASHES && refaults.is_none_or(|refaults| refaults >= SWAPPED_AGAIN);
+    let thrashes =
+        bytes >= THRASHES && refaults.is_none_or(|refaults| refaults >= ANON_REFAULTS_MIN);
     let stalls = PressureWindow::during(cx, stretch);
     let title = Title::from(format!(
         "Swap lies on {name}, where a read takes {takes}: {rate} swapped in for {}.",
@@ -135,7 +136,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             format!("a read of {name} took {takes} on average"),
         )
         .counts_as("the device's reads")
-        .shows_from(PSWPIN, rate, SWAPPED_IN, None, format!("{rate} swapped in"))
+        .shows_from(PSWPIN, rate, SWAP_IN_PAGES_MIN, None, format!("{rate} swapped in"))
         .shows(DISK_IO_TIME, load.busy, None, format!("{name} was busy {} of the time", load.busy))
         .shows_stalls(&stalls)
         .when(!thrashes, |finding| {

@@ -7,7 +7,7 @@ use timeline::signals::{
 
 use crate::measures::available::{self, room_left};
 use crate::measures::cgroups;
-use crate::measures::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
+use crate::measures::readings::{ANON_REFAULTS_MIN, ROOM, swapped_in, swapped_out};
 use crate::prelude::*;
 
 declare_rule! {
@@ -18,13 +18,13 @@ declare_rule! {
     /// again a moment later, and a task waits for every such page. Used swap says nothing; sustained traffic in both
     /// directions is the shortage.
     /// ## How it is recognised
-    /// Pages are swapped in at {SWAPPED_IN} or more, at least {SWAPPED_AGAIN} of them are anonymous refaults (known to
-    /// have been evicted before), for {STALL} or longer. Kernels before 5.9 do not count anonymous refaults: there,
-    /// pages must move both ways at once. A slow disk moves less: {SWAPPED_SLOWLY} both ways is enough while two or
-    /// more tasks are in uninterruptible sleep and at most {NOTHING_LEFT} are available. Memory stalls
+    /// Pages are swapped in at {SWAP_IN_RATE_MIN} or more, at least {ANON_REFAULTS_MIN} of them are anonymous refaults
+    /// (known to have been evicted before), for {STALL} or longer. Kernels before 5.9 do not count anonymous refaults:
+    /// there, pages must move both ways at once. A slow disk moves less: {SWAPPED_SLOWLY} both ways is enough while two
+    /// or more tasks are in uninterruptible sleep and at most {NOTHING_LEFT} are available. Memory stalls
     /// ({PressureWindow::MEMORY} of the time or more) confirm it. It is critical when work stands still: nothing runs
-    /// for {PressureWindow::STANDSTILL} of the time, or, without pressure files, as many tasks as there are CPUs are in uninterruptible
-    /// sleep. Otherwise it is a warning.
+    /// for {PressureWindow::STANDSTILL} of the time, or, without pressure files, as many tasks as there are CPUs are in
+    /// uninterruptible sleep. Otherwise it is a warning.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is used, but nothing is swapped in.
     /// - Swap-in after a job has ended, after a suspend, or in a cgroup at its own limit: {ROOM} of RAM or more
@@ -39,7 +39,7 @@ declare_rule! {
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = {
         id: "swap-thrash", since: "0.1.0", class: Shortage,
-        numbers: [SWAPPED_IN, SWAPPED_AGAIN, STALL, SWAPPED_SLOWLY, NOTHING_LEFT,
+        numbers: [SWAP_IN_RATE_MIN, ANON_REFAULTS_MIN, STALL, SWAPPED_SLOWLY, NOTHING_LEFT,
             PressureWindow::MEMORY, PressureWindow::CALM, PressureWindow::STANDSTILL, ROOM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The processes touch more anonymous memory than RAM holds, so the kernel swaps out \
@@ -55,7 +55,7 @@ declare_rule! {
 }
 
 /// Labelled captures, November 2026: 9.9 MiB/s on average while thrashing; 0.8 MiB/s at most with incidental swap-in.
-const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
+const SWAP_IN_RATE_MIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// The same for a disk that needs a seek for every page: an engineering choice. A mail of 2004 shows 0.4 MiB/s with 24
 /// tasks blocked.
 const SWAPPED_SLOWLY: BytesPerSecond = BytesPerSecond::from_kib(100.0);
@@ -67,11 +67,13 @@ const NOTHING_LEFT: Bytes = Bytes::from_mib(64);
 const IN_A_CGROUP: Ratio = Ratio::from_percent(60.0);
 
 fn trigger() -> Trigger {
-    let refaults = rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN);
+    let refaults = rate(REFAULT_ANON).at_least("anonymous refaults", ANON_REFAULTS_MIN);
     // Kernels before 5.9 do not count them: there, pages must move both ways at once.
-    let out = swapped_out().bytes().at_least("swapped out", SWAPPED_IN);
-    let fast =
-        all![swapped_in().bytes().at_least("swapped in", SWAPPED_IN), refaults.or_without(out),];
+    let out = swapped_out().bytes().at_least("swapped out", SWAP_IN_RATE_MIN);
+    let fast = all![
+        swapped_in().bytes().at_least("swapped in", SWAP_IN_RATE_MIN),
+        refaults.or_without(out),
+    ];
     Trigger::on_host(STALL, Predicate::Also(vec![fast, is_slow()]))
 }
 
@@ -104,7 +106,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
-    let edge = if rate_in < SWAPPED_IN { SWAPPED_SLOWLY } else { SWAPPED_IN };
+    let edge = if rate_in < SWAP_IN_RATE_MIN { SWAPPED_SLOWLY } else { SWAP_IN_RATE_MIN };
     let title = Title::from(format!(
         "This host needs more memory than it has: pages are swapped out and needed again at once \
          ({rate_in} swapped in for {}).",
@@ -153,10 +155,10 @@ fn show_refaults(
 ) -> Finding {
     if let Some(refaults) = cx.mean_rate(REFAULT_ANON, stretch) {
         let text = format!("{refaults} of anonymous refaults (evicted and needed again)");
-        return finding.shows_from(REFAULT_ANON, refaults, SWAPPED_AGAIN, None, text);
+        return finding.shows_from(REFAULT_ANON, refaults, ANON_REFAULTS_MIN, None, text);
     }
     let text = format!("{rate_out} swapped out at the same time");
-    finding.shows_from(PSWPOUT, rate_out, SWAPPED_IN, None, text)
+    finding.shows_from(PSWPOUT, rate_out, SWAP_IN_RATE_MIN, None, text)
 }
 
 #[cfg(test)]

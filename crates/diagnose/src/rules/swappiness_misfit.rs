@@ -8,7 +8,7 @@ use timeline::signals::{
 };
 
 use crate::measures::baselines::SWAP_TRAFFIC;
-use crate::measures::readings::{LOW_SWAPPINESS, SWAPPED_AGAIN, page_cache, refaults_file};
+use crate::measures::readings::{ANON_REFAULTS_MIN, LOW_SWAPPINESS, page_cache, refaults_file};
 use crate::measures::refaults::{OF_READS, evicted_by_another, rereading};
 use crate::prelude::*;
 
@@ -23,7 +23,7 @@ declare_rule! {
     /// For {STALL} or longer. Too low: vm.swappiness is {LOW_SWAPPINESS} or less, {SWAP_FREE_SHARE} of swap is free,
     /// file pages refault at {READ_AGAIN} or more and refaults are {OF_READS} of all disk reads, and cold anonymous memory
     /// (the inactive list, or half of it all with the multi-generational LRU) is {COLD} of RAM. Too high: vm.swappiness
-    /// is {DEFAULT} or more, {SWAPPED_AGAIN} of anonymous memory refault while hardly any file page does, and page
+    /// is {DEFAULT} or more, {ANON_REFAULTS_MIN} of anonymous memory refault while hardly any file page does, and page
     /// cache is above {MUCH_CACHE} of RAM. It is informational if no task waits.
     /// ## Not this
     /// - `swap-thrash`: anonymous memory does not fit, whatever the setting.
@@ -37,7 +37,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, swappiness
     /// - kernel mm/vmscan.c, get_scan_count
     pub(crate) RULE = { id: "swappiness-misfit", since: "0.1.0", class: Setting,
-        numbers: [STALL, LOW_SWAPPINESS, SWAP_FREE_SHARE, READ_AGAIN, COLD, DEFAULT, SWAPPED_AGAIN,
+        numbers: [STALL, LOW_SWAPPINESS, SWAP_FREE_SHARE, READ_AGAIN, COLD, DEFAULT, ANON_REFAULTS_MIN,
             MUCH_CACHE, OF_READS],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         explained_by: &[Explains::Maybe(SWAPPINESS)],
@@ -80,7 +80,7 @@ fn is_too_low() -> Predicate {
 fn is_too_high() -> Predicate {
     all![
         fact(SWAPPINESS).at_least("vm.swappiness", Count::new(DEFAULT)),
-        rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN),
+        rate(REFAULT_ANON).at_least("anonymous refaults", ANON_REFAULTS_MIN),
         refaults_file().at_most("file refaults", FEW_FILE_REFAULTS),
         page_cache().at_least("page cache", ram().share(MUCH_CACHE)),
     ]
@@ -196,7 +196,7 @@ fn too_high(
         .shows_from(
             REFAULT_ANON,
             refaulted,
-            SWAPPED_AGAIN,
+            ANON_REFAULTS_MIN,
             None,
             format!("{refaulted} of anonymous refaults (evicted and needed again)"),
         )

@@ -69,7 +69,7 @@ const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
 /// Buffers of sockets that are so much of it are its main part: some of them are slab.
 const SOCKETS_SHARE_MIN: Ratio = Ratio::from_percent(60.0);
 /// The number of samples on either side of one, for the median.
-const AROUND: usize = 2;
+const MEDIAN_REACH: usize = 2;
 
 fn trigger() -> Trigger {
     rise::trigger(find, all![could(), is_large()])
@@ -206,7 +206,7 @@ fn unaccounted(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
     let len = cx.timeline.len();
     let raw: Vec<Option<f64>> = (0..len).map(at).collect();
     let median = |index: usize| {
-        let around = AROUND.min(index).min(len - 1 - index);
+        let around = MEDIAN_REACH.min(index).min(len - 1 - index);
         let mut values: Vec<f64> =
             raw[index - around..=index + around].iter().flatten().copied().collect();
         raw[index].and(stats::quantile_in_place(&mut values, 0.5))

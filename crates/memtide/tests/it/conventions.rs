@@ -174,6 +174,27 @@ fn bounds_end_with_max_or_min() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// The name and the type of the constant that a line at the left margin declares.
+fn declared_constant(line: &str) -> Option<(&str, &str)> {
+    let public = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub(super) "));
+    let declaration = public.or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
+    let (name, rest) = declaration.strip_prefix("const ")?.split_once(": ")?;
+    Some((name, rest.split_once(" =")?.0))
+}
+
+/// A threshold that is bytes a second in one rule and pages a second in another is read wrong in one of them.
+#[test]
+fn a_constant_of_diagnose_has_one_unit() {
+    let mut types: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let files = SOURCES.iter().filter(|file| file.path.starts_with("diagnose/"));
+    for (name, unit) in files.flat_map(|file| file.code.lines()).filter_map(declared_constant) {
+        types.entry(name).or_default().insert(unit);
+    }
+    assert!(types.contains_key("AVAILABLE_LOW_SHARE"));
+    types.retain(|_, units| units.len() > 1);
+    assert!(types.is_empty(), "{types:#?}");
+}
+
 /// What no sentence may hold: typing errors, numbers that are none, and what was left to be filled in.
 const NEVER: [&str; 8] = ["  ", " ; ", " ,", " .", "..", "NaN", "TODO", "{}"];
 
