@@ -2,7 +2,7 @@
 
 use units::{Bytes, Ratio};
 
-use super::decision::{READINGS_MIN, SEEN};
+use super::decision::{READINGS_MIN, Z_SEEN};
 use super::series::Prepared;
 use super::trend::Trend;
 use super::{Growth, GrowthClass, GrowthFit, GrowthMethod, answer};
@@ -23,7 +23,7 @@ pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> 
     }
     let trend = Trend::of_blocks(&prepared.total);
     let is_steady = Trend::slope_ratio(&prepared.total) >= GOES_ON;
-    let is_line = trend.z >= SEEN && trend.from > 0.0 && trend.r_squared >= STRAIGHT;
+    let is_line = trend.z >= Z_SEEN && trend.from > 0.0 && trend.r_squared >= STRAIGHT;
     if !(is_line && is_steady) {
         return None;
     }

@@ -182,7 +182,7 @@ fn of_kind<'a>(
     });
     let owner = |(one, _, ended): (&'a EntitySeries, Bytes, Option<GrowthEnd>)| {
         let mut series = series_of(cx, kind, one, 0..=cx.timeline.len().saturating_sub(1));
-        series.killed = ends.kills_in(kind, one).filter_map(|kill| cx.time(kill.at)).collect();
+        series.killed = ends.kills_in(kind, one).filter_map(|kill| cx.time(kill.to)).collect();
         if ended.is_some() {
             series.limit = None;
             drop_what_was_left(&mut series.points);
@@ -268,9 +268,9 @@ impl OwnerEnds {
         let kills = self.kills.as_deref().unwrap_or_default().iter();
         let of_it = |kill: &&GroupKills| {
             let is_in = kill.group == one.group || unique_name(&kill.group) == one.group;
-            is_process && is_in && kill.from <= next && last <= kill.at
+            is_process && is_in && kill.from <= next && last <= kill.to
         };
-        let killed = kills.filter(of_it).find_map(|kill| cx.time(kill.at));
+        let killed = kills.filter(of_it).find_map(|kill| cx.time(kill.to));
         Some(GrowthEnd { at: killed.unwrap_or(at), is_killed: killed.is_some() })
     }
 }

@@ -7,7 +7,7 @@ use timeline::signals::{
 use timeline::{Gauge, Signal, Stretch, Track};
 use units::{Bytes, Ratio};
 
-use super::readings::{AVAILABLE_LOW_SHARE, ROOM, page_cache, ram_at_least};
+use super::readings::{AVAILABLE_LOW_SHARE, AVAILABLE_ROOMY_SHARE, page_cache, ram_at_least};
 use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Reading, computed, gauge};
 
@@ -54,9 +54,10 @@ pub(crate) fn little_left(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(Bytes
     cx.lowest_in(MEM_AVAILABLE, stretch).filter(|(left, _)| *left < edge)
 }
 
-/// Returns the least available memory in a stretch, if it was [`ROOM`] or more all the time: the host was not short.
+/// Returns the least available memory in a stretch, if it was [`AVAILABLE_ROOMY_SHARE`] or more all the time: the host
+/// was not short.
 pub(crate) fn room_left(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
-    let room = cx.ram().ok()?.share(ROOM);
+    let room = cx.ram().ok()?.share(AVAILABLE_ROOMY_SHARE);
     let (least, _) = cx.lowest_in(MEM_AVAILABLE, stretch)?;
     (least >= room).then_some(least)
 }

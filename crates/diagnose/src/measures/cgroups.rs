@@ -17,7 +17,7 @@ use units::{Bytes, Count, Limit, Micros, PerSecond, Quantity as _, Ratio};
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Finding, LimitFile};
 use crate::measures::pressure;
-use crate::measures::readings::NOTICED;
+use crate::measures::readings::STALL_NOTICED_SHARE;
 use crate::remedy;
 use crate::trigger::{self, Occurrence, Predicate, Reading, gauge};
 
@@ -186,9 +186,9 @@ pub(crate) fn with_swap(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Bytes
     above.and_then(last).is_none_or(|above| own < above).then_some(own)
 }
 
-/// Whether hits of a cgroup's limit of memory are counted. Cgroup v1 charges the limit with swap first (kernel mm/memcontrol.c,
-/// try_charge_memcg): where both are the same, only memory.memsw.failcnt rises. Measured, November 2026: a cgroup that
-/// re-read 466 MiB/s at 64 MiB of both had a memory.failcnt of 0.
+/// Whether hits of a cgroup's limit of memory are counted. Cgroup v1 charges the limit with swap first (kernel
+/// mm/memcontrol.c, try_charge_memcg): where both are the same, only memory.memsw.failcnt rises. Measured, November
+/// 2026: a cgroup that re-read 466 MiB/s at 64 MiB of both had a memory.failcnt of 0.
 pub(crate) fn counts_hits(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
     let max = cx.timeline.last_of(group, CGROUP_MAX).and_then(Limit::limited);
     with_swap(cx, group).zip(max).is_none_or(|(with_swap, max)| with_swap > max)
@@ -259,7 +259,7 @@ impl LimitHarm {
     /// Whether the cgroup hit its limit, or its tasks noticed it.
     pub(crate) fn is_felt(&self) -> bool {
         self.hits.is_some_and(|hits| hits > Count::ZERO)
-            || self.waited.is_some_and(|waited| waited >= NOTICED)
+            || self.waited.is_some_and(|waited| waited >= STALL_NOTICED_SHARE)
     }
 
     /// Shows both; each that is felt counts as a kind of evidence.
@@ -274,8 +274,8 @@ impl LimitHarm {
             .with(self.waited, |finding, waited| {
                 let text = format!("memory stalls of the cgroup: {waited}");
                 finding
-                    .shows_from(CGROUP_PSI_MEMORY_SOME, waited, NOTICED, None, text)
-                    .counts_if(waited >= NOTICED, "its memory stalls")
+                    .shows_from(CGROUP_PSI_MEMORY_SOME, waited, STALL_NOTICED_SHARE, None, text)
+                    .counts_if(waited >= STALL_NOTICED_SHARE, "its memory stalls")
             })
     }
 }
@@ -315,8 +315,8 @@ pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
 /// Returns the service or scope of the host's systemd that a cgroup belongs to, if its name is safe in a command.
 ///
 /// The host's units lie below slices only. A unit below another service or scope, or made below a user's slice, belongs to
-/// a systemd inside it (a user's, a container's), and the host may have another unit of that name. `init.scope`, which lies in no slice, is
-/// excluded.
+/// a systemd inside it (a user's, a container's), and the host may have another unit of that name. `init.scope`, which
+/// lies in no slice, is excluded.
 pub(crate) fn unit_of(path: &str) -> Option<&str> {
     let (above, unit) = path.trim_start_matches('/').rsplit_once('/')?;
     let of_the_host = above.split('/').all(|part| is_name_of(part, &[".slice"]) && is_plain(part));

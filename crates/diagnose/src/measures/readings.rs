@@ -37,15 +37,15 @@ pub(crate) const ANON_REFAULTS_MIN: PerSecond<Pages> = PerSecond::new(200.0);
 /// Swap-out of 0.4 MiB/s; less is a few cold pages: an engineering choice.
 pub(crate) const SWAP_OUT_NOTABLE: PerSecond<Pages> = PerSecond::new(100.0);
 
-/// A host with this much memory available all the time does not swap for lack of memory; thrashing hosts have below
-/// 10 %.
-pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);
+/// A host with this much memory available all the time does not swap for lack of memory: an engineering choice;
+/// thrashing hosts have below 10 % (labelled captures, November 2026).
+pub(crate) const AVAILABLE_ROOMY_SHARE: Ratio = Ratio::from_percent(25.0);
 
 /// At this vm.swappiness and below the kernel drops file pages as long as it can (mm/vmscan.c, get_scan_count).
 pub(crate) const LOW_SWAPPINESS: u64 = 10;
 
 /// Users notice waiting for a tenth of the time: an engineering choice.
-pub(crate) const NOTICED: Ratio = Ratio::from_percent(10.0);
+pub(crate) const STALL_NOTICED_SHARE: Ratio = Ratio::from_percent(10.0);
 
 /// From this share of waiting for memory on, reclaim costs something: an engineering choice. Healthy hosts stay below
 /// 1 %. Labelled captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it does harm.

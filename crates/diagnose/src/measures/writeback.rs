@@ -12,14 +12,14 @@ use timeline::{Entity, EntitySeries, Stretch, Track};
 use units::{Bytes, BytesPerSecond, Count, PerSecond, Ratio};
 
 use super::cgroups;
-use super::readings::{NOTICED, READ_AGAIN};
+use super::readings::{READ_AGAIN, STALL_NOTICED_SHARE};
 use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Numbers, Predicate, Reading, gauge, ram};
 
 /// Below this share of the level at which writers are throttled, dirty pages do not hold them up: an engineering choice.
-const FAR: Ratio = Ratio::from_percent(50.0);
+const UNWRITTEN_OF_LEVEL_MAX: Ratio = Ratio::from_percent(50.0);
 /// The same share of RAM where the thresholds are unknown: a tenth of the default limit, an engineering choice.
-const FAR_OF_RAM: Ratio = Ratio::from_percent(2.0);
+const UNWRITTEN_OF_RAM_MAX: Ratio = Ratio::from_percent(2.0);
 
 /// Dirty pages plus pages under writeback.
 pub(crate) fn unwritten() -> Reading<Bytes> {
@@ -38,7 +38,7 @@ pub(crate) const LIMIT_HITS: PerSecond<Count> = PerSecond::new(10.0);
 const OF_HOST_MIN: Ratio = Ratio::from_percent(50.0);
 /// The share of a cgroup's limit that is unwritten, in the mean: an engineering choice. Measured, November 2026: 45 % to 96 %
 /// where the writer waits, 0 % where files are read.
-pub(crate) const FILLED: Ratio = Ratio::from_percent(25.0);
+pub(crate) const UNWRITTEN_OF_LIMIT_MIN: Ratio = Ratio::from_percent(25.0);
 
 /// Whether a cgroup is one of v1 with a limit: its writers have no dirty limit of their own, and may fill it.
 pub(crate) fn may_fill(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
@@ -76,7 +76,7 @@ impl CgroupWrites {
 
     /// The level of unwritten data at which its writers wait.
     pub(crate) fn filled_from(&self) -> Bytes {
-        self.limit.share(FILLED)
+        self.limit.share(UNWRITTEN_OF_LIMIT_MIN)
     }
 
     /// Whether unwritten data fills the cgroup.
@@ -112,8 +112,8 @@ fn dirtyable(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Track<Bytes>, Mi
     files.and(left).track_of(cx, group)
 }
 
-/// The level at which the writers of a cgroup of v2 with a limit are throttled. The host's share is that of its free and file pages
-/// (mm/page-writeback.c, global_dirtyable_memory, which also subtracts the reserve).
+/// The level at which the writers of a cgroup of v2 with a limit are throttled. The host's share is that of its free
+/// and file pages (mm/page-writeback.c, global_dirtyable_memory, which also subtracts the reserve).
 pub(crate) fn own_level(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbers, Missing> {
     let host = gauge(MEM_FREE).and(gauge(MEM_ACTIVE_FILE)).and(gauge(MEM_INACTIVE_FILE));
     let share: Numbers = free_run().ratio_of(host).track(cx)?;
@@ -152,7 +152,7 @@ pub(crate) fn writers_at_limit<'a>(
         let is_at_level =
             |(own, level): (Bytes, Bytes)| has_most(own) && own >= level.share(NEAR_OWN_LEVEL);
         means.is_ok_and(is_at_level)
-            && cgroups::stalled(cx, group, CGROUP_PSI_IO_SOME, stretch) >= Some(NOTICED)
+            && cgroups::stalled(cx, group, CGROUP_PSI_IO_SOME, stretch) >= Some(STALL_NOTICED_SHARE)
     })
 }
 
@@ -201,8 +201,10 @@ pub(crate) fn free_run() -> Reading<Bytes> {
 
 /// Holds where dirty pages are far below the level at which writers are throttled.
 pub(crate) fn is_far_from_limit() -> Predicate {
-    let known = unwritten().at_most("dirty pages and writeback", free_run().share(FAR));
-    let unknown = unwritten().at_most("dirty pages and writeback", ram().share(FAR_OF_RAM));
+    let known =
+        unwritten().at_most("dirty pages and writeback", free_run().share(UNWRITTEN_OF_LEVEL_MAX));
+    let unknown =
+        unwritten().at_most("dirty pages and writeback", ram().share(UNWRITTEN_OF_RAM_MAX));
     known.or_without(unknown)
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct GroupKills {
     /// The sample of the earlier reading: cgroups may be read less often than the host.
     pub(crate) from: usize,
     /// The sample of the later reading.
-    pub(crate) at: usize,
+    pub(crate) to: usize,
     /// The number of kills.
     pub(crate) count: u64,
     /// The key of the cgroup at its limit: this one or an ancestor. `None` where no limit was hit, so the host itself
@@ -41,7 +41,7 @@ impl GroupKills {
     /// Whether these kills were caused by the limit of cgroup `limited`, during a stretch.
     pub(crate) fn are_of(&self, limited: &str, stretch: &Stretch) -> bool {
         self.at_limit_of.as_deref() == Some(limited)
-            && stretch.first < self.at
+            && stretch.first < self.to
             && self.from < stretch.last
     }
 }
@@ -136,7 +136,7 @@ impl<'c, 'a> LimitHits<'c, 'a> {
         GroupKills {
             group: gone.unwrap_or(group).key.clone(),
             from: rise.from,
-            at: rise.to,
+            to: rise.to,
             count: rise.by,
             at_limit_of: gone.or(at_limit_of).map(|group| group.key.clone()),
             is_around_container: own.is_none() && at_limit_of.is_some(),
@@ -222,7 +222,7 @@ pub(crate) fn of_host(cx: &Evidence<'_>, in_groups: Option<&[GroupKills]>) -> Ve
     let at_limits =
         in_groups.unwrap_or_default().iter().filter(|kills| kills.at_limit_of.is_some());
     let mut others: Vec<(usize, usize, u64)> =
-        at_limits.map(|kills| (kills.from, kills.at, kills.count)).collect();
+        at_limits.map(|kills| (kills.from, kills.to, kills.count)).collect();
     let mut counted: Vec<(usize, usize, u64)> = others.clone();
     for one in oom::reports(cx) {
         let mut killed = one.report.killed.len() as u64;
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(counted(&cx), [(10, 1)]);
         let groups = in_groups(&cx).unwrap();
         let times: Vec<_> =
-            groups.iter().map(|kills| (kills.from, kills.at, kills.count)).collect();
+            groups.iter().map(|kills| (kills.from, kills.to, kills.count)).collect();
         assert_eq!(times, [(9, 10, 1)]);
     }
 }

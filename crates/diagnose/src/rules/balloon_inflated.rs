@@ -5,7 +5,7 @@ use timeline::signals::{
 };
 
 use crate::measures::available::little_left;
-use crate::measures::readings::ROOM;
+use crate::measures::readings::AVAILABLE_ROOMY_SHARE;
 use crate::prelude::*;
 use crate::trigger::total;
 
@@ -20,7 +20,7 @@ declare_rule! {
     /// For {LEVEL} the balloon holds {BALLOON_SHARE} of RAM or more, and {BALLOON_MIN} or more. Linux 6.16 reports it
     /// (Balloon); before, it is what was inflated minus what was deflated since boot (balloon_inflate,
     /// balloon_deflate). It is informational, and a warning if less than {AVAILABLE_LOW_SHARE} of RAM is available, or
-    /// tasks wait for memory with less than {ROOM} available.
+    /// tasks wait for memory with less than {AVAILABLE_ROOMY_SHARE} available.
     /// ## Not this
     /// - `unaccounted-memory`: a balloon that the kernel does not count, as VMware's before 6.16, is in no counter.
     /// - `available-exhaustion`: processes hold the memory.
@@ -34,7 +34,7 @@ declare_rule! {
     /// - kernel mm/balloon_compaction.c: what balloon_inflate and balloon_deflate count
     pub(crate) RULE = {
         id: "balloon-inflated", since: "0.1.0", class: Growth,
-        numbers: [LEVEL, BALLOON_SHARE, BALLOON_MIN, AVAILABLE_LOW_SHARE, ROOM],
+        numbers: [LEVEL, BALLOON_SHARE, BALLOON_MIN, AVAILABLE_LOW_SHARE, AVAILABLE_ROOMY_SHARE],
         trigger: trigger, story: story,
         cause: "The hypervisor gave this guest's memory to others: it is overcommitted, or the \
                 guest's target is below its size.",
@@ -72,7 +72,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = large().track(cx)?.at(index).unwrap_or_default();
     let stalls = PressureWindow::during(cx, stretch);
     // With more room, the waits are those of a cgroup at its own limit.
-    let roomy = cx.ram()?.share(ROOM);
+    let roomy = cx.ram()?.share(AVAILABLE_ROOMY_SHARE);
     let is_tight = cx.lowest_in(MEM_AVAILABLE, stretch).is_some_and(|(least, _)| least < roomy);
     let is_felt = is_tight && stalls.for_memory();
     let left = little_left(cx, stretch)

@@ -7,7 +7,7 @@ use timeline::signals::{
     CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
 };
 
-use crate::measures::readings::{NOTICED, refaults_file};
+use crate::measures::readings::{STALL_NOTICED_SHARE, refaults_file};
 use crate::measures::refaults::{REREAD_GOAL, has_free};
 use crate::measures::{cgroups, evicted};
 use crate::prelude::*;
@@ -25,7 +25,8 @@ declare_rule! {
     /// `memory.failcnt` on v1), and its file pages refault at {READ_AGAIN} or more, for {STALL} or longer. In small
     /// cgroups the kernel forgets most evicted pages, so this rate is a lower bound. If the cgroup does not count
     /// refaults, the host's count is used while the host has free memory. It is informational if nothing in the cgroup
-    /// waits (for memory or for disks {NOTICED} of the time), and critical if nothing ran for {PressureWindow::STANDSTILL} of the time.
+    /// waits (for memory or for disks {STALL_NOTICED_SHARE} of the time), and critical if nothing ran for
+    /// {PressureWindow::STANDSTILL} of the time.
     /// ## Not this
     /// - `page-cache-thrash`: the host is short of memory, not one cgroup.
     /// - `oom-cgroup`: nothing was left to evict, so the kernel killed.
@@ -38,7 +39,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat and memory.events
     /// - kernel mm/workingset.c: what counts as a refault
     pub(crate) RULE = { id: "cgroup-cache-starved", since: "0.1.0", class: Limit,
-        numbers: [cgroups::AT_LIMIT, READ_AGAIN, STALL, NOTICED, REREAD_GOAL, PressureWindow::STANDSTILL],
+        numbers: [cgroups::AT_LIMIT, READ_AGAIN, STALL, STALL_NOTICED_SHARE, REREAD_GOAL,
+            PressureWindow::STANDSTILL],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         verify: "under the same load, neither workingset_refault_file in the cgroup's memory.stat \
                  nor max in its memory.events rises",
@@ -303,7 +305,7 @@ impl CgroupWaits {
         let (memory, io) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_IO_SOME));
         let full = [share(CGROUP_PSI_MEMORY_FULL), share(CGROUP_PSI_IO_FULL)];
         let any = if memory.is_some() || io.is_some() {
-            [memory, io].iter().flatten().any(|some| *some >= NOTICED)
+            [memory, io].iter().flatten().any(|some| *some >= STALL_NOTICED_SHARE)
         } else {
             // A cgroup without pressure files: the host's stalls are used.
             let host = PressureWindow::during(cx, stretch);
@@ -339,7 +341,7 @@ impl CgroupWaits {
         let each = some.into_iter().fold(finding, |finding, (signal, some, what)| {
             finding.with(some, |finding, some| {
                 let text = format!("{what} stalls of the cgroup: some {some}{remark}");
-                finding.shows_from(signal, some, NOTICED, None, text)
+                finding.shows_from(signal, some, STALL_NOTICED_SHARE, None, text)
             })
         });
         each.counts_if(self.of_group(), "its stalls")

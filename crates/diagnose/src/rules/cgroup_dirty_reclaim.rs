@@ -8,8 +8,8 @@ use timeline::signals::{
 use crate::measures::cgroups;
 use crate::measures::readings::{SWAP_OUT_NOTABLE, swapped_in};
 use crate::measures::writeback::{
-    CgroupWrites, FILLED, LIMIT_HITS, background_level, filled_cgroups, is_far_from_limit,
-    may_fill, other_refaulting_cgroup, refaults_of,
+    CgroupWrites, LIMIT_HITS, UNWRITTEN_OF_LIMIT_MIN, background_level, filled_cgroups,
+    is_far_from_limit, may_fill, other_refaulting_cgroup, refaults_of,
 };
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
@@ -26,8 +26,8 @@ declare_rule! {
     /// ## How it is recognised
     /// For {STALL} or longer tasks of the host wait for memory while the cgroup hits its limit ten times a second or
     /// more, in the mean of {BETWEEN_BURSTS}: a writer that waits for a slow disk hits none meanwhile. Dirty pages plus
-    /// pages under writeback are, in the mean, {FILLED} of the cgroup's limit or more. The host's dirty pages are at
-    /// most half of its own level. It is probable, not confirmed: v1 does not count the waits of a cgroup.
+    /// pages under writeback are, in the mean, {UNWRITTEN_OF_LIMIT_MIN} of the cgroup's limit or more. The host's dirty
+    /// pages are at most half of its own level. It is probable, not confirmed: v1 does not count the waits of a cgroup.
     /// ## Not this
     /// - A cgroup that reads files through its limit: its pages are clean, and reclaim drops them at once.
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
@@ -47,7 +47,7 @@ declare_rule! {
     /// - kernel mm/vmscan.c, shrink_folio_list and reclaim_throttle
     pub(crate) RULE = {
         id: "cgroup-dirty-reclaim", since: "0.1.0", class: Limit,
-        numbers: [STALL, BETWEEN_BURSTS, FILLED, WRITTEN_FROM],
+        numbers: [STALL, BETWEEN_BURSTS, UNWRITTEN_OF_LIMIT_MIN, WRITTEN_FROM],
         trigger: trigger, waits: Memory, story: story,
         cause: "The levels from which the kernel writes dirty pages are those of the host; a \
                 cgroup of v1 has none of its own.",

@@ -7,7 +7,7 @@ use timeline::signals::{
 };
 
 use crate::measures::cgroups;
-use crate::measures::readings::{NOTICED, SWAP_OUT_NOTABLE};
+use crate::measures::readings::{STALL_NOTICED_SHARE, SWAP_OUT_NOTABLE};
 use crate::measures::writeback::{
     NEAR_OWN_LEVEL, UNWRITTEN_MIN, dirty_limit, is_far_from_limit, mean_and_own_level, own_level,
     own_unwritten, unwritten,
@@ -28,8 +28,8 @@ declare_rule! {
     /// ## How it is recognised
     /// For {STALL} or longer, dirty pages plus pages under writeback of a cgroup with `memory.max` or `memory.high` are
     /// at {NEAR_OWN_LEVEL} or more of the level at which the kernel throttles its writers (the host's share, of the
-    /// cgroup's file pages and what is left below its limit), its tasks wait for disks {NOTICED} of the time or more,
-    /// and the host's dirty pages are at most half of the host's own level.
+    /// cgroup's file pages and what is left below its limit), its tasks wait for disks {STALL_NOTICED_SHARE} of the
+    /// time or more, and the host's dirty pages are at most half of the host's own level.
     /// ## Not this
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
     /// - `cgroup-cache-starved`: the cgroup reads evicted files again.
@@ -38,17 +38,17 @@ declare_rule! {
     /// ## What to do
     /// Write less, or to a faster disk: what writes faster than the disk waits with any limit. For bursts raise the
     /// cgroup's memory limit: its dirty limit grows with it. Smaller limits of the host would make it worse. Verify:
-    /// the tasks of the cgroup wait for disks less than {NOTICED} of the time during the same writes.
+    /// the tasks of the cgroup wait for disks less than {STALL_NOTICED_SHARE} of the time during the same writes.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, Writeback
     /// - kernel mm/page-writeback.c, domain_dirty_limits
     pub(crate) RULE = {
         id: "cgroup-dirty-throttle", since: "0.1.0", class: Limit,
-        numbers: [STALL, NEAR_OWN_LEVEL, NOTICED],
+        numbers: [STALL, NEAR_OWN_LEVEL, STALL_NOTICED_SHARE],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "A cgroup's dirty limit is a share of the memory that its own limit leaves for \
                 files, and its writers are faster than the disk.",
-        verify: "io.pressure of the cgroup during the same writes: some below {NOTICED}",
+        verify: "io.pressure of the cgroup during the same writes: some below {STALL_NOTICED_SHARE}",
         explained_by: DIRTY_LIMITS,
     }
 }
@@ -62,7 +62,7 @@ fn trigger() -> Trigger {
             own_unwritten().at_least("dirty pages of the cgroup", UNWRITTEN_MIN),
             own_unwritten()
                 .at_least("dirty pages of the cgroup", level.times(NEAR_OWN_LEVEL.get())),
-            stall(CGROUP_PSI_IO_SOME).at_least("I/O stalls of the cgroup", NOTICED),
+            stall(CGROUP_PSI_IO_SOME).at_least("I/O stalls of the cgroup", STALL_NOTICED_SHARE),
             is_far_from_limit(),
             // A cgroup's writeback contains swap-out.
             rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE).if_measured(),
@@ -119,7 +119,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(waited.some, |finding, some| {
             let text = format!("I/O stalls of the cgroup: {}", waited.shares());
             finding
-                .shows_from(CGROUP_PSI_IO_SOME, some, NOTICED, None, text)
+                .shows_from(CGROUP_PSI_IO_SOME, some, STALL_NOTICED_SHARE, None, text)
                 .counts_as("its I/O stalls")
         })
         .with(limit, |finding, limit| {

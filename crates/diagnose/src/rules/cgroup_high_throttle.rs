@@ -9,7 +9,7 @@ use timeline::signals::{
 use crate::finding::LimitFile;
 use crate::measures::cgroups;
 use crate::measures::psi_average::PressureAverage;
-use crate::measures::readings::NOTICED;
+use crate::measures::readings::STALL_NOTICED_SHARE;
 use crate::prelude::*;
 use crate::remedy;
 use crate::trigger::computed_of;
@@ -24,7 +24,7 @@ declare_rule! {
     /// nothing else waits.
     /// ## How it is recognised
     /// The cgroup's `high` event rises, its memory is at {NEAR_LIMIT} of `memory.high` or more, and its tasks stall for
-    /// memory {NOTICED} of the time, for {STALL} or longer. It is critical if nothing in the cgroup ran for
+    /// memory {STALL_NOTICED_SHARE} of the time, for {STALL} or longer. It is critical if nothing in the cgroup ran for
     /// {PressureWindow::STANDSTILL} of the time. In one sample the kernel's averages of a minute show the stalls.
     /// Without the cgroup's pressure file, its memory must stay at {ABOVE} of the limit or more, and the finding is
     /// only probable.
@@ -41,7 +41,8 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.high
     pub(crate) RULE = {
         id: "cgroup-high-throttle", since: "0.1.0", class: Limit,
-        numbers: [NEAR_LIMIT, NOTICED, STALL, ABOVE, PressureWindow::CALM, PressureWindow::STANDSTILL],
+        numbers: [NEAR_LIMIT, STALL_NOTICED_SHARE, STALL, ABOVE, PressureWindow::CALM,
+            PressureWindow::STANDSTILL],
         trigger: trigger, waits: Memory, story: story,
         cause: "The cgroup uses more than its memory.high, and the kernel cannot reclaim from it \
                 fast enough.",
@@ -59,7 +60,8 @@ const ABOVE: Ratio = Ratio::from_percent(102.0);
 fn trigger() -> Trigger {
     let current = || gauge(CGROUP_CURRENT);
     let high = |share| limit(CGROUP_HIGH).share(share);
-    let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the cgroup", NOTICED);
+    let waits =
+        stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the cgroup", STALL_NOTICED_SHARE);
     let at_high = current().at_least("memory of the cgroup", high(NEAR_LIMIT));
     let above_high = current().at_least("memory of the cgroup", high(ABOVE));
     let waited = computed_of("memory stalls of the cgroup before the sample", |cx, group| {
@@ -67,7 +69,7 @@ fn trigger() -> Trigger {
             .ok_or_else(|| cx.lacks_signal(CGROUP_PSI_MEMORY_SOME.id()))?;
         Ok(cx.timeline.constant(average.some).cast())
     });
-    let waited = waited.at_least("memory stalls of the cgroup", NOTICED);
+    let waited = waited.at_least("memory stalls of the cgroup", STALL_NOTICED_SHARE);
     Trigger::on(
         Subjects::Each(Entity::Cgroup, has_high),
         STALL,
@@ -133,7 +135,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(waited.some, |finding, some| {
             let text = format!("memory stalls of the cgroup: {}", waited.shares());
             finding
-                .shows_from(CGROUP_PSI_MEMORY_SOME, some, NOTICED, None, text)
+                .shows_from(CGROUP_PSI_MEMORY_SOME, some, STALL_NOTICED_SHARE, None, text)
                 .counts_as("its memory stalls")
         })
         .with(stalled, |finding, stalled| {

@@ -6,7 +6,7 @@ use timeline::signals::{
 };
 
 use crate::measures::cgroups::{self, LimitHarm};
-use crate::measures::readings::NOTICED;
+use crate::measures::readings::STALL_NOTICED_SHARE;
 use crate::prelude::*;
 use crate::remedy;
 
@@ -21,7 +21,7 @@ declare_rule! {
     /// For {LEVEL}, memory that cannot be dropped (without page cache and reclaimable objects) is
     /// {cgroups::NEARLY_FULL} of the cgroup's limit (memory.max, memory.high) or more, and kernel memory that cannot be
     /// reclaimed, socket buffers included, is {KERNEL_SHARE} of the limit or more. It is informational, and a warning
-    /// if the cgroup hits its limit or its tasks stall for memory {NOTICED} of the time.
+    /// if the cgroup hits its limit or its tasks stall for memory {STALL_NOTICED_SHARE} of the time.
     /// ## Not this
     /// - Dentries and inodes in a cgroup are reclaimed when it needs memory, as page cache is.
     /// - `cgroup-shmem-large`: files in tmpfs.
@@ -35,7 +35,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat: kernel, sock, slab_unreclaimable
     pub(crate) RULE = {
         id: "cgroup-kmem-large", since: "0.1.0", class: Limit,
-        numbers: [LEVEL, cgroups::NEARLY_FULL, KERNEL_SHARE, NOTICED],
+        numbers: [LEVEL, cgroups::NEARLY_FULL, KERNEL_SHARE, STALL_NOTICED_SHARE],
         trigger: trigger, story: story,
         cause: "The kernel charges what it allocates for a cgroup to it, and cannot reclaim these \
                 kinds.",

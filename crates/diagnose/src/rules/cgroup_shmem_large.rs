@@ -5,7 +5,7 @@ use timeline::signals::{
 };
 
 use crate::measures::cgroups::{self, LimitHarm};
-use crate::measures::readings::NOTICED;
+use crate::measures::readings::STALL_NOTICED_SHARE;
 use crate::prelude::*;
 use crate::remedy;
 
@@ -21,7 +21,7 @@ declare_rule! {
     /// For {LEVEL}, memory that cannot be dropped (without page cache and reclaimable objects) is
     /// {cgroups::NEARLY_FULL} of the cgroup's limit (memory.max, memory.high) or more, and shared memory is
     /// {SHMEM_SHARE} of the limit or more. It is informational, and a warning if the cgroup hits its limit or its tasks
-    /// stall for memory {NOTICED} of the time.
+    /// stall for memory {STALL_NOTICED_SHARE} of the time.
     /// ## Not this
     /// - `cgroup-cache-starved`: page cache of files on a disk, which can be dropped.
     /// - `cgroup-kmem-large`: kernel memory fills the limit.
@@ -36,7 +36,7 @@ declare_rule! {
     /// - Kubernetes documentation, Volumes: emptyDir
     pub(crate) RULE = {
         id: "cgroup-shmem-large", since: "0.1.0", class: Limit,
-        numbers: [LEVEL, cgroups::NEARLY_FULL, SHMEM_SHARE, NOTICED],
+        numbers: [LEVEL, cgroups::NEARLY_FULL, SHMEM_SHARE, STALL_NOTICED_SHARE],
         trigger: trigger, story: story,
         cause: "Files in tmpfs and shared segments are charged to the cgroup that wrote them, \
                 until they are removed.",

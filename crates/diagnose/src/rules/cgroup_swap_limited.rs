@@ -5,7 +5,7 @@ use timeline::signals::{
 };
 
 use crate::measures::cgroups::{self, LimitHarm};
-use crate::measures::readings::NOTICED;
+use crate::measures::readings::STALL_NOTICED_SHARE;
 use crate::prelude::*;
 use crate::remedy;
 
@@ -18,7 +18,7 @@ declare_rule! {
     /// ## How it is recognised
     /// For {LEVEL} the cgroup's swap is at {USED_UP} of memory.swap.max or more, and memory that cannot be dropped is
     /// {cgroups::NEARLY_FULL} of its limit (memory.max, memory.high) or more. It is informational, and a warning if the
-    /// cgroup hits its limit or its tasks stall for memory {NOTICED} of the time.
+    /// cgroup hits its limit or its tasks stall for memory {STALL_NOTICED_SHARE} of the time.
     /// ## Not this
     /// - `swap-full`: the swap of the host is used up.
     /// - A cgroup with its swap used up and room below its memory limit: cold pages, which may stay there.
@@ -31,7 +31,7 @@ declare_rule! {
     /// - systemd.resource-control(5), MemorySwapMax
     pub(crate) RULE = {
         id: "cgroup-swap-limited", since: "0.1.0", class: Limit,
-        numbers: [LEVEL, USED_UP, cgroups::NEARLY_FULL, NOTICED],
+        numbers: [LEVEL, USED_UP, cgroups::NEARLY_FULL, STALL_NOTICED_SHARE],
         trigger: trigger, story: story,
         cause: "The cgroup has more anonymous memory than its limits of memory and swap hold \
                 together.",

@@ -6,7 +6,7 @@ use timeline::signals::{
     SLABS_SCANNED,
 };
 
-use crate::measures::readings::NOTICED;
+use crate::measures::readings::STALL_NOTICED_SHARE;
 use crate::measures::rise::{self, Rise, heights, with_levels};
 use crate::measures::slab;
 use crate::oom;
@@ -23,7 +23,7 @@ declare_rule! {
     /// Reclaimable slab (SReclaimable) is {CACHE_SHARE_LARGE} of RAM or more for {LEVEL}, or rises by {RISE} of RAM (at
     /// least {Rise::NOISE}) and half of that stays for {LEVEL}. Where RAM is unknown, the thresholds are
     /// {LARGE_UNKNOWN_RAM} and a rise of {Rise::UNKNOWN_RAM}. It is a warning only if tasks wait for memory for
-    /// {NOTICED} of the time, for {LEVEL}, while the kernel scans slab caches; otherwise informational.
+    /// {STALL_NOTICED_SHARE} of the time, for {LEVEL}, while the kernel scans slab caches; otherwise informational.
     /// ## Not this
     /// - `slab-leak`: kernel objects that cannot be reclaimed.
     /// - `cache-full-harmless`: the same harmless fullness, of file contents.
@@ -38,7 +38,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "dentry-inode-bloat", since: "0.1.0", class: Growth,
         numbers: [CACHE_SHARE_LARGE, LEVEL, RISE, Rise::NOISE, LARGE_UNKNOWN_RAM,
-            Rise::UNKNOWN_RAM, NOTICED],
+            Rise::UNKNOWN_RAM, STALL_NOTICED_SHARE],
         trigger: trigger, story: story,
         cause: "A program walks very many files (updatedb, find, a backup), or keeps looking up \
                 files that do not exist.",
@@ -210,7 +210,7 @@ fn hurts(cx: &Evidence<'_>, incident: &Stretch) -> Option<Ratio> {
     let stalled = cx.stall(PSI_MEMORY_SOME).ok()?;
     let scanned = cx.rate(SLABS_SCANNED).ok()?;
     let longest = stalled
-        .at_least(NOTICED)
+        .at_least(STALL_NOTICED_SHARE)
         .bridged_runs()
         .into_iter()
         .filter(|run| run.overlaps(incident) && run.duration() >= LEVEL)

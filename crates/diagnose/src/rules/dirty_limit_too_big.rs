@@ -7,7 +7,7 @@ use timeline::signals::{
 };
 
 use crate::measures::disks::{self, DiskLoad};
-use crate::measures::readings::{NOTICED, SWAP_OUT_NOTABLE};
+use crate::measures::readings::{STALL_NOTICED_SHARE, SWAP_OUT_NOTABLE};
 use crate::measures::writeback::{dirty_limit, unwritten};
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
@@ -23,7 +23,7 @@ declare_rule! {
     /// For {LEVEL} or longer, dirty pages plus pages under writeback are at half of the limit or more and above the
     /// level at which the kernel writes as fast as it can, a disk is busy {DISK_BUSY} of the time or more, and at that
     /// speed the disk needs {TO_WRITE_MAX} or longer for all that the limit allows. It is a warning if tasks
-    /// wait for disks {NOTICED} of the time or more at that time, otherwise informational.
+    /// wait for disks {STALL_NOTICED_SHARE} of the time or more at that time, otherwise informational.
     /// ## Not this
     /// - `dirty-throttle`: writers wait because the limit is reached, however large it is.
     /// - Little data at the end of a copy: half of the limit is never reached.
@@ -38,7 +38,7 @@ declare_rule! {
     /// - kernel Documentation/ABI/testing/sysfs-class-bdi
     pub(crate) RULE = {
         id: "dirty-limit-too-big", since: "0.1.0", class: Setting,
-        numbers: [TO_WRITE_MAX, LEVEL, DISK_BUSY, NOTICED, SYNC_GOAL],
+        numbers: [TO_WRITE_MAX, LEVEL, DISK_BUSY, STALL_NOTICED_SHARE, SYNC_GOAL],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The limit is a share of memory and does not know how slow the disk is.",
         verify: "time sync, during the same writes, takes less than {SYNC_GOAL}",
@@ -98,7 +98,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let disk = DiskLoad::of_busiest(cx, stretch);
     let stalled = cx.stall(PSI_IO_SOME).ok();
     let waited = stalled.and_then(|stalled| pressure::worst(&stalled, stretch));
-    let is_noticed = waited.is_some_and(|waited| waited >= NOTICED);
+    let is_noticed = waited.is_some_and(|waited| waited >= STALL_NOTICED_SHARE);
     let title = format!(
         "The dirty limit of {limit} is {longest} of writing at the {speed} that the disk does; \
          {most} was unwritten, and a sync then takes {}.",
@@ -132,7 +132,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .with(waited.filter(|_| is_noticed), |finding, waited| {
             let text = format!("tasks waited for disks {waited} of the time");
-            finding.shows_from(PSI_IO_SOME, waited, NOTICED, None, text).counts_as("I/O stalls")
+            finding
+                .shows_from(PSI_IO_SOME, waited, STALL_NOTICED_SHARE, None, text)
+                .counts_as("I/O stalls")
         });
     let load = WriteLoad { speed, limit, unwritten: most };
     Ok(remedy(cx, finding, &load)

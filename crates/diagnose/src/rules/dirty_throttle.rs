@@ -11,7 +11,7 @@ use timeline::signals::{
 use units::Micros;
 
 use crate::measures::available::room_left;
-use crate::measures::readings::{ROOM, SWAP_OUT_NOTABLE};
+use crate::measures::readings::{AVAILABLE_ROOMY_SHARE, SWAP_OUT_NOTABLE};
 use crate::measures::writeback::{dirty_limit, free_run, unwritten};
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
@@ -27,8 +27,8 @@ declare_rule! {
     /// For {STALL} or longer, dirty pages plus pages under writeback stay at {NEAR_LIMIT} or more of the level at which
     /// the kernel throttles writers (the middle of `nr_dirty_background_threshold` and `nr_dirty_threshold`), while
     /// tasks wait for disks for {WAITED} of the time or more and hardly for memory; waits for memory count only where
-    /// less than {ROOM} of RAM is available, as they are those of a cgroup at its own limit otherwise. Without
-    /// pressure files, a disk that writes must be busy for {DISK_BUSY} of the time.
+    /// less than {AVAILABLE_ROOMY_SHARE} of RAM is available, as they are those of a cgroup at its own limit otherwise.
+    /// Without pressure files, a disk that writes must be busy for {DISK_BUSY} of the time.
     /// ## Not this
     /// - Swap-out: it counts as writeback too, and the limit falls with dirtyable memory.
     /// - A limit that is small because memory is used up: `available-exhaustion`, `swap-thrash`.
@@ -44,7 +44,7 @@ declare_rule! {
     /// - kernel mm/page-writeback.c, balance_dirty_pages
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, dirty_bytes
     pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", class: Stall,
-        numbers: [STALL, NEAR_LIMIT, WAITED, DISK_BUSY, ROOM],
+        numbers: [STALL, NEAR_LIMIT, WAITED, DISK_BUSY, AVAILABLE_ROOMY_SHARE],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         verify: "memtide check --for 1m during the same writes: tasks wait for disks less than \
                  {WAITED} of the time, or in shorter steps",

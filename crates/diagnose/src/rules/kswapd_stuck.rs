@@ -6,7 +6,7 @@ use timeline::signals::{
 };
 
 use crate::measures::kernel_threads;
-use crate::measures::readings::ROOM;
+use crate::measures::readings::AVAILABLE_ROOMY_SHARE;
 use crate::prelude::*;
 use crate::trigger::computed_within;
 
@@ -20,7 +20,7 @@ declare_rule! {
     /// load.
     /// ## How it is recognised
     /// For {LEVEL} or longer, a kswapd thread uses {CPU_BUSY} of a CPU or more, scans fewer than {SCANNED_MAX} and
-    /// reclaims fewer than {RECLAIMED_MAX}, while {ROOM} of RAM or more is available.
+    /// reclaims fewer than {RECLAIMED_MAX}, while {AVAILABLE_ROOMY_SHARE} of RAM or more is available.
     /// ## Not this
     /// - `kswapd-saturated`: it scans many pages and reclaims few; memory is short.
     /// - `streaming-read`: it reclaims what it scans.
@@ -33,7 +33,8 @@ declare_rule! {
     /// - kernel mm/vmscan.c, balance_pgdat and prepare_kswapd_sleep
     pub(crate) RULE = {
         id: "kswapd-stuck", since: "0.1.0", class: Stall,
-        numbers: [LEVEL, CPU_BUSY, SCANNED_MAX, RECLAIMED_MAX, kernel_threads::CPU_GOAL, ROOM],
+        numbers: [LEVEL, CPU_BUSY, SCANNED_MAX, RECLAIMED_MAX, kernel_threads::CPU_GOAL,
+            AVAILABLE_ROOMY_SHARE],
         trigger: trigger, waits: Memory, story: story,
         cause: "A zone cannot reach its watermark by reclaim, or kernel caches have nothing to \
                 give, and kswapd does not give up.",
@@ -60,7 +61,7 @@ fn trigger() -> Trigger {
         all![
             rate(PGSCAN_KSWAPD).at_most("scanned by kswapd", SCANNED_MAX),
             rate(PGSTEAL_KSWAPD).at_most("reclaimed by kswapd", RECLAIMED_MAX),
-            gauge(MEM_AVAILABLE).at_least("available", ram().share(ROOM)),
+            gauge(MEM_AVAILABLE).at_least("available", ram().share(AVAILABLE_ROOMY_SHARE)),
             cpu.at_least("kswapd's CPU", CPU_BUSY),
         ],
     )

@@ -111,7 +111,7 @@ fn at_one_limit_each(cx: &Evidence<'_>, mut all: Vec<Occurrence>) -> Vec<Occurre
 }
 
 fn occurrence(kills: &GroupKills) -> Option<Occurrence> {
-    Some(Occurrence { first: kills.from, last: kills.at, key: Some(kills.at_limit_of.clone()?) })
+    Some(Occurrence { first: kills.from, last: kills.to, key: Some(kills.at_limit_of.clone()?) })
 }
 
 /// Whether the host may have killed since boot; if not, the answer needs no cgroups.
@@ -160,7 +160,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::Critical, title)
         .killed(kills.in_all())
-        .shows_from(CGROUP_EVENTS_OOM_KILL, count, Count::new(1), cx.time(worst.at), text)
+        .shows_from(CGROUP_EVENTS_OOM_KILL, count, Count::new(1), cx.time(worst.to), text)
         .counts_as("the cgroup's kill counter")
         .and(|finding| show_memory(cx, limited, worst.from, limit, finding))
         .with(available, |finding, available| {
@@ -215,7 +215,7 @@ fn around_container(
         CGROUP_EVENTS_OOM_KILL,
         count,
         Count::new(1),
-        cx.time(worst.at),
+        cx.time(worst.to),
         format!("{count} killed in this container"),
     )
     .counts_as("the container's kill counter")
@@ -305,7 +305,7 @@ impl<'a> LimitKills<'a> {
             .all
             .iter()
             .filter(|(group, _)| group.key == worst.key)
-            .min_by_key(|(_, kills)| kills.at)?;
+            .min_by_key(|(_, kills)| kills.to)?;
         Some((self.limited?, group, first))
     }
 
@@ -329,7 +329,7 @@ impl<'a> LimitKills<'a> {
                 affected.push(Affected::new("cgroup", &group.key, what));
             }
         }
-        let victim = worst.and_then(|(_, _, worst)| processes::gone(cx, worst.at));
+        let victim = worst.and_then(|(_, _, worst)| processes::gone(cx, worst.to));
         affected.extend(victim.map(|(name, used)| {
             let what = format!("had {used} and is gone: likely the victim");
             Affected::new("process", name, what)

@@ -2,7 +2,7 @@
 
 use timeline::signals::{MEM_AVAILABLE, PGSCAN_PROACTIVE, REFAULT_ANON, REFAULT_FILE};
 
-use crate::measures::readings::{ANON_REFAULTS_MIN, ROOM, refaults_file};
+use crate::measures::readings::{ANON_REFAULTS_MIN, AVAILABLE_ROOMY_SHARE, refaults_file};
 use crate::prelude::*;
 
 declare_rule! {
@@ -14,8 +14,8 @@ declare_rule! {
     /// free, and its tasks wait all the same.
     /// ## How it is recognised
     /// For {STALL} or longer, {SCANNED} or more are scanned by proactive reclaim, while {READ_AGAIN} of files or
-    /// {ANON_REFAULTS_MIN} of anonymous memory refault and {ROOM} of RAM or more is available. It is a warning if tasks
-    /// wait for memory or disks, otherwise informational.
+    /// {ANON_REFAULTS_MIN} of anonymous memory refault and {AVAILABLE_ROOMY_SHARE} of RAM or more is available. It is a
+    /// warning if tasks wait for memory or disks, otherwise informational.
     /// ## Not this
     /// - `page-cache-thrash`, `swap-thrash`: memory is short, and the kernel reclaims by itself.
     /// - `cgroup-high-throttle`, `cgroup-cache-starved`: a limit makes the kernel reclaim.
@@ -27,7 +27,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.reclaim
     pub(crate) RULE = {
         id: "reclaim-too-proactive", since: "0.1.0", class: Setting,
-        numbers: [STALL, SCANNED, READ_AGAIN, ANON_REFAULTS_MIN, ROOM],
+        numbers: [STALL, SCANNED, READ_AGAIN, ANON_REFAULTS_MIN, AVAILABLE_ROOMY_SHARE],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "A program asks the kernel to reclaim more (memory.reclaim) than is cold.",
         verify: "memtide check --for 1m while the controller runs: refaults below {READ_AGAIN}",
@@ -46,7 +46,7 @@ fn trigger() -> Trigger {
         all![
             rate(PGSCAN_PROACTIVE).at_least("scanned by proactive reclaim", SCANNED),
             any![files, anon],
-            gauge(MEM_AVAILABLE).at_least("available", ram().share(ROOM)),
+            gauge(MEM_AVAILABLE).at_least("available", ram().share(AVAILABLE_ROOMY_SHARE)),
         ],
     )
 }

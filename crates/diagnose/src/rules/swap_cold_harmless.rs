@@ -5,7 +5,7 @@ use timeline::signals::{MEM_AVAILABLE, PSWPIN, SWAP_TOTAL, SWAP_USED};
 use crate::measures::available;
 use crate::measures::baselines::{SWAP_TRAFFIC, SWAP_USED as USED};
 use crate::measures::disk_wait;
-use crate::measures::readings::{ROOM, swap_used, swapped_in};
+use crate::measures::readings::{AVAILABLE_ROOMY_SHARE, swap_used, swapped_in};
 use crate::oom;
 use crate::prelude::*;
 
@@ -18,7 +18,7 @@ declare_rule! {
     /// ## How it is recognised
     /// For {LEVEL} or longer, at least {USED} of swap is used, and at most {SWAP_TRAFFIC} are swapped in. If the
     /// source cannot show swap-in (one sample, `free` alone), at most {SWAP_USED_SHARE} of swap is used and at least
-    /// {ROOM} of RAM is available; then the finding is only possible.
+    /// {AVAILABLE_ROOMY_SHARE} of RAM is available; then the finding is only possible.
     /// ## Not this
     /// - `swap-thrash`: pages are swapped in as fast as out.
     /// - `swap-full`: nearly all of it is used and little is available.
@@ -28,7 +28,7 @@ declare_rule! {
     /// ## References
     /// - kernel mm/vmscan.c: cold anonymous pages leave so that page cache can stay
     pub(crate) RULE = { id: "swap-cold-harmless", since: "0.1.0", class: Note,
-        numbers: [LEVEL, USED, SWAP_TRAFFIC, SWAP_USED_SHARE, ROOM],
+        numbers: [LEVEL, USED, SWAP_TRAFFIC, SWAP_USED_SHARE, AVAILABLE_ROOMY_SHARE],
         trigger: trigger, story: story,
         cause: "The kernel swapped out pages that had been idle for long, to keep others in RAM.",
     }
@@ -95,7 +95,7 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outc
     let share_of_swap = used.ratio_of(total).filter(|share| *share <= SWAP_USED_SHARE)?;
     let (available, is_reported) = available::available_at_most(cx).ok()?;
     let (least, _) = available.min_in(stretch)?;
-    let much = cx.ram().ok()?.share(ROOM);
+    let much = cx.ram().ok()?.share(AVAILABLE_ROOMY_SHARE);
     if least < much {
         return None;
     }

@@ -7,7 +7,7 @@ use timeline::signals::{
 use units::Millis;
 
 use crate::measures::disks::{self, DiskLoad};
-use crate::measures::readings::{ANON_REFAULTS_MIN, NOTICED};
+use crate::measures::readings::{ANON_REFAULTS_MIN, STALL_NOTICED_SHARE};
 use crate::prelude::*;
 use crate::remedy::zram_swap;
 use crate::trigger::computed_of;
@@ -21,9 +21,10 @@ declare_rule! {
     /// few pages per second are felt by everybody.
     /// ## How it is recognised
     /// For {STALL} or longer, {SWAP_IN_PAGES_MIN} or more are swapped in, a read of the disk that holds swap takes
-    /// {READ_TAKES} or more on average, at least half of what it reads can be swap, and tasks wait for memory {NOTICED}
-    /// of the time or more. It is informational where swap thrashes at the same time ({ANON_REFAULTS_MIN} of anonymous
-    /// refaults and {THRASHES} or more swapped in): then the shortage is what matters.
+    /// {READ_TAKES} or more on average, at least half of what it reads can be swap, and tasks wait for memory
+    /// {STALL_NOTICED_SHARE} of the time or more. It is informational where swap thrashes at the same time
+    /// ({ANON_REFAULTS_MIN} of anonymous refaults and {THRASHES} or more swapped in): then the shortage is what
+    /// matters.
     /// ## Not this
     /// - `swap-thrash`: so much is swapped that a fast device would not save the host.
     /// - Swap in a file: which disk it lies on is not known here.
@@ -39,7 +40,7 @@ declare_rule! {
     /// - kernel Documentation/admin-guide/blockdev/zram.rst
     pub(crate) RULE = {
         id: "swap-slow-device", since: "0.1.0", class: Setting,
-        numbers: [STALL, SWAP_IN_PAGES_MIN, READ_TAKES, NOTICED, ANON_REFAULTS_MIN, THRASHES,
+        numbers: [STALL, SWAP_IN_PAGES_MIN, READ_TAKES, STALL_NOTICED_SHARE, ANON_REFAULTS_MIN, THRASHES,
             READ_TAKES_GOAL, PressureWindow::CALM],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The device that holds swap needs long for each read, because it is slow or busy \
@@ -75,7 +76,7 @@ fn trigger() -> Trigger {
                 "read from the disk, of what is swapped in",
                 OTHER_READS_MAX,
             ),
-            stall(PSI_MEMORY_SOME).at_least("memory stalls", NOTICED),
+            stall(PSI_MEMORY_SOME).at_least("memory stalls", STALL_NOTICED_SHARE),
         ],
     )
 }

@@ -7,7 +7,9 @@ use timeline::signals::{
 
 use crate::measures::available::{self, room_left};
 use crate::measures::cgroups;
-use crate::measures::readings::{ANON_REFAULTS_MIN, ROOM, swapped_in, swapped_out};
+use crate::measures::readings::{
+    ANON_REFAULTS_MIN, AVAILABLE_ROOMY_SHARE, swapped_in, swapped_out,
+};
 use crate::prelude::*;
 
 declare_rule! {
@@ -27,8 +29,8 @@ declare_rule! {
     /// uninterruptible sleep. Otherwise it is a warning.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is used, but nothing is swapped in.
-    /// - Swap-in after a job has ended, after a suspend, or in a cgroup at its own limit: {ROOM} of RAM or more
-    ///   stays available.
+    /// - Swap-in after a job has ended, after a suspend, or in a cgroup at its own limit: {AVAILABLE_ROOMY_SHARE} of
+    ///   RAM or more stays available.
     /// - Healthy zram or zswap: the same counters, but hardly any stalls; then this is a warning.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: less demand (smaller pools, fewer workers) or more RAM. More swap
@@ -40,7 +42,8 @@ declare_rule! {
     pub(crate) RULE = {
         id: "swap-thrash", since: "0.1.0", class: Shortage,
         numbers: [SWAP_IN_RATE_MIN, ANON_REFAULTS_MIN, STALL, SWAPPED_SLOWLY, NOTHING_LEFT,
-            PressureWindow::MEMORY, PressureWindow::CALM, PressureWindow::STANDSTILL, ROOM],
+            PressureWindow::MEMORY, PressureWindow::CALM, PressureWindow::STANDSTILL,
+            AVAILABLE_ROOMY_SHARE],
         trigger: trigger, waits: MemoryOrDisk, story: story,
         cause: "The processes touch more anonymous memory than RAM holds, so the kernel swaps out \
                 pages that are needed again.",

@@ -8,7 +8,7 @@ use timeline::signals::{
 use crate::measures::available::AVAILABLE_CALM_SHARE;
 use crate::measures::pressure::Waited;
 use crate::measures::psi_average::PressureAverage;
-use crate::measures::readings::NOTICED;
+use crate::measures::readings::STALL_NOTICED_SHARE;
 use crate::prelude::*;
 
 declare_rule! {
@@ -19,9 +19,9 @@ declare_rule! {
     /// throttled. Each of these has its own rule. If none of them fires at that time, the source lacks the data that
     /// would name the cause, such as the files of cgroups.
     /// ## How it is recognised
-    /// Memory stalls of {NOTICED} of the time or more for {LEVEL}, while no other rule has an incident. It is a warning
-    /// if nothing ran for {PressureWindow::STANDSTILL} of that time, otherwise informational. In one sample the
-    /// kernel's averages of a minute or five show the stalls.
+    /// Memory stalls of {STALL_NOTICED_SHARE} of the time or more for {LEVEL}, while no other rule has an incident. It
+    /// is a warning if nothing ran for {PressureWindow::STANDSTILL} of that time, otherwise informational. In one
+    /// sample the kernel's averages of a minute or five show the stalls.
     /// ## Not this
     /// - Any incident at the same time: that is the cause.
     /// - Files in use that a backup or a build evicted, and that are read again while {AVAILABLE_CALM_SHARE} of RAM or
@@ -34,7 +34,7 @@ declare_rule! {
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = {
         id: "unexplained-stall", since: "0.1.0", class: Unexplained,
-        numbers: [NOTICED, LEVEL, AVAILABLE_CALM_SHARE, PressureWindow::STANDSTILL],
+        numbers: [STALL_NOTICED_SHARE, LEVEL, AVAILABLE_CALM_SHARE, PressureWindow::STANDSTILL],
         trigger: trigger, waits: Memory, story: story,
         cause: "Unknown: reclaim and refaults were low or not measured, and cgroups were not read \
                 or not at a limit.",
@@ -61,8 +61,8 @@ fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
         any![
-            average.at_least("memory stalls", NOTICED),
-            stall(PSI_MEMORY_SOME).at_least("memory stalls", NOTICED),
+            average.at_least("memory stalls", STALL_NOTICED_SHARE),
+            stall(PSI_MEMORY_SOME).at_least("memory stalls", STALL_NOTICED_SHARE),
         ],
     )
 }
@@ -76,7 +76,7 @@ fn of_one_sample(cx: &Evidence<'_>, average: PressureAverage) -> Outcome {
         .shows_from(
             PSI_MEMORY_SOME,
             average.some,
-            NOTICED,
+            STALL_NOTICED_SHARE,
             None,
             format!("memory stalls: {}", waited.shares()),
         )
@@ -134,7 +134,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(is_standstill), title)
         .graph("memory stalls", &stalled)
-        .shows_from(PSI_MEMORY_SOME, some, NOTICED, None, text)
+        .shows_from(PSI_MEMORY_SOME, some, STALL_NOTICED_SHARE, None, text)
         .counts_as("memory stalls")
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available"))
         .fix(find_the_cgroup())

@@ -6,7 +6,7 @@ use timeline::signals::{
     ZONE_HIGH,
 };
 
-use crate::measures::readings::ROOM;
+use crate::measures::readings::AVAILABLE_ROOMY_SHARE;
 use crate::prelude::*;
 
 declare_rule! {
@@ -18,7 +18,7 @@ declare_rule! {
     /// pages this happens again and again: kswapd drops cache that is needed, and free memory stays high for nothing.
     /// ## How it is recognised
     /// For {STALL} or longer, a zone's watermarks are boosted, its free memory is above the high watermark that holds
-    /// without the boost, kswapd scans {SCANNED} or more, and {ROOM} of RAM or more is available. It is a
+    /// without the boost, kswapd scans {SCANNED} or more, and {AVAILABLE_ROOMY_SHARE} of RAM or more is available. It is a
     /// warning if dropped files are read again at {READ_AGAIN} or more and tasks wait, otherwise informational.
     /// ## Not this
     /// - `kswapd-saturated`: kswapd reclaims little of what it scans.
@@ -33,7 +33,7 @@ declare_rule! {
     /// - kernel mm/vmscan.c, balance_pgdat
     pub(crate) RULE = {
         id: "watermark-boost", since: "0.1.0", class: Setting,
-        numbers: [STALL, SCANNED, READ_AGAIN, ROOM],
+        numbers: [STALL, SCANNED, READ_AGAIN, AVAILABLE_ROOMY_SHARE],
         trigger: trigger, waits: Memory, story: story,
         cause: "Fragmentation raises the watermarks for a time (vm.watermark_boost_factor), and \
                 kswapd works until they are met.",
@@ -56,7 +56,7 @@ fn trigger() -> Trigger {
             gauge(ZONE_BOOST).at_least("boost of the zone", Pages::new(1)),
             gauge(ZONE_FREE).at_least("free memory of the zone", high),
             rate(PGSCAN_KSWAPD).at_least("scanned by kswapd", SCANNED),
-            gauge(MEM_AVAILABLE).at_least("available", ram().share(ROOM)),
+            gauge(MEM_AVAILABLE).at_least("available", ram().share(AVAILABLE_ROOMY_SHARE)),
         ],
     )
 }

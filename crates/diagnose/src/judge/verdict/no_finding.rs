@@ -64,7 +64,7 @@ fn fall(cx: &Evidence<'_>) -> Option<String> {
     let (first, last) = (available.at(0)?, available.last()?);
     let ram = cx.ram().ok()?;
     let is_notable = first.saturating_sub(last) >= ram.share(NOTABLE);
-    let is_low = last <= ram.share(readings::ROOM);
+    let is_low = last <= ram.share(readings::AVAILABLE_ROOMY_SHARE);
     (is_notable && is_low).then(|| {
         let share = cx.of_ram(last).unwrap_or_default();
         format!(
