@@ -65,7 +65,8 @@ fn the_readme_is_short_and_begins_with_the_set_up() {
     let first = page.split("```").nth(1).unwrap();
     let commands = first.lines().skip(1).map(|line| line.split_whitespace().next());
     let commands: Vec<_> = commands.collect();
-    assert_eq!(commands, [Some("scripts/run.sh"), Some("scripts/test.sh")]);
+    let expected = ["scripts/run.sh", "scripts/test.sh", "target/release/memtide"];
+    assert_eq!(commands, expected.map(Some));
 }
 
 #[test]
