@@ -72,7 +72,7 @@ pub(crate) fn ram_at_least() -> Reading<Bytes> {
         }
         Ok(cx.timeline.constant(most).cast())
     });
-    ram().or(parts)
+    ram().or(parts).named("known RAM")
 }
 
 /// Parts of RAM that do not overlap; each list by itself.

@@ -5,8 +5,8 @@ use super::{Subjects, Trigger};
 use crate::finding::ThresholdSide;
 
 impl Trigger {
-    /// Returns the trigger as Markdown: the scope and the duration, a condition a line, and a definition of each name in them.
-    /// `None` if a function finds the incidents.
+    /// Returns the trigger as Markdown: the scope and the duration, a condition a line, what its alert asks for besides, and a
+    /// definition of each name in them. `None` if a function finds the incidents.
     pub(crate) fn words(&self) -> Option<String> {
         let Self::While(holds) = self else {
             return None;
@@ -15,22 +15,13 @@ impl Trigger {
             Subjects::Host => "on the host".to_owned(),
             Subjects::Each(entity, _) => format!("in a {}", entity.name()),
         };
-        let mut words = format!("{scope}, for {} or longer", holds.at_least);
-        let mut lines = Vec::new();
-        match &holds.when {
-            Predicate::All(parts) => {
-                words += ", all of:\n";
-                parts.iter().for_each(|part| part.lines(0, &mut lines));
-            }
-            one => {
-                words += ":\n";
-                one.lines(0, &mut lines);
-            }
+        let mut words = format!("{scope}, for {} or longer{}", holds.at_least, holds.when.listed());
+        let mut whole = vec![holds.when.clone()];
+        if let Some(also) = &holds.alert_if {
+            words += &format!("\n\nFor its alert also{}", also.listed());
+            whole.push(also.clone());
         }
-        for line in lines {
-            words += &format!("\n{line}");
-        }
-        let named = holds.when.named();
+        let named = Predicate::All(whole).named();
         if !named.is_empty() {
             words += "\n\nIn it are:\n";
         }
@@ -53,6 +44,19 @@ impl Predicate {
             }
         });
         all
+    }
+
+    /// Returns what ends the line before its list, and the list: a condition a line.
+    fn listed(&self) -> String {
+        let mut lines = Vec::new();
+        let head = if let Self::All(parts) = self {
+            parts.iter().for_each(|part| part.lines(0, &mut lines));
+            ", all of:\n"
+        } else {
+            self.lines(0, &mut lines);
+            ":\n"
+        };
+        lines.iter().fold(head.to_owned(), |list, line| list + "\n" + line)
     }
 
     /// Adds its lines, a list of Markdown.
@@ -199,6 +203,23 @@ mod tests {
                    - free memory at most 5 % of RAM\n      \
                    - bytes written at most disk.flushes × 1 MiB, if that is measured\n  \
                - free memory at most 5 % of RAM"
+        );
+    }
+
+    #[test]
+    fn what_an_alert_asks_besides_is_listed_with_its_names() {
+        let free = gauge(MEM_FREE).at_most("free memory", ram().share(Ratio::from_percent(5.0)));
+        let unwritten = gauge(MEM_DIRTY).plus([gauge(MEM_WRITEBACK)]).named("unwritten");
+        let also = unwritten.at_least("unwritten data", Bytes::from_mib(1));
+        let trigger = Trigger::on_host(Span::from_secs(4), free).alert_if(also);
+        assert_eq!(
+            trigger.words().unwrap(),
+            "on the host, for 4 s or longer:\n\n\
+             - free memory at most 5 % of RAM\n\n\
+             For its alert also:\n\n\
+             - unwritten data at least 1 MiB\n\n\
+             In it are:\n\n\
+             - unwritten: mem.dirty + mem.writeback"
         );
     }
 
