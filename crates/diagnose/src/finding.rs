@@ -4,6 +4,7 @@ mod evidence_line;
 mod fix;
 mod graph;
 mod occasion;
+mod proven;
 mod sentence;
 mod severity;
 mod title;

@@ -8,6 +8,7 @@ mod exit;
 mod interrupt;
 mod journal;
 mod output;
+mod output_file;
 
 use std::process::ExitCode;
 

@@ -22,7 +22,6 @@ pub mod model;
 mod phrases;
 mod picture;
 mod plain;
-mod proven_fixes;
 mod screen;
 pub mod text;
 

@@ -22,6 +22,7 @@ mod memory;
 mod not_evaluated;
 mod page;
 mod runtime_stats;
+mod spark;
 mod status;
 mod tree;
 mod where_by;
@@ -141,7 +142,7 @@ pub fn runtime_stats(
 
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.
 pub fn sparkline(values: &[Option<f64>], cells: usize) -> String {
-    bar::spark(values, cells)
+    spark::graph(values, cells)
 }
 
 /// Returns rows of columns, each with a text beside it that is wrapped on a terminal.

@@ -3,11 +3,11 @@
 use probe::Root;
 use sampler::{CaptureOptions, Captured, Secrets};
 
-use super::export::target::{FileAccess, OutputTarget};
 use crate::cli::CaptureArgs;
 use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output_file::{FileAccess, OutputTarget};
 
 pub(crate) fn run(args: &CaptureArgs, output: &Output) -> Result<Exit, CommandError> {
     let options = CaptureOptions {

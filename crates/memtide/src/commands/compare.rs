@@ -5,13 +5,13 @@ use std::path::Path;
 use answers::PageSource;
 use timeline::{TimePoint, TimeRange};
 
-use super::export::OutputTarget;
 use super::page::{checked, write};
 use crate::cli::{CompareArgs, Format};
 use crate::command_error::{CommandError, bail};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 pub(crate) fn run(args: &CompareArgs, output: &Output) -> Result<Exit, CommandError> {
     let paths = [&args.before, &args.after];

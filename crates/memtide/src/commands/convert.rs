@@ -8,9 +8,10 @@ use crate::command_error::{CommandError, bail};
 use crate::commands::{export, source};
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 pub(crate) fn run(args: &ConvertArgs, output: &Output) -> Result<Exit, CommandError> {
-    let target = export::OutputTarget::new(&args.output, args.force)?;
+    let target = OutputTarget::new(&args.output, args.force)?;
     let opened = source::open(&args.source, output)?;
     if opened.origin.kind == SourceKind::Capture {
         bail!("{} is a capture already", opened.origin.name);

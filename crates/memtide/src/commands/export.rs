@@ -2,18 +2,17 @@
 
 mod format;
 mod parquet;
-pub(crate) mod target;
 mod write;
 
 use ::export::Picks;
 
-pub(super) use self::target::OutputTarget;
 pub(super) use self::write::write;
 use crate::cli::ExportArgs;
 use crate::command_error::CommandError;
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<Exit, CommandError> {
     let picks = Picks::from_names(&args.signals)?;

@@ -6,10 +6,10 @@ use std::path::Path;
 use report::html::Page;
 use units::Bytes;
 
-use super::export::OutputTarget;
 use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 /// Prints the problems met while a page's source was read again, as warnings, and returns the page.
 pub(super) fn checked((page, problems): (Page, Vec<String>), output: &Output) -> Page {

@@ -3,7 +3,6 @@
 use answers::{PageSource, recording_directory};
 use diagnose::headroom::Question;
 
-use super::export::OutputTarget;
 use super::headroom::question;
 use super::page::{checked, is_one_file, write};
 use crate::cli::ReportArgs;
@@ -11,6 +10,7 @@ use crate::command_error::{CommandError, bail};
 use crate::commands::{explain, source};
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 pub(crate) fn run(args: &ReportArgs, output: &Output) -> Result<Exit, CommandError> {
     let target = OutputTarget::new(&args.output, args.force)?;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Bytes, Limit};
 
-use crate::{FixCommands, proven_fixes};
+use crate::FixCommands;
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -89,7 +89,7 @@ impl Fix {
             persistent,
             undo,
             changes: fix.changes.iter().map(FixChange::new).collect(),
-            proven_on: proven_fixes::kernels(rule, fix).to_vec(),
+            proven_on: fix.proven_on(rule).to_vec(),
         }
     }
 }

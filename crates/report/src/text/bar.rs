@@ -1,4 +1,4 @@
-//! Bars and small graphs of block characters.
+//! Bars of block characters: what RAM holds, and one size beside others.
 //!
 //! Each term has its own fill character, so that a bar is readable without colour, and one colour throughout memtide.
 //! Memory that cannot be reclaimed is on the left.
@@ -122,30 +122,6 @@ fn share_out(sizes: &[u64], cells: usize) -> Vec<usize> {
     shares
 }
 
-/// Returns a graph of one line and `cells` cells from zero to its peak, with gaps where nothing was measured.
-pub(super) fn spark(values: &[Option<f64>], cells: usize) -> String {
-    let peak = values.iter().flatten().fold(0.0_f64, |peak, v| peak.max(*v));
-    largest_of_cells(values, cells)
-        .map(|largest| match largest {
-            None => ' ',
-            Some(value) if peak > 0.0 => block((value / peak * 8.0).max(1.0)),
-            Some(_) => block(1.0),
-        })
-        .collect()
-}
-
-/// Returns the largest value of each of at most `cells` cells, into which the values are divided evenly.
-pub(super) fn largest_of_cells(
-    values: &[Option<f64>],
-    cells: usize,
-) -> impl Iterator<Item = Option<f64>> + '_ {
-    let cells = cells.min(values.len());
-    (0..cells).map(move |cell| {
-        let (begin, end) = (cell * values.len() / cells, (cell + 1) * values.len() / cells);
-        values[begin..end].iter().flatten().copied().reduce(f64::max)
-    })
-}
-
 /// Returns a bar as long as `value` is of the largest; what is not nothing is at least visible.
 pub(super) fn of(value: Bytes, largest: Option<Bytes>, cells: usize) -> String {
     let share = value.ratio_of(largest.unwrap_or_default()).unwrap_or_default().get();
@@ -157,15 +133,6 @@ pub(super) fn of(value: Bytes, largest: Option<Bytes>, cells: usize) -> String {
         (_, 0) => "▏".to_owned(),
         _ => "█".repeat(length),
     }
-}
-
-/// Returns a cell that is filled from below by this many eighths, rounded up.
-pub(super) fn block(eighths: f64) -> char {
-    const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    // From 0 to 8: the clamp makes the cast exact.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let level = eighths.ceil().clamp(0.0, 8.0) as usize;
-    LEVELS[level]
 }
 
 #[cfg(test)]
@@ -183,14 +150,6 @@ mod tests {
         ] {
             assert_eq!(share_out(sizes, cells), shares);
         }
-    }
-
-    #[test]
-    fn a_graph_shows_zero_peak_and_gap_apart() {
-        assert_eq!(spark(&[Some(0.0), None, Some(8.0), Some(4.0)], 10), "▁ █▄");
-        assert_eq!(spark(&[Some(0.0), Some(9.0), Some(1.0), Some(1.0)], 2), "█▁");
-        assert_eq!(spark(&[Some(0.0); 3], 3), "▁▁▁");
-        assert_eq!(spark(&[], 3), "");
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod memory;
 use super::ansi::Style;
 use super::page::{NARROW, TextPage, piece};
 use super::wrap::pad;
-use super::{Detail, Screen, bar};
+use super::{Detail, Screen, spark};
 use crate::model::explain::{ExplainReport, MappedFileEntry};
 use crate::model::growth::GrowthEntry;
 use crate::phrases::explain::{self as phrases, ExplainStanding};
@@ -122,7 +122,7 @@ fn recorded(growth: &GrowthEntry) -> String {
     const CELLS: usize = 24;
     format!(
         "{} over {}: {} ({})",
-        bar::spark(&growth.course_bytes, CELLS),
+        spark::graph(&growth.course_bytes, CELLS),
         growth.judged_s,
         growth.class_text,
         growth.confidence_text.word(),

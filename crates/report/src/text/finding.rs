@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::ansi::Style;
-use super::bar::spark;
 use super::page::{NARROW, StyledText, TextPage, piece};
+use super::spark;
 use super::wrap::{cut, width, wrap};
 use super::{Detail, Screen};
 use crate::clock::ReportClock;
@@ -160,7 +160,7 @@ impl FindingBlock<'_, '_> {
         let caption = format!("{}, peak {}", graph.label, graph.peak);
         let beside = self.room().saturating_sub(width(&caption) + 2);
         let cells = if beside < FEWEST_GRAPH_CELLS { self.room() } else { beside };
-        let curve = spark(within(finding, graph), cells.min(GRAPH_CELLS_MAX));
+        let curve = spark::graph(within(finding, graph), cells.min(GRAPH_CELLS_MAX));
         let mut drawn = vec![piece(Style::Data(32), curve)];
         let mut lines = Vec::new();
         if beside < FEWEST_GRAPH_CELLS {

@@ -7,7 +7,7 @@ use units::{Bytes, Count, Quantity};
 use super::ansi::Style;
 use super::page::{NARROW, TextPage, piece};
 use super::wrap::{cut, pad};
-use super::{Detail, Screen, bar};
+use super::{Detail, Screen, spark};
 use crate::clock::ReportClock;
 use crate::model::growth::{GrowthEntry, GrowthReport};
 use crate::phrases::LabelledText;
@@ -94,7 +94,7 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], clock: &ReportClock<'_>, scree
             piece(Style::Plain, pad(&rate, RATE + 1)),
             piece(Style::Plain, pad(&ends.0, ends.1)),
             piece(Style::Faint, pad(ends.2, SURE + SIZE + 1 - ends.1)),
-            piece(Style::Faint, bar::spark(&entry.course_bytes, cells)),
+            piece(Style::Faint, spark::graph(&entry.course_bytes, cells)),
         ]);
     }
     if all.len() > shown {
@@ -120,7 +120,7 @@ pub(super) fn one(
     let mut lines = phrases::facts(entry, clock);
     if !entry.live_course_bytes.is_empty() {
         let cells = screen.width().saturating_sub(INDENT);
-        let live = bar::spark(&entry.live_course_bytes, cells);
+        let live = spark::graph(&entry.live_course_bytes, cells);
         lines.insert(1, LabelledText::new("Live data", live));
     }
     for line in lines {
@@ -135,7 +135,7 @@ fn picture(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
         return;
     };
     let levels: Vec<Option<f64>> =
-        bar::largest_of_cells(values, screen.width().saturating_sub(SIZE + 2)).collect();
+        spark::largest_of_cells(values, screen.width().saturating_sub(SIZE + 2)).collect();
     // Of a column, in eighths of a cell.
     let height =
         |value: f64| (value - floor) / (high - floor).max(f64::MIN_POSITIVE) * (PICTURE * 8) as f64;
@@ -147,7 +147,7 @@ fn picture(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
         };
         let blocks: String = levels
             .iter()
-            .map(|value| value.map_or(' ', |value| bar::block(height(value) - (row * 8) as f64)))
+            .map(|value| value.map_or(' ', |value| spark::block(height(value) - (row * 8) as f64)))
             .collect();
         page.line(&[
             piece(Style::Faint, format!("{axis:>SIZE$} ")),

@@ -8,10 +8,10 @@ use report::model::explain::ExplainReport;
 
 use super::selected;
 use crate::command_error::CommandError;
-use crate::commands::export::OutputTarget;
 use crate::commands::page;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 /// Where a picture goes.
 pub(super) enum PictureOutput {

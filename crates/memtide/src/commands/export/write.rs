@@ -5,10 +5,10 @@ use std::io::ErrorKind;
 use ::export::{Exported, Exporter, Picks};
 use timeline::Source;
 
-use super::OutputTarget;
 use crate::command_error::{CommandError, ErrorContext, bail};
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 /// Writes a source and reports the result.
 pub(crate) fn write(

@@ -12,11 +12,11 @@ use super::pages_directory::PagesDirectory;
 use super::progress::RunWatcher;
 use crate::cli::{Format, LabRunArgs};
 use crate::command_error::{CommandError, ErrorContext};
-use crate::commands::export::OutputTarget;
 use crate::commands::page;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 pub(super) fn run(args: &LabRunArgs, output: &Output) -> Result<Exit, CommandError> {
     let scenario = scenarios::named(&args.name)?;

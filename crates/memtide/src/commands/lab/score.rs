@@ -6,11 +6,11 @@ use lab::{CasesBelow, CorpusOptions, CorpusStep, LabError, RunOptions, WorkDirec
 
 use crate::cli::{CorpusArgs, Format, LabCorpusArgs, LabScoreArgs};
 use crate::command_error::{CommandError, ErrorContext, bail};
-use crate::commands::export::OutputTarget;
 use crate::commands::page;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output::Output;
+use crate::output_file::OutputTarget;
 
 pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> Result<Exit, CommandError> {
     let failed = make(&args.corpus, &args.output, output)?;

@@ -3,7 +3,7 @@
 //! `memtide lab cure` shows it; docs/lab.md has all that it showed. Limits are not here: which size ends a finding differs by
 //! load, and one that did proves nothing of another.
 
-use diagnose::{Fix, FixChange};
+use super::{Fix, FixChange};
 
 /// A fix that was carried out.
 struct ProvenFix {
@@ -32,22 +32,25 @@ const fn proven(
     ProvenFix { rule, change, kernels }
 }
 
-/// The kernels on which this fix of a rule ended its finding; none where it is words, or was not tried.
-pub(crate) fn kernels(rule: &str, fix: &Fix) -> &'static [&'static str] {
-    let changes = || fix.changes.iter().map(FixChange::name);
-    let is_it = |one: &&ProvenFix| one.rule == rule && changes().any(|name| name == one.change);
-    ALL.iter().find(is_it).map_or(&[], |one| one.kernels)
+impl Fix {
+    /// The kernels on which this fix of a rule ended its finding; none where it is words, or was not tried.
+    #[must_use]
+    pub fn proven_on(&self, rule: &str) -> &'static [&'static str] {
+        let changes = || self.changes.iter().map(FixChange::name);
+        let is_it = |one: &&ProvenFix| one.rule == rule && changes().any(|name| name == one.change);
+        ALL.iter().find(is_it).map_or(&[], |one| one.kernels)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::ALL;
-    use crate::model::RuleEntry;
+    use crate::rules;
 
     #[test]
     fn proven_fixes_are_of_rules() {
         for one in ALL {
-            assert!(RuleEntry::by_id(one.rule).is_some(), "{}", one.rule);
+            assert!(rules::by_id(one.rule).is_some(), "{}", one.rule);
             assert!(!one.kernels.is_empty(), "{}", one.rule);
         }
     }
