@@ -18,7 +18,7 @@ use timeline::{
 /// in which a counter of events rose or a limit of a cgroup changed. By the minute alone, what happened in two neighbouring minutes would be one event.
 ///
 /// # Errors
-/// As [`crate::open`].
+/// As [`crate::open()`].
 pub fn open_for_events(
     path: &Path,
     range: TimeRange,

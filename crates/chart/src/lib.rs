@@ -2,7 +2,7 @@
 //!
 //! Three nouns: a **chart** ([`Chart`]) has a title, a unit and series, and computes its curves from any part of a
 //! source; a **level** ([`CurveLevel`]) is the curves of an interval in a fixed number of columns, each with the least, the
-//! mean and the largest value of its time; **packed** ([`pack`]) levels are the bytes that are embedded in the page.
+//! mean and the largest value of its time; **packed** ([`pack()`]) levels are the bytes that are embedded in the page.
 //! Pure: opens no file, has no clock, and draws nothing.
 //!
 //! ```

@@ -113,7 +113,7 @@ pub struct Finding {
     pub(crate) kinds: Vec<&'static str>,
 }
 
-/// A rule's answer for a source. If it cannot answer, the result is an `Err` with [`Missing`].
+/// A rule's answer for a source. If it cannot answer, the result is an `Err` with [`Missing`](crate::evidence::Missing).
 #[derive(Debug)]
 pub enum Outcome {
     /// The rule found a problem.

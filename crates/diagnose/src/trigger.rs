@@ -1,7 +1,7 @@
 //! A trigger: the condition of an incident, as data.
 //!
 //! One definition has five readers: incidents sample by sample ([`evaluate`]), the minutes of a long recording in which
-//! it could hold ([`screen`]), PromQL ([`promql`]), the words of the rule's documentation ([`words`]), and the sentence
+//! it could hold ([`mod@screen`]), PromQL ([`promql`]), the words of the rule's documentation ([`words`]), and the sentence
 //! that says how near a quiet host came to it ([`clear`]).
 
 mod clear;

@@ -1,7 +1,7 @@
 //! Reads every stored source of samples: this host's recording, and files brought from other hosts.
 //!
 //! Three nouns: a **source** is where samples come from; a **capture** ([`capture`]) is raw text of kernel files over
-//! time; a [`Source`] is the result: a timeline, facts, and the **problems** met on the way. Of faulty input only the
+//! time; a [`Source`](timeline::Source) is the result: a timeline, facts, and the **problems** met on the way. Of faulty input only the
 //! faulty parts are lost: the rest is read, and a problem says what is wrong, where, and what to do.
 //!
 //! ```no_run

@@ -1,5 +1,5 @@
 //! The host's own files: `/proc/meminfo`, `/proc/vmstat` and others about the whole machine, a node or a device. One
-//! module per kernel interface; [`file`] is the table of all files, [`live`] reads them.
+//! module per kernel interface; [`mod@file`] is the table of all files, [`live`] reads them.
 
 pub(crate) mod arcstats;
 pub(crate) mod buddyinfo;

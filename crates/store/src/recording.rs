@@ -65,8 +65,8 @@ pub struct Loaded {
     pub thinned_to: Option<Span>,
     /// The result of screening; `None` without screening.
     pub screened: Option<Screened>,
-    /// Noted events with a sample that shows the host as the event's report does: index in [`Timeline::noted`], index
-    /// of the sample. Only recordings of kernel reports have them.
+    /// Recorder's events with a sample that shows the host as the event's report does: index in
+    /// [`Timeline::recorder_events`], index of the sample. Only recordings of kernel reports have them.
     pub reported: Vec<(usize, usize)>,
 }
 

@@ -73,7 +73,7 @@ pub struct ChartMeta {
     pub title: String,
     /// `stack`, `lines` or `mirror`.
     pub kind: &'static str,
-    /// `bytes`, `bytes/s`, `pages/s`, `share`, `count`, `count/s` or `ms`.
+    /// `bytes`, `bytes/s`, `pages/s`, `share`, `count/s` or `ms`.
     pub unit: &'static str,
     /// `overview` for the one that stands for the whole range in small, too; `wide`; `small`. The first two take the whole
     /// width, and a stack then has a table of values at the cursor.

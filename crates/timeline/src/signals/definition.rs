@@ -176,7 +176,7 @@ pub struct SignalDef {
     pub unit: &'static str,
     /// The kind of entity that it describes.
     pub entity: Entity,
-    /// The kernel file, or [`DERIVED`].
+    /// The kernel file, or [`DERIVED`](super::files::DERIVED).
     pub file: &'static str,
     /// The field in it: a name, a column, or the formula of a derived signal.
     pub field: &'static str,
