@@ -147,7 +147,7 @@ pub(crate) fn largest_units(cx: &Evidence<'_>, index: usize, most: usize) -> Vec
 
 /// Returns the largest process that existed in the last reading of processes before `index` and is gone in the next
 /// one, with its memory in RAM and swap. After a kill it is most likely the victim.
-pub(crate) fn gone<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a str, Bytes)> {
+pub(crate) fn gone<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a EntitySeries, Bytes)> {
     let before = cx.rows_at(Entity::Process, index.checked_sub(1)?)?;
     let index = cx.rows_from(Entity::Process, index)?;
     cx.timeline
@@ -156,7 +156,7 @@ pub(crate) fn gone<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a str, Byte
             let held = cx.timeline.at_of(process, PROC_RSS_ANON, before)?;
             let swapped = cx.timeline.at_of(process, PROC_SWAP, before);
             let stays = cx.timeline.at_of(process, PROC_RSS_ANON, index).is_some();
-            (!stays).then(|| (process.label.as_str(), held + swapped.unwrap_or_default()))
+            (!stays).then(|| (process, held + swapped.unwrap_or_default()))
         })
         .max_by_key(|(_, held)| *held)
 }

@@ -330,9 +330,9 @@ impl<'a> LimitKills<'a> {
             }
         }
         let victim = worst.and_then(|(_, _, worst)| processes::gone(cx, worst.to));
-        affected.extend(victim.map(|(name, used)| {
+        affected.extend(victim.map(|(process, used)| {
             let what = format!("had {used} and is gone: likely the victim");
-            Affected::new("process", name, what)
+            Affected::new("process", &process.label, what)
         }));
         affected
     }

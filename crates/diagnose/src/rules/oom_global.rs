@@ -154,8 +154,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
          cgroup limit"
     };
     let much = cx.ram().map(|ram| ram.share(SHARE_MUCH)).ok();
-    let gone =
-        victim.map(|(name, used)| (name, format!("had {used} and is gone: likely the victim")));
+    let gone = victim.map(|(process, used)| {
+        let what = format!("had {used} and is gone: likely the victim");
+        Affected::new("process", &process.label, what)
+    });
     Ok(RULE
         .found(Severity::Critical, title(cx, count, victim, at))
         .killed(count.get())
@@ -177,7 +179,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "Protect the service that must survive: OOMScoreAdjust=-500 in its unit file; choom \
              sets it for a running process.",
         ))
-        .affects(gone.map(|(name, what)| Affected::new("process", name, what)))
+        .affects(gone)
         .affects(processes::largest(cx, at - 1, 3))
         .sure_by_kinds(cx, open)
         .sure_at_most(most)
@@ -221,9 +223,19 @@ fn noticed(cx: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// `The host ran out of memory, and the kernel killed a process. There is no swap.`
-fn title(cx: &Evidence<'_>, count: Count, victim: Option<(&str, Bytes)>, at: usize) -> Title {
+fn title(
+    cx: &Evidence<'_>,
+    count: Count,
+    victim: Option<(&EntitySeries, Bytes)>,
+    at: usize,
+) -> Title {
     let killed = match (count.get(), victim) {
-        (1, Some((name, used))) => format!("killed a process, most likely {name} ({used})"),
+        (1, Some((process, used))) => {
+            // A name may be a word of the sentence: what follows it shows that it is a name.
+            let known = Some(process.pid()).filter(|pid| !["", "0"].contains(pid));
+            let pid = known.map_or_else(String::new, |pid| format!("PID {pid}, "));
+            format!("killed a process, most likely {} ({pid}{used})", process.label)
+        }
         (1, None) => "killed a process".to_owned(),
         (n, _) if n > KILLS_MAX => {
             format!("killed processes (its counter rose by {count}, which is impossible)")
@@ -571,7 +583,7 @@ mod tests {
             .gauge_until_of(Process, "77@1", PROC_RSS_ANON, &held)
             .named("77@1", "java");
         let finding = found(RULE, &case);
-        assert!(finding.title.contains("java (380 MiB)"), "{}", finding.title);
+        assert!(finding.title.contains("java (PID 77, 380 MiB)"), "{}", finding.title);
     }
 
     #[test]
