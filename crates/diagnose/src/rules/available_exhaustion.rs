@@ -140,28 +140,52 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(severity, title.after("RAM is nearly used up: "))
         .graph(what, &available)
-        .shows_below(MEM_AVAILABLE, least, edge, cx.time(index), format!("{what} fell to {least}{share}"))
+        .shows_below(
+            MEM_AVAILABLE,
+            least,
+            edge,
+            cx.time(index),
+            format!("{what} fell to {least}{share}"),
+        )
         .counts_as(what)
         .shows_stalls(&stalls)
         .shows_holders(cx, index, ram.share(AVAILABLE_LOW_SHARE))
-        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused",
-            "no reserved huge page is free"))
-        .not("free-low-harmless", "MemAvailable is low too, not only MemFree: there is no idle \
-                                   cache to drop")
-        .with(swap_left(cx, index), |finding, (free, total)| {
-            finding
-                .with_line(format!("only {} of {total} swap is used: programs' memory would have \
-                                    been swapped out first, unless it is locked or vm.swappiness \
-                                    is near 0", total.saturating_sub(free)))
-                .fix(Fix::say("See whether it is kernel memory: slab, shared memory, huge pages, \
-                               the ARC of ZFS, a driver.").inspect("grep -E '^(Slab|SUnreclaim|Shmem|Mlocked|Hugetlb|Percpu)' /proc/meminfo\ngrep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats"))
+        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| {
+            finding.not("hugetlb-unused", "no reserved huge page is free")
         })
+        .not(
+            "free-low-harmless",
+            "MemAvailable is low too, not only MemFree: there is no idle cache to drop",
+        )
+        .with(swap_left(cx, index), of_kernel_memory)
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap its cgroup."))
-        .fix(Fix::say("Use smaller pools or fewer workers, run the job at another hour, or add \
-                       RAM. Some swap is a safety net."))
+        .fix(Fix::say(
+            "Use smaller pools or fewer workers, run the job at another hour, or add RAM. Some \
+             swap is a safety net.",
+        ))
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
+}
+
+/// Swap of which this much is free: what fills RAM is hardly programs' memory.
+fn of_kernel_memory(finding: Finding, (free, total): (Bytes, Bytes)) -> Finding {
+    finding
+        .with_line(format!(
+            "only {} of {total} swap is used: programs' memory would have been swapped out first, \
+             unless it is locked or vm.swappiness is near 0",
+            total.saturating_sub(free)
+        ))
+        .fix(
+            Fix::say(
+                "See whether it is kernel memory: slab, shared memory, huge pages, the ARC of \
+                 ZFS, a driver.",
+            )
+            .inspect(
+                "grep -E '^(Slab|SUnreclaim|Shmem|Mlocked|Hugetlb|Percpu)' /proc/meminfo\n\
+                 grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats",
+            ),
+        )
 }
 
 /// Swap that programs hardly used although RAM was used up, where the source does not show what fills RAM.

@@ -91,19 +91,39 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             Severity::Info,
             format!("{least} of RAM ({share}) was reserved at boot and lies outside MemTotal{by}."),
         )
-        .shows_from(Computed(ZONE_MANAGED), least, edge, cx.time(index), format!(
-            "the zones have {whole}, of which {least} is not managed"))
+        .shows_from(
+            Computed(ZONE_MANAGED),
+            least,
+            edge,
+            cx.time(index),
+            format!("the zones have {whole}, of which {least} is not managed"),
+        )
         .counts_as("pages present but not managed")
-        .with(cx.level(MEM_TOTAL, index), |finding, ram| finding.shows(MEM_TOTAL, ram, None, format!("MemTotal is {ram}")))
+        .with(cx.level(MEM_TOTAL, index), |finding, ram| {
+            finding.shows(MEM_TOTAL, ram, None, format!("MemTotal is {ram}"))
+        })
         .when(!parameters.is_empty(), |finding| {
-            finding.with_line(format!("boot parameters that reserve memory: {}", parameters.join(" "))).counts_as("boot parameters")
+            finding
+                .with_line(format!("boot parameters that reserve memory: {}", parameters.join(" ")))
+                .counts_as("boot parameters")
         })
         .not("hugetlb-unused", "huge pages reserved at boot are part of MemTotal")
-        .fix(Fix::say("See who reserved it: the boot parameters, the crash kernel, and the \
-                       reserved ranges (root).")
-            .inspect("cat /proc/cmdline\ncat /sys/kernel/kexec_crash_size\ngrep -iE 'crash|reserved' /proc/iomem\njournalctl -k -g 'Memory:|crashkernel' --no-pager"))
-        .fix(Fix::say("Remove or reduce the parameter in the boot loader's configuration; it takes \
-                       effect at the next boot."))
+        .fix(
+            Fix::say(
+                "See who reserved it: the boot parameters, the crash kernel, and the reserved \
+                 ranges (root).",
+            )
+            .inspect(
+                "cat /proc/cmdline\n\
+                 cat /sys/kernel/kexec_crash_size\n\
+                 grep -iE 'crash|reserved' /proc/iomem\n\
+                 journalctl -k -g 'Memory:|crashkernel' --no-pager",
+            ),
+        )
+        .fix(Fix::say(
+            "Remove or reduce the parameter in the boot loader's configuration; it takes effect \
+             at the next boot.",
+        ))
         .sure_by_kinds(cx, "the kernel's boot log and /proc/iomem would name the owner")
         .into())
 }

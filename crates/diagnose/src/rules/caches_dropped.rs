@@ -106,33 +106,47 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(costs), title)
         .with(page_cache().track(cx).ok(), |finding, cache| finding.graph("page cache", &cache))
-        .when(pages > 0, |finding| finding.shows(DROP_PAGECACHE, Count::new(pages), None, format!("page cache was dropped {}", Count::new(pages).named("time", "times"))))
-        .when(objects > 0, |finding| finding.shows(DROP_SLAB, Count::new(objects), None, format!(
-            "dentries and inodes were dropped {}", Count::new(objects).named("time", "times"))))
+        .when(pages > 0, |finding| {
+            finding.shows(
+                DROP_PAGECACHE,
+                Count::new(pages),
+                None,
+                format!("page cache was dropped {}", Count::new(pages).named("time", "times")),
+            )
+        })
+        .when(objects > 0, |finding| {
+            finding.shows(
+                DROP_SLAB,
+                Count::new(objects),
+                None,
+                format!(
+                    "dentries and inodes were dropped {}",
+                    Count::new(objects).named("time", "times")
+                ),
+            )
+        })
         .counts_as("the kernel's counter")
-        .with(loss.lost, |finding, lost| {
-            let text = format!("page cache fell by {lost}{}", cx.remark_of_ram(lost));
-            finding.shows(Computed(PAGE_CACHE), lost, None, text).counts_as("page cache that is gone")
+        .and(|finding| loss.shown_in(cx, finding))
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
+            format!("at least {least} was available: nothing was short")
         })
-        .with(loss.read_again, |finding, (after, before)| {
-            let before = before.map_or_else(String::new, |before| format!(", {before} before"));
-            finding.shows(PGPGIN, after, None, format!("{after} read in the seconds after \
-                                                        it{before}"))
-        })
-        .with(loss.waited, |finding, waited| {
-            finding.shows(PSI_IO_SOME, waited, None, format!(
-                "tasks then waited for disks {waited} of the time"))
-        })
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!(
-            "at least {least} was available: nothing was short"))
         .with(cx.level(MEM_SLAB_RECLAIMABLE, stretch.last), |finding, slab| {
-            finding.shows(MEM_SLAB_RECLAIMABLE, slab, cx.time(stretch.last), format!(
-                "{slab} of dentries, inodes and the like are left"))
+            finding.shows(
+                MEM_SLAB_RECLAIMABLE,
+                slab,
+                cx.time(stretch.last),
+                format!("{slab} of dentries, inodes and the like are left"),
+            )
         })
         .not("page-cache-thrash", "the kernel was asked to drop the cache; reclaim did not need it")
-        .fix(Fix::say("Find the job, and remove it. The kernel log names the process.").inspect("journalctl -k -g drop_caches --no-pager | tail\ngrep -rs drop_caches /etc/cron* /etc/systemd /var/spool/cron\ngrep -rs drop_caches /usr/local /opt | head"))
-        .fix(Fix::say("Watch MemAvailable instead of MemFree: page cache is memory that can be \
-                       had."))
+        .fix(Fix::say("Find the job, and remove it. The kernel log names the process.").inspect(
+            "journalctl -k -g drop_caches --no-pager | tail\n\
+             grep -rs drop_caches /etc/cron* /etc/systemd /var/spool/cron \
+             /usr/local /opt | head",
+        ))
+        .fix(Fix::say(
+            "Watch MemAvailable instead of MemFree: page cache is memory that can be had.",
+        ))
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -146,6 +160,34 @@ struct CacheLoss {
 }
 
 impl CacheLoss {
+    /// Adds what was lost and what it cost to a finding.
+    fn shown_in(&self, cx: &Evidence<'_>, finding: Finding) -> Finding {
+        finding
+            .with(self.lost, |finding, lost| {
+                let text = format!("page cache fell by {lost}{}", cx.remark_of_ram(lost));
+                finding
+                    .shows(Computed(PAGE_CACHE), lost, None, text)
+                    .counts_as("page cache that is gone")
+            })
+            .with(self.read_again, |finding, (after, before)| {
+                let before = before.map_or_else(String::new, |before| format!(", {before} before"));
+                finding.shows(
+                    PGPGIN,
+                    after,
+                    None,
+                    format!("{after} read in the seconds after it{before}"),
+                )
+            })
+            .with(self.waited, |finding, waited| {
+                finding.shows(
+                    PSI_IO_SOME,
+                    waited,
+                    None,
+                    format!("tasks then waited for disks {waited} of the time"),
+                )
+            })
+    }
+
     fn around(cx: &Evidence<'_>, stretch: &Stretch) -> Self {
         let timeline = cx.timeline;
         let until = stretch.to.plus(AFTER);

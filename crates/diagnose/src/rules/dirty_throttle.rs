@@ -48,7 +48,8 @@ declare_rule! {
         trigger: trigger, waits: MemoryOrDisk, story: story,
         verify: "memtide check --for 1m during the same writes: tasks wait for disks less than \
                  {WAITED} of the time, or in shorter steps",
-        brings_about: &["dirty-limit-too-big", "reclaim-behind-writes", "direct-reclaim-stall", "kswapd-saturated"],
+        brings_about: &["dirty-limit-too-big", "reclaim-behind-writes", "direct-reclaim-stall",
+            "kswapd-saturated"],
         explained_by: DIRTY_LIMITS,
         aliases: &["dirty-throttling"],
     }

@@ -119,8 +119,18 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
             "madvise",
             Some(word),
         )),
-        None => finding.fix(Fix::say("Find who asks for large blocks: huge pages at a fault, \
-                                      network or storage drivers, a starting virtual machine.").inspect("grep -H . /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/defrag\ncat /proc/buddyinfo\ngrep -E '^(compact|thp_fault)' /proc/vmstat")),
+        None => finding.fix(
+            Fix::say(
+                "Find who asks for large blocks: huge pages at a fault, network or storage \
+                 drivers, a starting virtual machine.",
+            )
+            .inspect(
+                "grep -H . /sys/kernel/mm/transparent_hugepage/enabled \
+                 /sys/kernel/mm/transparent_hugepage/defrag\n\
+                 cat /proc/buddyinfo\n\
+                 grep -E '^(compact|thp_fault)' /proc/vmstat",
+            ),
+        ),
     }
 }
 

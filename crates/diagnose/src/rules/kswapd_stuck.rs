@@ -88,25 +88,47 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("kswapd's CPU", &cpus)
         .shows_from(PROC_STIME, used, CPU_BUSY, None, format!("{name} used {used} of a CPU"))
         .counts_as("kswapd's CPU time")
-        .shows_below(PGSTEAL_KSWAPD, reclaimed, RECLAIMED_MAX, None, format!(
-            "it scanned {scanned} and reclaimed {reclaimed}"))
+        .shows_below(
+            PGSTEAL_KSWAPD,
+            reclaimed,
+            RECLAIMED_MAX,
+            None,
+            format!("it scanned {scanned} and reclaimed {reclaimed}"),
+        )
         .counts_as("its yield")
         .with(available, |finding, (left, index)| {
             finding.shows(MEM_AVAILABLE, left, cx.time(index), format!("at least {left} available"))
         })
         .with(lowest_zone(cx, stretch), |finding, (zone, free, high)| {
             let text = format!("zone {zone} has {free} free, and kswapd stops at {high}");
-            finding.shows(ZONE_FREE, free, None, text).affects([Affected::new("zone", zone, format!("{free} free of {high}"))])
+            finding.shows(ZONE_FREE, free, None, text).affects([Affected::new(
+                "zone",
+                zone,
+                format!("{free} free of {high}"),
+            )])
         })
         .shows_mean(cx, PAGEOUTRUN, stretch, |runs| format!("kswapd was woken {runs}"))
         .shows_mean(cx, SLABS_SCANNED, stretch, |rate| format!("{rate} kernel objects scanned"))
         .when(stalls.any(), |finding| finding.shows_stalls(&stalls))
         .not("kswapd-saturated", format!("it scanned only {scanned}"))
         .not("available-exhaustion", "enough memory is available")
-        .fix(Fix::say("See where it runs: in reclaim of pages, of kernel caches, or between the \
-                       zones.").inspect("for i in 1 2 3 4 5; do cat /proc/$(pgrep -o kswapd)/stack; echo; sleep 1; done\ngrep -E 'Node|free |high |boost|managed' /proc/zoneinfo"))
-        .fix(Fix::say("Dropping clean page cache once often ends it; nothing is lost but the time \
-                       to read it again. Then look for a newer kernel.").run("echo 1 > /proc/sys/vm/drop_caches"))
+        .fix(
+            Fix::say(
+                "See where it runs: in reclaim of pages, of kernel caches, or between the zones.",
+            )
+            .inspect(
+                "for i in 1 2 3 4 5; do cat /proc/$(pgrep -o kswapd)/stack; echo; \
+                 sleep 1; done\n\
+                 grep -E 'Node|free |high |boost|managed' /proc/zoneinfo",
+            ),
+        )
+        .fix(
+            Fix::say(
+                "Dropping clean page cache once often ends it; nothing is lost but the time to \
+                 read it again. Then look for a newer kernel.",
+            )
+            .run("echo 1 > /proc/sys/vm/drop_caches"),
+        )
         .affects([Affected::new("process", name, format!("{used} of a CPU"))])
         .sure_by_kinds(cx, "the stack of the thread would show where it runs")
         .into())

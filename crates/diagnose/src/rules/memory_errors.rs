@@ -86,9 +86,14 @@ fn noticed(all: &[&KillNotice]) -> Finding {
 }
 
 fn find_the_module() -> Fix {
-    Fix::say("Find the module: the log has the address of each error, and EDAC or the management \
-              controller has the slot.")
-        .inspect("journalctl -k -g 'memory failure|edac|mce:|hardware error' --no-pager\ngrep -H . /sys/devices/system/edac/mc/mc*/*_count")
+    Fix::say(
+        "Find the module: the log has the address of each error, and EDAC or the management \
+         controller has the slot.",
+    )
+    .inspect(
+        "journalctl -k -g 'memory failure|edac|mce:|hardware error' --no-pager\n\
+         grep -H . /sys/devices/system/edac/mc/mc*/*_count",
+    )
 }
 
 fn replace_it() -> Fix {

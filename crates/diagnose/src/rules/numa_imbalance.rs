@@ -41,7 +41,8 @@ declare_rule! {
                 there.",
         verify: "numastat -m: free memory of the nodes evens out; swap-out and allocation stalls \
                  end",
-        brings_about: &["swap-thrash", "page-cache-thrash", "exec-pages-evicted", "direct-reclaim-stall", "kswapd-saturated"],
+        brings_about: &["swap-thrash", "page-cache-thrash", "exec-pages-evicted",
+            "direct-reclaim-stall", "kswapd-saturated"],
         explained_by: &[Explains::Maybe(NUMA_BALANCING)],
     }
 }

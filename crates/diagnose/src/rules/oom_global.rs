@@ -43,7 +43,8 @@ declare_rule! {
         cause: "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
         verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above \
                  {AVAILABLE_LOW_SHARE} of RAM over a work cycle",
-        brings_about: &["available-exhaustion", "cache-starved-floor", "swap-full", "no-swap-risk", "oom-score-misuse", "direct-reclaim-stall", "kswapd-saturated"],
+        brings_about: &["available-exhaustion", "cache-starved-floor", "swap-full", "no-swap-risk",
+            "oom-score-misuse", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
 

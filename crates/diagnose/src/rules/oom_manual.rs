@@ -61,11 +61,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows(MEM_FREE, free, None, format!("{free} of {ram} RAM was free"))
         })
         .not("oom-global", "no allocation had failed")
-        .fix(Fix::say("Find out who requested it: a person at the console, a script, a \
-                       watchdog.").inspect("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
-        .fix(Fix::say("Restrict SysRq: without bit 64 it cannot kill from the keyboard (root can \
-                       still write to sysrq-trigger). Note the old value first: sysctl \
-                       kernel.sysrq.").set(SettingChange::new(SYSRQ, 176)))
+        .fix(
+            Fix::say("Find out who requested it: a person at the console, a script, a watchdog.")
+                .inspect(
+                    "journalctl -k -g 'sysrq|oom' --no-pager\n\
+                 grep -rl sysrq-trigger /etc /usr/local 2>/dev/null",
+                ),
+        )
+        .fix(
+            Fix::say(
+                "Restrict SysRq: without bit 64 it cannot kill from the keyboard (root can still \
+                 write to sysrq-trigger). Note the old value first: sysctl kernel.sysrq.",
+            )
+            .set(SettingChange::new(SYSRQ, 176)),
+        )
         .affects(oom::victim(one))
         .sure(oom::sure(one, 0.97, ""))
         .into())

@@ -194,7 +194,8 @@ fn first_step(one: &KillNotice) -> &'static str {
 fn inspect(one: &KillNotice) -> &'static str {
     match one.messenger {
         Messenger::Kubernetes => {
-            "kubectl top pods -A --sort-by=memory | head\nkubectl describe nodes | grep -A8 'Allocated resources'"
+            "kubectl top pods -A --sort-by=memory | head\n\
+             kubectl describe nodes | grep -A8 'Allocated resources'"
         }
         Messenger::Earlyoom => "journalctl -u earlyoom -b --no-pager | tail -n 50",
         Messenger::Oomd => "journalctl -u systemd-oomd -b --no-pager | tail -n 50\noomctl",

@@ -38,7 +38,8 @@ declare_rule! {
         verify: "memtide check: Committed_AS below {NEAR_LIMIT} of CommitLimit, or mode 0; fork \
                  and malloc succeed",
         explained_by: &[
-            Explains::Surely(OVERCOMMIT_MEMORY), Explains::Surely(OVERCOMMIT_RATIO), Explains::Surely(OVERCOMMIT_KBYTES),
+            Explains::Surely(OVERCOMMIT_MEMORY), Explains::Surely(OVERCOMMIT_RATIO),
+            Explains::Surely(OVERCOMMIT_KBYTES),
         ],
     }
 }

@@ -69,19 +69,43 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(share >= TOO_LARGE || is_short), title)
         .graph("per-CPU memory", &percpu)
-        .shows_from(MEM_PERCPU, most, least, cx.time(index), format!("per-CPU memory {most}{}", cx.remark_of_ram(most)))
+        .shows_from(
+            MEM_PERCPU,
+            most,
+            least,
+            cx.time(index),
+            format!("per-CPU memory {most}{}", cx.remark_of_ram(most)),
+        )
         .counts_as("the level")
         .shows_available(cx, stretch)
-        .with(cx.level(CGROUPS, index), |finding, cgroups| finding.shows(CGROUPS, cgroups, cx.time(index), format!("{cgroups} cgroups exist")))
-        .with(cx.level(CGROUPS_DYING, index), |finding, dying| finding.shows(CGROUPS_DYING, dying, cx.time(index), format!(
-            "{dying} removed cgroups are still in the kernel")))
+        .with(cx.level(CGROUPS, index), |finding, cgroups| {
+            finding.shows(CGROUPS, cgroups, cx.time(index), format!("{cgroups} cgroups exist"))
+        })
+        .with(cx.level(CGROUPS_DYING, index), |finding, dying| {
+            finding.shows(
+                CGROUPS_DYING,
+                dying,
+                cx.time(index),
+                format!("{dying} removed cgroups are still in the kernel"),
+            )
+        })
         .not("slab-leak", "per-CPU memory is in no slab cache")
-        .fix(Fix::say("Count what has a part for each CPU, and compare possible CPUs with those \
-                       online.")
-            .inspect("cat /sys/devices/system/cpu/possible /sys/devices/system/cpu/online\ncat /sys/fs/cgroup/cgroup.stat\nls /sys/class/net | wc -l\nwc -l < /proc/self/mounts"))
-        .fix(Fix::say("Remove what is left over (network devices, cgroups, BPF maps), or set \
-                       possible_cpus= to the CPUs that the machine really gets, for the next \
-                       boot."))
+        .fix(
+            Fix::say(
+                "Count what has a part for each CPU, and compare possible CPUs with those online.",
+            )
+            .inspect(
+                "cat /sys/devices/system/cpu/possible \
+                 /sys/devices/system/cpu/online\n\
+                 cat /sys/fs/cgroup/cgroup.stat\n\
+                 ls /sys/class/net | wc -l\n\
+                 wc -l < /proc/self/mounts",
+            ),
+        )
+        .fix(Fix::say(
+            "Remove what is left over (network devices, cgroups, BPF maps), or set possible_cpus= \
+             to the CPUs that the machine really gets, for the next boot.",
+        ))
         .sure_by_kinds(cx, "counts of cgroups, network devices and BPF maps would name the owner")
         .into())
 }

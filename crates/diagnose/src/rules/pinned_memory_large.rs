@@ -86,21 +86,46 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(!left.is_empty()), title)
         .graph("pinned memory", &track)
-        .shows_from(Computed(NR_FOLL_PIN_ACQUIRED), most, least, cx.time(index), format!(
-            "{most} pinned and not released; a page pinned twice counts twice"))
+        .shows_from(
+            Computed(NR_FOLL_PIN_ACQUIRED),
+            most,
+            least,
+            cx.time(index),
+            format!("{most} pinned and not released; a page pinned twice counts twice"),
+        )
         .counts_as("the kernel's count of pins")
-        .with(pinners.first(), |finding, (name, held)| finding.shows(PROC_PINNED, *held, None, format!(
-            "{name} has {held} pinned or locked")).counts_as("the processes' own figures"))
-        .with(cx.level(MEM_ANON, index), |finding, anon| finding.shows(MEM_ANON, anon, cx.time(index), format!(
-            "anonymous memory {anon}, which includes pinned pages")))
+        .with(pinners.first(), |finding, (name, held)| {
+            finding
+                .shows(PROC_PINNED, *held, None, format!("{name} has {held} pinned or locked"))
+                .counts_as("the processes' own figures")
+        })
+        .with(cx.level(MEM_ANON, index), |finding, anon| {
+            finding.shows(
+                MEM_ANON,
+                anon,
+                cx.time(index),
+                format!("anonymous memory {anon}, which includes pinned pages"),
+            )
+        })
         .shows_available(cx, stretch)
-        .not("unaccounted-memory", "pinned pages belong to processes, or to huge pages, and are \
-                                    counted there")
-        .fix(Fix::say("Find who pins: guests with passed-through devices, RDMA, io_uring, \
-                       AF_XDP.").inspect("grep -HE '^Vm(Pin|Lck)' /proc/[0-9]*/status | sort -nk2 | tail\ngrep foll_pin /proc/vmstat"))
-        .fix(Fix::say("Make guests and buffers smaller, or limit who may pin with LimitMEMLOCK= in \
-                       the unit file; it takes effect at the next start."))
-        .affects(pinners.iter().take(3).map(|(name, held)| Affected::new("process", *name, format!("{held} pinned or locked"))))
+        .not(
+            "unaccounted-memory",
+            "pinned pages belong to processes, or to huge pages, and are counted there",
+        )
+        .fix(
+            Fix::say("Find who pins: guests with passed-through devices, RDMA, io_uring, AF_XDP.")
+                .inspect(
+                    "grep -HE '^Vm(Pin|Lck)' /proc/[0-9]*/status | sort -nk2 | tail\n\
+                 grep foll_pin /proc/vmstat",
+                ),
+        )
+        .fix(Fix::say(
+            "Make guests and buffers smaller, or limit who may pin with LimitMEMLOCK= in the unit \
+             file; it takes effect at the next start.",
+        ))
+        .affects(pinners.iter().take(3).map(|(name, held)| {
+            Affected::new("process", *name, format!("{held} pinned or locked"))
+        }))
         .sure_by_kinds(cx, open)
         .into())
 }

@@ -95,7 +95,8 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
 fn steps(messenger: Messenger) -> (&'static str, &'static str) {
     match messenger {
         Messenger::Kubernetes => (
-            "kubectl describe pods -A | grep -E '^Name:|Limits|memory:|Last State|Reason'\nkubectl top pods -A --containers",
+            "kubectl describe pods -A | grep -E '^Name:|Limits|memory:|Last State|Reason'\n\
+             kubectl top pods -A --containers",
             "kubectl get pods: RESTARTS does not rise over a work cycle",
         ),
         Messenger::Batch => (
@@ -103,7 +104,9 @@ fn steps(messenger: Messenger) -> (&'static str, &'static str) {
             "sacct shows MaxRSS below ReqMem, and no OUT_OF_MEMORY",
         ),
         _ => (
-            "docker stats --no-stream\ndocker ps -aq | xargs docker inspect -f '{{.Name}} {{.State.OOMKilled}} {{.HostConfig.Memory}}'",
+            "docker stats --no-stream\n\
+             docker ps -aq | xargs docker inspect -f '{{.Name}} {{.State.OOMKilled}} \
+             {{.HostConfig.Memory}}'",
             "docker inspect: OOMKilled stays false over a work cycle",
         ),
     }

@@ -70,22 +70,36 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(stalls.any()), title)
         .graph("scanned by proactive reclaim", &scanned)
-        .shows_from(PGSCAN_PROACTIVE, rate, SCANNED, None, format!("{rate} scanned on request (memory.reclaim)"))
+        .shows_from(
+            PGSCAN_PROACTIVE,
+            rate,
+            SCANNED,
+            None,
+            format!("{rate} scanned on request (memory.reclaim)"),
+        )
         .counts_as("proactive reclaim")
         .with(files.filter(|files| *files >= READ_AGAIN), |finding, files| {
             let text = format!("{files} of files read again after eviction");
-            finding.shows_from(Computed(REFAULT_FILE), files, READ_AGAIN, None, text).counts_as("refaults")
+            finding
+                .shows_from(Computed(REFAULT_FILE), files, READ_AGAIN, None, text)
+                .counts_as("refaults")
         })
         .with(anon.filter(|anon| *anon >= ANON_REFAULTS_MIN), |finding, anon| {
             let text = format!("{anon} of anonymous refaults (evicted and needed again)");
-            finding.shows_from(REFAULT_ANON, anon, ANON_REFAULTS_MIN, None, text).counts_as("refaults")
+            finding
+                .shows_from(REFAULT_ANON, anon, ANON_REFAULTS_MIN, None, text)
+                .counts_as("refaults")
         })
         .shows_stalls(&stalls)
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available"))
         .not("available-exhaustion", "a quarter of RAM or more is available")
-        .fix(Fix::say("Find the controller: it writes to memory.reclaim of cgroups.").inspect("pgrep -af 'senpai|oomd|reclaim'\ngrep -rlsE 'memory\\.reclaim' /etc /usr/local /opt | head"))
-        .fix(Fix::say("Slow it down (a lower target for pressure, smaller steps), or exclude the \
-                       cgroup."))
+        .fix(Fix::say("Find the controller: it writes to memory.reclaim of cgroups.").inspect(
+            "pgrep -af 'senpai|oomd|reclaim'\n\
+             grep -rlsE 'memory\\.reclaim' /etc /usr/local /opt | head",
+        ))
+        .fix(Fix::say(
+            "Slow it down (a lower target for pressure, smaller steps), or exclude the cgroup.",
+        ))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }

@@ -51,7 +51,8 @@ declare_rule! {
                  stalls below {PressureWindow::CALM}",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "swap-full", "page-cache-thrash", "exec-pages-evicted",
-            "direct-reclaim-stall", "kswapd-saturated", "zram-misuse", "zswap-pool-full", "swap-slow-device", "swap-readahead-waste",
+            "direct-reclaim-stall", "kswapd-saturated", "zram-misuse", "zswap-pool-full",
+            "swap-slow-device", "swap-readahead-waste",
         ],
         explained_by: &[Explains::Maybe(SWAPPINESS)],
     }

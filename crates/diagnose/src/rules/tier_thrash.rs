@@ -77,16 +77,42 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(stalls.for_memory()), title)
         .graph("promoted", &up)
-        .shows_from(PGDEMOTE_KSWAPD, down_rate, least, None, format!("{down_rate} demoted to slow memory"))
-        .shows_from(PGPROMOTE_SUCCESS, up_rate, least, None, format!("{up_rate} promoted to fast memory"))
+        .shows_from(
+            PGDEMOTE_KSWAPD,
+            down_rate,
+            least,
+            None,
+            format!("{down_rate} demoted to slow memory"),
+        )
+        .shows_from(
+            PGPROMOTE_SUCCESS,
+            up_rate,
+            least,
+            None,
+            format!("{up_rate} promoted to fast memory"),
+        )
         .counts_as("pages that move both ways")
         .shows_stalls(&stalls)
         .not("numa-balancing-overhead", "pages are moved, not only sampled")
-        .fix(Fix::say("Find the programs with memory on both tiers, and give those that matter the \
-                       fast one: AllowedMemoryNodes= in the unit file, or numactl --membind.").inspect("numastat -mc\ngrep -H . /sys/devices/virtual/memory_tiering/*/nodelist /sys/kernel/mm/numa/demotion_enabled"))
-        .fix(Fix::say("Or use less fast memory at a time. Slower promotion helps if the load moves \
-                       on by itself: note the old value of \
-                       kernel.numa_balancing_promote_rate_limit_MBps before changing it.").inspect("sysctl kernel.numa_balancing_promote_rate_limit_MBps"))
+        .fix(
+            Fix::say(
+                "Find the programs with memory on both tiers, and give those that matter the fast \
+                 one: AllowedMemoryNodes= in the unit file, or numactl --membind.",
+            )
+            .inspect(
+                "numastat -mc\n\
+                 grep -H . /sys/devices/virtual/memory_tiering/*/nodelist \
+                 /sys/kernel/mm/numa/demotion_enabled",
+            ),
+        )
+        .fix(
+            Fix::say(
+                "Or use less fast memory at a time. Slower promotion helps if the load moves on \
+                 by itself: note the old value of kernel.numa_balancing_promote_rate_limit_MBps \
+                 before changing it.",
+            )
+            .inspect("sysctl kernel.numa_balancing_promote_rate_limit_MBps"),
+        )
         .affects(processes::largest(cx, stretch.last, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())

@@ -255,37 +255,78 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(growth, |finding, rise| {
             let (from, to) = (rise.stretch.from.as_clock(), rise.stretch.to.as_clock());
             let text = format!("{} at {from}, {} at {to}", rise.from, rise.to);
-            finding.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text).counts_as("a climb")
+            finding
+                .shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text)
+                .counts_as("a climb")
         })
         .counts_once_if(incomplete)
-        .when(lacks_lists, |finding| finding.not("per-CPU lists",
-            "this source does not have them; they take a few percent at most"))
+        .when(lacks_lists, |finding| {
+            finding.not(
+                "per-CPU lists",
+                "this source does not have them; they take a few percent at most",
+            )
+        })
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source has them")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .with(buffers, |finding, buffers| {
-            let text = format!("TCP and UDP sockets have {buffers} of data that was not read or \
-                                not acknowledged");
-            finding
-                .cause("Sockets hold data that their program does not read or their peer does not \
-                        acknowledge; pages of it are in no line of /proc/meminfo.")
-                .shows_from(TCP_MEM, buffers, level.share(SOCKETS_SHARE_MIN), cx.time(at), text)
-                .fix(Fix::say("Find the program that does not read, or reads too slowly: memtide \
-                               where names the processes of sockets.").inspect("memtide where\nss -tmp"))
+            let text = format!(
+                "TCP and UDP sockets have {buffers} of data that was not read or not acknowledged"
+            );
+            of_sockets(finding).shows_from(
+                TCP_MEM,
+                buffers,
+                level.share(SOCKETS_SHARE_MIN),
+                cx.time(at),
+                text,
+            )
         })
         .when(buffers.is_none(), |finding| {
-            finding.fix(Fix::say("On the host, memtide where names the processes of pipes, Unix \
-                                  sockets, rings and buffers of GPUs, as root of all users; where \
-                                  the kernel has /proc/allocinfo, also the drivers' \
-                                  functions.").inspect("memtide where"))
+            finding.fix(
+                Fix::say(
+                    "On the host, memtide where names the processes of pipes, Unix sockets, rings \
+                     and buffers of GPUs, as root of all users; where the kernel has \
+                     /proc/allocinfo, also the drivers' functions.",
+                )
+                .inspect("memtide where"),
+            )
         })
-        .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the \
-                       hypervisor's balloon.")
-            .inspect("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
-        .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command \
-                       line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave \
-                       it on."))
+        .and(look_for_owners)
         .sure_by_kinds(cx, &open)
         .into())
+}
+
+/// Sockets hold the memory.
+fn of_sockets(finding: Finding) -> Finding {
+    finding
+        .cause(
+            "Sockets hold data that their program does not read or their peer does not \
+             acknowledge; pages of it are in no line of /proc/meminfo.",
+        )
+        .fix(
+            Fix::say(
+                "Find the program that does not read, or reads too slowly: memtide where names \
+                 the processes of sockets.",
+            )
+            .inspect("memtide where\nss -tmp"),
+        )
+}
+
+fn look_for_owners(finding: Finding) -> Finding {
+    finding
+        .fix(
+            Fix::say(
+                "Check the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's \
+                 balloon.",
+            )
+            .inspect(
+                "grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\n\
+                 sort -rn /proc/allocinfo | head",
+            ),
+        )
+        .fix(Fix::say(
+            "Let the kernel record the owner of each page: page_owner=on on its command line, \
+             then /sys/kernel/debug/page_owner. It costs memory, so do not leave it on.",
+        ))
 }
 
 /// What would make it surer.

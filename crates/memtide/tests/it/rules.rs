@@ -68,6 +68,21 @@ fn no_rule_knows_another() {
     }
 }
 
+/// rustfmt leaves a whole chain as it is where one literal in it is wider than a line.
+#[test]
+fn rustfmt_formats_every_story() {
+    let mut wide = String::new();
+    for (path, text) in sources() {
+        for (number, line) in text.lines().enumerate() {
+            let is_code = !line.trim_start().starts_with("//");
+            if is_code && line.chars().count() > 120 {
+                wide += &format!("{}:{}\n", path.display(), number + 1);
+            }
+        }
+    }
+    assert_eq!(wide, "", "break a literal after \\n or a blank, with a \\ at the line's end");
+}
+
 /// Functions of formatted code with their lines: from `fn` to the brace below it.
 fn functions(text: &str) -> Vec<(&str, usize)> {
     let lines: Vec<&str> = text.lines().collect();

@@ -120,7 +120,10 @@ fn of_growth(
         )
         .with_line(grew.growth.growth.method.to_string())
         .fix(find_it(grew))
-        .fix(Fix::say("Until that is mended, restart it before it meets the limit: RuntimeMaxSec= in its unit does."))
+        .fix(Fix::say(
+            "Until that is mended, restart it before it meets the limit: \
+             RuntimeMaxSec= in its unit does.",
+        ))
         .fix(only_delays(cx, kill, limit, grew, raise));
     let Some(process) = grew.process else {
         return rooted;
