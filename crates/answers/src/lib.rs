@@ -4,13 +4,14 @@
 //! **source** ([`timeline::Source`]) is what was read; an **option** is part of the question; an **answer** is a type
 //! of [`report::model`], or a [`report::html::Page`], ready to be drawn as text, JSON or HTML.
 //!
-//! ```no_run
-//! use timeline::TimeRange;
+//! ```
+//! use report::{Screen, text};
 //!
-//! let path = std::path::Path::new("sick.jsonl.zst");
-//! let source = answers::open_screened(path, TimeRange::default(), &mut |_| ())?;
+//! let pasted = b"MemTotal: 16000000 kB\nMemFree: 300000 kB\nMemAvailable: 9000000 kB\n";
+//! let source = import::open_bytes("pasted.txt", pasted)?;
 //! let report = answers::check(&source);
-//! println!("{}", report::text::check(&report, &report::Screen::default()));
+//! let screen = text::check(&report, &Screen::default());
+//! assert!(screen.contains("pasted.txt") && screen.contains("UNKNOWN"), "{screen}");
 //! # Ok::<(), import::OpenError>(())
 //! ```
 

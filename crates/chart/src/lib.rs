@@ -11,9 +11,10 @@
 //!
 //! let (timeline, facts) = (Timeline::default(), Facts::default());
 //! let charts = chart::charts(&Evidence::new(&timeline, &facts));
-//! for chart in &charts {
-//!     println!("{}: {}", chart.id, chart.title);
-//! }
+//! let first = &charts[0];
+//! assert_eq!((first.id.as_str(), first.title.as_str()), ("where", "Where memory went"));
+//! // Without samples there is no curve, and the chart says what is missing.
+//! assert!(first.series.is_empty() && first.absent.is_some());
 //! ```
 #![warn(clippy::disallowed_methods)]
 

@@ -1,8 +1,17 @@
 //! Opens files in places where somebody else may put another: a device, a pipe, a link.
 //!
-//! Opening a device may do something (a watchdog counts), and opening a pipe waits for its other end. So a file is looked up
-//! first (`O_PATH`), which opens nothing; then its type is checked; then the very file that was checked is opened, by its link
-//! in `/proc/self/fd`. A name that leads to another file meanwhile changes nothing.
+//! Two nouns: a **place** is a path at which somebody else may put another file; a **found** file is what was looked up there
+//! ([`look_up`], `O_PATH`), which opens nothing: opening a device may do something (a watchdog counts), and opening a pipe waits
+//! for its other end. Its type is checked, and then the very file that was checked is opened ([`open_found`], [`reopen`]), by its
+//! link in `/proc/self/fd`. A name that leads to another file meanwhile changes nothing.
+//!
+//! ```
+//! use checked_open::{LastLink, open_regular};
+//! use std::{fs::OpenOptions, path::Path};
+//!
+//! let opened = open_regular(OpenOptions::new().read(true), Path::new("/dev/zero"), LastLink::Kept);
+//! assert_eq!(opened.unwrap_err().to_string(), "it is not a regular file");
+//! ```
 //!
 //! A lookup in a file system of a program or of another machine may wait for ever, and so may asking for the attributes of a
 //! file there: `probe` decides by the mount tables which places are left alone.

@@ -4,9 +4,15 @@
 //! time; a [`Source`](timeline::Source) is the result: a timeline, facts, and the **problems** met on the way. Of faulty input only the
 //! faulty parts are lost: the rest is read, and a problem says what is wrong, where, and what to do.
 //!
-//! ```no_run
-//! let opened = import::open(std::path::Path::new("sick-host.jsonl.zst"), &mut |_| ()).unwrap();
-//! println!("{} samples", opened.timeline.len());
+//! ```
+//! use timeline::signals::MEM_FREE;
+//! use units::Bytes;
+//!
+//! let pasted = b"MemTotal: 16000000 kB\nMemFree: 1048576 kB\n";
+//! let source = import::open_bytes("pasted.txt", pasted)?;
+//! assert_eq!(source.timeline.len(), 1);
+//! assert_eq!(source.timeline.last(MEM_FREE), Some(Bytes::from_gib(1)));
+//! # Ok::<(), import::OpenError>(())
 //! ```
 
 #![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own

@@ -4,11 +4,26 @@
 //! a kill at any byte; its **segments** are Parquet files, into which finished head files are sealed. [`Writer`] is the
 //! only writer of heads, [`Recording`] the only reader.
 //!
-//! ```no_run
-//! let recording = store::Recording::open("/var/log/memtide".as_ref())?;
-//! let info = recording.info(false);
-//! println!("{} sealed segments, {}", info.segments, info.bytes);
-//! # Ok::<(), store::StoreError>(())
+//! ```
+//! use store::{HostIdentity, Recording, Selection, Writer, WriterOptions};
+//! use timeline::{Facts, Sample, signals::MEM_FREE};
+//! use units::{Bytes, Span};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let host = HostIdentity { id: "0123".to_owned(), name: "web3".to_owned() };
+//! let options = WriterOptions { patient: true, ..WriterOptions::default() };
+//! let mut writer = Writer::open(directory.path(), &host, &Facts::default(), options)?;
+//! let mut sample = Sample::at(Span::from_secs(1));
+//! sample.host.set(MEM_FREE, Bytes::from_mib(12));
+//! writer.begin(sample.stamp);
+//! writer.rows(&sample);
+//! writer.end();
+//! writer.close()?;
+//!
+//! let loaded = Recording::open(directory.path())?.load(Selection::default(), &mut |_| ());
+//! assert_eq!(loaded.timeline.len(), 1);
+//! assert_eq!(loaded.timeline.last(MEM_FREE), Some(Bytes::from_mib(12)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 #![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own

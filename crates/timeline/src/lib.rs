@@ -14,6 +14,18 @@
 //! timeline.push(&sample);
 //! assert_eq!(timeline.gauge(MEM_FREE).unwrap().last(), Some(Bytes::from_mib(12)));
 //! ```
+//!
+//! The rate of a level does not compile; that of a counter does:
+//!
+//! ```compile_fail,E0308
+//! let timeline = timeline::Timeline::default();
+//! timeline.rate(timeline::signals::MEM_FREE);
+//! ```
+//!
+//! ```
+//! let timeline = timeline::Timeline::default();
+//! assert!(timeline.rate(timeline::signals::PSWPIN).is_none());
+//! ```
 #![warn(clippy::disallowed_methods)]
 
 mod cells;

@@ -12,6 +12,12 @@
 //! assert_eq!(Pages::new(3).to_bytes(page), Bytes::from_kib(12));
 //! assert_eq!(Bytes::from_mib(1536).to_string(), "1.5 GiB");
 //! ```
+//!
+//! Without the size of a page this does not compile:
+//!
+//! ```compile_fail,E0308
+//! let size: units::Bytes = units::Pages::new(3);
+//! ```
 #![warn(clippy::disallowed_methods)]
 // Conversions between floats and integers are deliberate here; each one saturates or is exact below 2^53.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
