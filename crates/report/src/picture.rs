@@ -1,7 +1,9 @@
 //! The drawable part of a source: its charts with their curves, and which chart shows which signal.
 
 use chart::{Chart, ChartKind, ChartUnit, ColumnCells, Drawing};
-use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity as _, Ratio, Span};
+use units::{
+    Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity as _, Ratio, Span, in_one_unit,
+};
 
 use crate::model::{Finding, Report};
 
@@ -304,10 +306,7 @@ fn from_to(unit: ChartUnit, least: f64, most: f64) -> String {
     if least == most {
         return most;
     }
-    match (least.split_once(' '), most.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {most}"),
-        _ => format!("{least} to {most}"),
-    }
+    in_one_unit(least, "to", most)
 }
 
 /// Formats a chart's value for readers.

@@ -38,6 +38,18 @@ impl fmt::Display for DigitGroups {
     }
 }
 
+/// Joins two quantities with a word, and names the unit once if both are printed in the same: `24 of 497 MiB`,
+/// `900 KiB to 403 MiB`.
+pub fn in_one_unit(first: impl fmt::Display, word: &str, second: impl fmt::Display) -> String {
+    let (first, second) = (first.to_string(), second.to_string());
+    match (first.split_once(' '), second.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => {
+            format!("{number} {word} {second}")
+        }
+        _ => format!("{first} {word} {second}"),
+    }
+}
+
 /// Writes a size in bytes with the binary prefix that leaves one to four digits before the point.
 pub(crate) fn bytes(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if value.is_infinite() {
@@ -69,4 +81,17 @@ pub(crate) fn seconds(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     };
     number(scaled, f)?;
     write!(f, " {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bytes;
+
+    #[test]
+    fn a_unit_that_both_have_is_written_once() {
+        let free = Bytes::from_mib(24);
+        assert_eq!(in_one_unit(free, "of", Bytes::from_mib(497)), "24 of 497 MiB");
+        assert_eq!(in_one_unit(Bytes::from_kib(24), "of", free), "24 KiB of 24 MiB");
+    }
 }

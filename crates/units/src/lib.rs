@@ -30,6 +30,7 @@ mod size;
 mod time;
 
 pub use change::{Factor, SignedBytes};
+pub use format::in_one_unit;
 pub use rate::{BytesPerSecond, PerSecond, RatePeriod, Ratio};
 pub use size::{Bytes, Count, Limit, PageSize, Pages};
 pub use time::{Micros, Millis, Nanos, Span, Ticks, WallClock};

@@ -81,21 +81,23 @@ fn breaks(name: &str, cx: &Evidence<'_>) -> Option<String> {
     let count = |is: fn(BreakKind) -> bool| {
         cx.timeline.breaks().iter().filter(|b| is(b.kind)).count() as u64
     };
-    let parts: Vec<String> = [
+    let mut breaks = vec![
         (count(|k| k == BreakKind::Reboot), "reboot"),
         (count(|k| matches!(k, BreakKind::Suspend(_))), "suspend"),
         (count(|k| matches!(k, BreakKind::Gap(_))), "gap"),
         (count(|k| k == BreakKind::NewSegment), "cut between unrelated samples"),
-    ]
-    .into_iter()
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, what)| match (n, what.split_once(' ')) {
-        (1, _) => format!("a {what}"),
-        (n, None) => format!("{} {what}s", Count::new(n)),
-        (n, Some((head, tail))) => format!("{} {head}s {tail}", Count::new(n)),
-    })
-    .collect();
-    let is = if parts.first()?.starts_with("a ") { "is" } else { "are" };
+    ];
+    breaks.retain(|(n, _)| *n > 0);
+    let parts: Vec<String> = breaks
+        .iter()
+        .map(|(n, what)| match (n, what.split_once(' ')) {
+            (1, _) => format!("a {what}"),
+            (n, None) => format!("{} {what}s", Count::new(*n)),
+            (n, Some((head, tail))) => format!("{} {head}s {tail}", Count::new(*n)),
+        })
+        .collect();
+    let (first, _) = breaks.first()?;
+    let is = if *first == 1 { "is" } else { "are" };
     Some(format!("There {is} {} {name}; no rate is computed across.", parts.join(" and ")))
 }
 

@@ -1,6 +1,6 @@
 //! What RAM, NUMA nodes and swap contained at the worst moment: a bar each, and a legend of its characters.
 
-use units::Bytes;
+use units::{Bytes, in_one_unit};
 
 use super::Screen;
 use super::ansi::Style;
@@ -63,7 +63,7 @@ fn rows(accounting: &Accounting, moment: String) -> Vec<BarRow> {
             node.total_bytes.saturating_sub(node.free_bytes),
             node.total_bytes,
         ),
-        tail: format!("{} free", part_of(node.free_bytes, node.total_bytes)),
+        tail: format!("{} free", in_one_unit(node.free_bytes, "of", node.total_bytes)),
     });
     let swap = accounting.swap.iter().map(|swap| BarRow {
         head: format!("Swap {:>8}", swap.total_bytes.to_string()),
@@ -103,15 +103,6 @@ fn moment(accounting: &Accounting, report: &Report, clock: &ReportClock<'_>) -> 
     }
 }
 
-/// `24 of 497 MiB`: one unit if both have the same.
-fn part_of(part: Bytes, whole: Bytes) -> String {
-    let (part, whole) = (part.to_string(), whole.to_string());
-    match (part.split_once(' '), whole.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} of {whole}"),
-        _ => format!("{part} of {whole}"),
-    }
-}
-
 /// Returns the names and sizes of a bar's parts, with one unit if all have the same.
 fn legend(parts: &[(BarFill, Bytes)]) -> Vec<(BarFill, String)> {
     let sizes: Vec<String> = parts.iter().map(|(_, bytes)| bytes.to_string()).collect();
@@ -148,16 +139,5 @@ fn draw_legend(page: &mut TextPage, parts: &[(BarFill, Bytes)], screen: &Screen)
     }
     if !line.is_empty() {
         page.line(&line);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_unit_is_written_once() {
-        assert_eq!(part_of(Bytes::from_mib(24), Bytes::from_mib(497)), "24 of 497 MiB");
-        assert_eq!(part_of(Bytes::from_kib(24), Bytes::from_mib(497)), "24 KiB of 497 MiB");
     }
 }
