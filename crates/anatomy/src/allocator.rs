@@ -5,17 +5,16 @@
 //! `jemalloc.h`, `tc_` from gperftools' `tcmalloc.h`, `mi_` from `mimalloc.h`, `.go.buildinfo` from `debug/buildinfo`.
 
 /// An allocator, or a runtime with a heap of its own.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AllocatorKind {
     /// glibc's malloc.
     Ptmalloc,
-    /// jemalloc.
     Jemalloc,
     /// tcmalloc of gperftools.
     Gperftools,
     /// tcmalloc of Google's own repository.
     GoogleTcmalloc,
-    /// mimalloc.
     Mimalloc,
     /// musl's malloc.
     Musl,
@@ -73,9 +72,9 @@ impl AllocatorKind {
 }
 
 /// An allocator of a process.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocator {
-    /// Which one.
     pub kind: AllocatorKind,
     /// Its version, where the file shows it.
     pub version: Option<String>,

@@ -12,6 +12,7 @@ use crate::find_allocators::key_of;
 use crate::sizes::PartSizes;
 
 /// A file that the process maps, shared memory included.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileRow {
     /// Its path or name, as bytes.
@@ -24,7 +25,6 @@ pub struct FileRow {
     pub sizes: PartSizes,
     /// Number of its mappings.
     pub mappings: usize,
-    /// Its length.
     pub length: Option<Bytes>,
     /// How much of the whole file is in the page cache.
     pub cached: PageCache,

@@ -9,6 +9,7 @@ use crate::allocator::AllocatorKind;
 use crate::sizes::PartSizes;
 
 /// What a part is.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PartKind {
     /// The whole process.
@@ -27,7 +28,6 @@ pub enum PartKind {
     RuntimeHeap(AllocatorKind),
     /// Machine code that a runtime makes while it runs.
     JitCode,
-    /// All stacks.
     Stacks,
     /// The first thread's stack.
     MainStack,
@@ -37,9 +37,7 @@ pub enum PartKind {
     IdleStacks,
     /// The program's own file.
     Program,
-    /// All libraries.
     Libraries,
-    /// One library.
     Library,
     /// Machine code of a file.
     Text,
@@ -49,7 +47,6 @@ pub enum PartKind {
     Data,
     /// All files that are mapped as data.
     MappedFiles,
-    /// One file.
     MappedFile,
     /// All shared memory: tmpfs, System V, `memfd`, anonymous shared memory.
     SharedMemory,

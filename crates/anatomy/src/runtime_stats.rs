@@ -40,14 +40,12 @@ pub enum StatsKind {
 }
 
 /// Why a file gives no report.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuntimeStatsError {
     /// The file is larger than [`FILE_SIZE_MAX`].
     #[error("the file has {size}; at most {FILE_SIZE_MAX} are read")]
-    TooLarge {
-        /// Its size.
-        size: Bytes,
-    },
+    TooLarge { size: Bytes },
     /// It is of none of the kinds.
     #[error(
         "expected Ruby's GC.stat as JSON, the JVM's Native Memory Tracking or jemalloc's \

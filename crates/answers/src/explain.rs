@@ -32,7 +32,6 @@ pub enum ExplainError {
     /// There is no such process.
     #[error("there is no process {pid}")]
     NoPid {
-        /// The PID.
         pid: u32,
         /// The PID here of a process that has it in its container.
         here: Option<u32>,

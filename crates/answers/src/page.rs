@@ -12,9 +12,9 @@ use crate::charts::{self, PictureOf};
 
 /// A source with its path, to read it again: from a downsampled recording a page draws every peak, and every sample
 /// around findings.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy)]
 pub struct PageSource<'a> {
-    /// The source.
     pub source: &'a Source,
     /// Its path.
     pub path: &'a Path,

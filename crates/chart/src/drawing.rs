@@ -30,9 +30,9 @@ pub enum ChartSize {
 }
 
 /// The unit of the vertical axis.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChartUnit {
-    /// Bytes.
     Bytes,
     /// Bytes per second.
     BytesPerSecond,
@@ -47,6 +47,7 @@ pub enum ChartUnit {
 }
 
 /// The subject of a series. It has the same colour in every chart, in the terminal and on the page.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Free memory.
@@ -67,13 +68,10 @@ pub enum Colour {
     Shared,
     /// Kernel objects that cannot be reclaimed.
     SlabUnreclaimable,
-    /// Page tables.
     PageTables,
-    /// Kernel stacks.
     KernelStacks,
     /// The kernel's per-CPU allocator.
     Percpu,
-    /// vmalloc.
     Vmalloc,
     /// Huge pages in the pool.
     Hugetlb,
@@ -252,6 +250,7 @@ pub enum LimitValue {
 pub type Draw = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve> + Send + Sync>;
 
 /// A chart: what it shows, and how to compute it.
+#[allow(missing_docs)] // names say it
 pub struct Chart {
     /// For example `where`, `free`, `node-0`: the page's anchor. Never text from the host.
     pub id: String,
@@ -263,7 +262,6 @@ pub struct Chart {
     pub kind: ChartKind,
     /// Unit of values.
     pub unit: ChartUnit,
-    /// Size.
     pub size: ChartSize,
     /// Whether the vertical axis is logarithmic.
     pub is_log: bool,

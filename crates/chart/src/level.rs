@@ -53,9 +53,9 @@ pub struct CurveLevel {
 }
 
 /// All levels of a source: the first covers all of it, later ones are finer or cover a part.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Drawing {
-    /// The levels.
     pub levels: Vec<CurveLevel>,
     /// Intervals in which nothing was recorded: from, to.
     pub gaps: Vec<(Span, Span)>,

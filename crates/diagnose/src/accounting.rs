@@ -39,13 +39,13 @@ pub(crate) use owners::of_anonymous as owners_of_anonymous;
 pub use terms::{Standing, TermKind};
 
 /// One disjoint part of RAM.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Term {
     /// `free`, `anon`, `file_cache`, …
     #[serde(rename = "id")]
     #[schemars(with = "String")]
     pub kind: TermKind,
-    /// Its size.
     pub bytes: Bytes,
     /// What people call it.
     pub label: &'static str,

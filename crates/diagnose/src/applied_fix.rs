@@ -50,27 +50,21 @@ struct ChangedFile {
 }
 
 /// Why a fix is not in effect, or not taken back.
+#[allow(missing_docs)] // names say it
 #[derive(Debug)]
 pub enum FixError {
     /// A part of it is a command: it is not only files.
     IsCommand(String),
     /// A setting is unknown, or does not take the value.
     Refused {
-        /// The file.
         path: String,
         /// The value.
         text: String,
     },
     /// A file could not be read or written.
-    File {
-        /// The file.
-        path: String,
-        /// Why.
-        error: std::io::Error,
-    },
+    File { path: String, error: std::io::Error },
     /// The kernel took a value and shows another.
     NotHeld {
-        /// The file.
         path: String,
         /// What was written.
         wrote: String,

@@ -65,16 +65,17 @@ pub struct GroupState {
 }
 
 /// A part of what is charged to a cgroup.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Part")]
 pub struct ChargedPart {
     /// What it is.
     pub label: &'static str,
-    /// Its size.
     pub bytes: Bytes,
 }
 
 /// A limit of a cgroup.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupLimitState {
     /// The cgroup that has it.
@@ -85,7 +86,6 @@ pub struct GroupLimitState {
     pub file: &'static str,
     /// Whether tasks are throttled there, and none are killed.
     pub is_soft: bool,
-    /// The limit.
     pub limit: Bytes,
     /// What counts towards it.
     pub used: Option<Bytes>,

@@ -70,9 +70,9 @@ impl Default for Question {
 }
 
 /// Memory to be added.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
-    /// Its size.
     pub bytes: Bytes,
     /// Its kind.
     pub kind: DemandKind,
@@ -157,9 +157,9 @@ pub struct Room {
 }
 
 /// Something that decides and is unknown.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unknown {
-    /// What.
     pub what: &'static str,
     /// What that leaves open, and what would settle it.
     pub text: String,

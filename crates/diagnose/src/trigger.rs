@@ -83,7 +83,6 @@ pub(crate) enum Subjects {
 }
 
 impl Subjects {
-    /// Every cgroup.
     pub(crate) const fn each_cgroup() -> Self {
         Self::Each(Entity::Cgroup, |_, _| true)
     }

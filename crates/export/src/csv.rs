@@ -17,9 +17,9 @@ use crate::columns::{self, ColumnCursor, EntityColumns};
 use crate::{Exported, Exporter, Picks};
 
 /// One table as CSV.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy)]
 pub struct Csv {
-    /// The table.
     pub table: Entity,
 }
 

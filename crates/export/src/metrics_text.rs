@@ -18,9 +18,9 @@ use crate::{Exported, Exporter, Picks};
 use timeline::Source;
 
 /// Metrics of some tables.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone)]
 pub struct MetricsText {
-    /// The tables.
     pub tables: Vec<Entity>,
     /// The naming convention.
     pub names: MetricNaming,

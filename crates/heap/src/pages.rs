@@ -100,11 +100,11 @@ pub struct Cell {
 }
 
 /// One part of a heap as a row of cells, in order of address.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CellRow {
     /// Where the first cell begins.
     pub start: u64,
-    /// The cells.
     pub cells: Vec<Cell>,
 }
 

@@ -48,11 +48,10 @@ pub struct CaseLabels {
 }
 
 /// How the lab made a case: enough to make it again.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CaseRecipe {
-    /// The scenario.
     pub scenario: String,
-    /// Its arm.
     pub arm: String,
     /// The kernel's version.
     pub kernel: String,
@@ -94,9 +93,9 @@ pub struct CaseVerdict {
 }
 
 /// A case in its directory.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The directory.
     pub directory: PathBuf,
     /// What stands beside the source.
     pub file: CaseFile,

@@ -25,13 +25,13 @@ pub trait MeasuredArms {
 }
 
 /// A line of the table that compares with the article.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// What is compared.
     pub what: String,
     /// The article's figure; empty where it has none.
     pub article: String,
-    /// Ours.
     pub ours: String,
     /// Whether it holds.
     pub state: ClaimState,

@@ -42,29 +42,20 @@ pub struct CorpusOptions {
 }
 
 /// What happens to a case.
+#[allow(missing_docs)] // names say it
 #[derive(Debug)]
 pub enum CorpusStep {
     /// It is played.
     Playing {
-        /// Its name.
         name: String,
         /// Which of all.
         number: usize,
-        /// How many.
         all: usize,
     },
     /// It was there already.
-    Kept {
-        /// Its name.
-        name: String,
-    },
+    Kept { name: String },
     /// It could not be played.
-    Failed {
-        /// Its name.
-        name: String,
-        /// Why not.
-        error: LabError,
-    },
+    Failed { name: String, error: LabError },
 }
 
 /// A scenario with a variant of its settings on a kernel: its arms are played together.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Why a lab cannot run.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// QEMU is not installed.
@@ -22,16 +23,12 @@ pub enum LabError {
     },
     /// There is no program of Debian's that fetches a kernel.
     #[error("{program} is not installed, and kernels are fetched as packages of Debian")]
-    NoApt {
-        /// The program.
-        program: String,
-    },
+    NoApt { program: String },
     /// A kernel could not be fetched.
     #[error("`{command}` failed{}", if words.is_empty() { String::new() } else { format!(": {words}") })]
     Apt {
         /// What was run.
         command: String,
-        /// Its errors.
         words: String,
     },
     /// The user has no directory for what the lab keeps.
@@ -39,20 +36,10 @@ pub enum LabError {
     NoCache,
     /// A kernel image cannot be used.
     #[error("{}: {why}", image.display())]
-    Kernel {
-        /// The image.
-        image: PathBuf,
-        /// Why.
-        why: String,
-    },
+    Kernel { image: PathBuf, why: String },
     /// A kernel has not what a scenario needs.
     #[error("Linux {version} has no module {module}")]
-    NoModule {
-        /// The module.
-        module: String,
-        /// The kernel.
-        version: String,
-    },
+    NoModule { module: String, version: String },
     /// There is no such scenario.
     #[error("there is no scenario `{name}`; there are {}", known.join(", "))]
     NoScenario {
@@ -64,7 +51,6 @@ pub enum LabError {
     /// A scenario has no such arm.
     #[error("{scenario} has no arm `{arm}`; it has {}", known.join(", "))]
     NoArm {
-        /// The scenario.
         scenario: &'static str,
         /// What was asked for.
         arm: String,
@@ -74,7 +60,6 @@ pub enum LabError {
     /// A scenario has no such setting.
     #[error("{scenario} has no setting `{name}`; it has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
     NoSetting {
-        /// The scenario.
         scenario: &'static str,
         /// What was asked for.
         name: String,
@@ -84,7 +69,6 @@ pub enum LabError {
     /// A setting is out of its range.
     #[error("{name}={value} is not between {} and {}", range.0, range.1)]
     SettingRange {
-        /// The setting.
         name: &'static str,
         /// What was asked for.
         value: f64,
@@ -93,18 +77,12 @@ pub enum LabError {
     },
     /// A setting is what makes an arm.
     #[error("{name} is what makes the arm {arm}")]
-    SettingOfArm {
-        /// The setting.
-        name: &'static str,
-        /// The arm.
-        arm: &'static str,
-    },
+    SettingOfArm { name: &'static str, arm: &'static str },
     /// A machine would be too small.
     #[error("a virtual machine of {ram} is too small; it needs {min}")]
     TooSmall {
         /// What was asked for.
         ram: units::Bytes,
-        /// The least.
         min: units::Bytes,
     },
     /// A guest did not start.
@@ -134,7 +112,6 @@ pub enum LabError {
     /// The guest could not go on.
     #[error("in the virtual machine: {why}{}", after_colon(last_words))]
     Guest {
-        /// Why.
         why: String,
         /// The end of what the guest printed.
         last_words: String,
@@ -147,10 +124,7 @@ pub enum LabError {
     Interrupted,
     /// Another run writes its pages to the same directory.
     #[error("{} is in use: another lab run writes its pages to it", directory.display())]
-    PagesInUse {
-        /// The directory.
-        directory: PathBuf,
-    },
+    PagesInUse { directory: PathBuf },
     /// There is too little memory for the machines.
     #[error("virtual machines need {needed}, and {available} is available")]
     NoMemory {
@@ -179,19 +153,13 @@ pub enum LabError {
     /// A file or a program cannot be used.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which one.
         path: PathBuf,
         /// The operating system's error.
         error: std::io::Error,
     },
     /// No directory for temporary files can be made.
     #[error("cannot make a directory in {}: {error}", place.display())]
-    NoWorkDirectory {
-        /// Where.
-        place: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
+    NoWorkDirectory { place: PathBuf, error: std::io::Error },
 }
 
 /// What a guest printed, after a colon; nothing where it printed nothing.

@@ -73,6 +73,7 @@ pub enum TreatmentOutcome {
 }
 
 /// A line from the guest.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestMessage {
@@ -92,7 +93,6 @@ pub enum GuestMessage {
     Vitals(Vitals),
     /// A number that the scenario measured.
     Measured {
-        /// What.
         name: String,
         /// How much; the name says of what.
         value: f64,
@@ -101,9 +101,7 @@ pub enum GuestMessage {
     Point {
         /// Of which curve.
         curve: String,
-        /// Where.
         x: f64,
-        /// How much.
         y: f64,
     },
     /// A finding was treated.
@@ -111,10 +109,7 @@ pub enum GuestMessage {
     /// The treatment was taken back; why not, where the state before did not come back.
     TakenBack(Option<String>),
     /// The scenario could not go on.
-    Failed {
-        /// Why.
-        why: String,
-    },
+    Failed { why: String },
     /// All is done, and the samples are written.
     Done,
 }

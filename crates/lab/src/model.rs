@@ -33,7 +33,7 @@ pub struct CureRow {
     pub rule: String,
     /// The scenario that made it.
     pub scenario: String,
-    /// Its arm.
+    /// The arm of that scenario.
     pub arm: String,
     /// The kernel's version.
     pub kernel: String,
@@ -132,13 +132,13 @@ pub struct LabReport {
 }
 
 /// A figure of the article and ours.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LabClaim {
     /// What is compared.
     pub what: String,
     /// The article's figure; empty where it has none.
     pub article: String,
-    /// Ours.
     pub ours: String,
     /// Whether it holds.
     pub state: ClaimState,
@@ -161,9 +161,9 @@ pub enum ClaimState {
 /// What came of an arm.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LabArm {
-    /// Its name.
+    /// As in `memtide lab list SCENARIO`.
     pub name: String,
-    /// Its settings.
+    /// The scenario's settings as they were in this arm.
     pub settings: BTreeMap<String, f64>,
     /// The verdict of `check`.
     pub verdict: Level,
@@ -197,7 +197,7 @@ pub struct LabFinding {
 /// A picture with a panel for each arm, all on one scale.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LabFigure {
-    /// Its heading.
+    /// A heading of a few words.
     pub title: String,
     /// What to see in it.
     pub help: String,
@@ -248,14 +248,14 @@ pub enum LabFigureKind {
 pub struct LabPanel {
     /// The arm's name.
     pub arm: String,
-    /// Its curves.
+    /// In the order of the legend.
     pub curves: Vec<LabCurve>,
 }
 
-/// A curve.
+/// A quantity over the horizontal axis, in one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LabCurve {
-    /// Its name.
+    /// What it is called in the legend.
     pub label: String,
     /// Its colour on the page: `anon`, `line_1`.
     pub colour: String,
@@ -266,6 +266,7 @@ pub struct LabCurve {
 }
 
 /// How well `check` does on cases of which the truth is known.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ScoreReport {
     /// Name and version of this contract.
@@ -288,7 +289,6 @@ pub struct ScoreReport {
     pub unlabelled: u64,
     /// Cases that could not be scored.
     pub unscored: Vec<UnscoredCase>,
-    /// Every case.
     pub cases: Vec<ScoreCase>,
     /// Each rule against each scenario in which it was expected or found.
     pub matrix: Vec<ScoreCell>,
@@ -331,20 +331,20 @@ impl ScoreCase {
 }
 
 /// A case that could not be scored.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnscoredCase {
     /// Its name.
     pub case: String,
-    /// Why not.
     pub why: String,
 }
 
 /// A rule in a scenario.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ScoreCell {
     /// The rule's id; `a|b` where either would have done, and neither was found.
     pub rule: String,
-    /// The scenario.
     pub scenario: String,
     /// Cases in which it was expected and found.
     pub found: u64,

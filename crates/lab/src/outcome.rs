@@ -53,9 +53,9 @@ impl ArmOutcome {
 }
 
 /// What came of the arms of a scenario that were played, in their order.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Default)]
 pub struct ArmOutcomes {
-    /// The arms.
     pub arms: Vec<ArmOutcome>,
     /// Captures that nobody asked to keep: they go with this.
     pub(crate) _work: Option<WorkDirectory>,

@@ -6,6 +6,7 @@ use crate::LabError;
 use crate::message::GuestMessage;
 
 /// What happens while a scenario is played.
+#[allow(missing_docs)] // names say it
 #[derive(Debug)]
 pub enum RunStep<'a> {
     /// An arm's machine is being booted.
@@ -19,7 +20,6 @@ pub enum RunStep<'a> {
     Message {
         /// Since the machine's boot began.
         at: Span,
-        /// The message.
         message: &'a GuestMessage,
     },
     /// Nothing new for a while: a chance to end it.

@@ -11,6 +11,7 @@ use crate::host::machine::Machine;
 use crate::setting::{ScenarioSetting, ScenarioSettings};
 
 /// A memory pathology that can be made, and what it must show.
+#[allow(missing_docs)] // names say it
 #[derive(Debug)]
 pub struct Scenario {
     /// Its name: `swapdemo`.
@@ -21,7 +22,6 @@ pub struct Scenario {
     pub article: &'static str,
     /// About how long an arm takes under emulation.
     pub time: Span,
-    /// The machine.
     pub machine: fn() -> Machine,
     /// Modules that it needs beside those of every machine.
     pub modules: &'static [ModuleNeed],

@@ -10,7 +10,6 @@ use crate::command_error::{CommandError, bail};
 use ::export::Packed;
 use timeline::plain::escape;
 
-/// The output.
 pub(crate) enum OutputTarget {
     Stdout,
     /// A device or a pipe, which cannot be replaced.

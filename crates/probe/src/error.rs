@@ -5,10 +5,10 @@ use std::path::Path;
 use timeline::Absence;
 
 /// A kernel file could not be read.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {path}")]
 pub struct ReadError {
-    /// The file.
     pub path: String,
     /// The operating system's reason.
     pub source: std::io::Error,

@@ -138,21 +138,19 @@ pub struct RecorderCost {
 }
 
 /// What a recorder's last scans covered.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct RecorderScans {
-    /// Processes.
     pub processes: u64,
     /// Processes that were left out: above the limit, or without an answer.
     pub processes_left_out: u64,
-    /// Cgroups.
     pub cgroups: u64,
     /// Cgroups above the limit, which were left out.
     pub cgroups_left_out: u64,
     /// From scan to scan of cgroups: longer than configured if there are so many that scanning costs too much.
     pub cgroups_every_s: Option<f64>,
-    /// Services.
     pub services: u64,
     /// Readings of processes' PSS since the start.
     pub shares_read: u64,

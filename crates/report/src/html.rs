@@ -44,13 +44,13 @@ use crate::model::headroom::HeadroomReport;
 use crate::model::{EventsReport, Report};
 
 /// The contents of a page about one source.
+#[allow(missing_docs)] // names say it
 #[derive(Debug)]
 pub struct Page {
     /// The answer of `check`.
     pub report: Report,
     /// The charts.
     pub picture: Picture,
-    /// The events.
     pub events: EventsReport,
     /// The host's settings.
     pub facts: Facts,

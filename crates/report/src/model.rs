@@ -59,12 +59,12 @@ pub const SCHEMA: &str = "memtide-report/1";
 pub const WHERE_SCHEMA: &str = "memtide-where/1";
 
 /// The whole answer of `check`.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     /// Name and version of this contract; a change that readers must know of is another version.
     #[schemars(extend("const" = "memtide-report/1"))]
     pub schema: &'static str,
-    /// The host.
     pub host: Host,
     /// Where the samples came from.
     pub source: Source,
@@ -131,21 +131,21 @@ pub struct Changed {
 }
 
 /// A command that would show more.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Step {
-    /// The command.
     pub command: String,
     /// What it would show.
     pub shows: String,
 }
 
 /// The whole answer of `where`.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WhereReport {
     /// Name and version of this contract.
     #[schemars(extend("const" = "memtide-where/1"))]
     pub schema: &'static str,
-    /// The host.
     pub host: Host,
     /// Where the samples came from.
     pub source: Source,
@@ -412,6 +412,7 @@ impl Finding {
 }
 
 /// A time at which a rule's trigger held, in an entity.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Incident {
     /// Id of the rule.
@@ -438,16 +439,15 @@ pub struct Incident {
     pub harm: Harm,
     /// Id of the finding that it follows from; null for a root.
     pub root: Option<String>,
-    /// One sentence.
     pub title: String,
 }
 
 /// Incidents of a rule that were too short and too cheap to be listed one by one.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bursts {
     /// Id of the rule.
     pub id: String,
-    /// How many.
     pub count: usize,
     /// When the first began; null where the source has no wall clock.
     pub from: Option<Timestamp>,
@@ -600,9 +600,9 @@ pub struct Accounting {
 }
 
 /// All swap areas together.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SwapSpace {
-    /// Their size.
     pub total_bytes: Bytes,
     /// What holds something.
     pub used_bytes: Bytes,

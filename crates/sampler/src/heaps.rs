@@ -44,9 +44,9 @@ pub struct HeapReading {
 }
 
 /// The heaps that were read one after another.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HeapRound {
-    /// The heaps.
     pub readings: Vec<HeapReading>,
     /// What was not read, and why, in words.
     pub problems: Vec<String>,

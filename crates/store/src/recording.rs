@@ -25,13 +25,13 @@ use load::{HeadPart, Loading};
 pub use screen::{RollUpScreen, Screened};
 
 /// A range of a recording, and the resolution to read it at.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selection {
     /// The start; `None`: the beginning of the recording.
     pub since: Option<WallClock>,
     /// The end; `None`: the end of the recording.
     pub until: Option<WallClock>,
-    /// The resolution.
     pub resolution: Resolution,
 }
 

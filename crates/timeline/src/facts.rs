@@ -11,13 +11,13 @@ use crate::cgroup::{GroupName, GroupNames, ROOT};
 use crate::memory_budget::{MemoryBudget, start_of};
 
 /// A tunable or setting that a kernel file gives as a short text.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fact {
     /// Dotted name: `vm.swappiness`, `thp.enabled`.
     pub name: &'static str,
     /// The kernel file.
     pub file: &'static str,
-    /// One sentence.
     pub meaning: &'static str,
 }
 

@@ -102,11 +102,11 @@ pub struct CachedFile {
 }
 
 /// One object of shared memory: a file system, a file without a name, a segment.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedObject {
     /// What it is.
     pub kind: SharedKind,
-    /// Its size.
     pub bytes: Bytes,
     /// What the size is.
     pub measure: SharedMeasure,
@@ -163,9 +163,9 @@ pub struct UserProcess {
 }
 
 /// Memory of a process that samples do not have.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessHoldings {
-    /// The process.
     pub process: UserProcess,
     /// Its page tables (`VmPTE` in `/proc/PID/status`).
     pub page_tables: Bytes,
@@ -227,13 +227,13 @@ impl HugePool {
 }
 
 /// What a kernel function has allocated with vmalloc; without kernel stacks.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VmallocCaller {
     /// The function, and its module: `htab_map_alloc`, `load_module [nf_tables]`.
     pub name: String,
     /// Pages of RAM.
     pub pages: Pages,
-    /// Areas.
     pub areas: Count,
 }
 

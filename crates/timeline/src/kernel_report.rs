@@ -90,13 +90,12 @@ pub enum ReportKind {
 }
 
 /// The process that requested memory.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Invoker {
     /// Its name, at most 15 bytes as the kernel keeps it.
     pub name: String,
-    /// Its PID.
     pub pid: Option<u32>,
-    /// Its `oom_score_adj`.
     pub oom_score_adj: Option<i32>,
 }
 
@@ -125,6 +124,7 @@ pub enum Constraint {
 }
 
 /// The cgroup that hit its limit.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default)]
 pub struct GroupReport {
     /// The cgroup at its limit; empty where not printed.
@@ -133,7 +133,6 @@ pub struct GroupReport {
     pub victim_path: String,
     /// The cgroup version of the figures; `None` where nothing shows it.
     pub mode: Option<CgroupMode>,
-    /// Memory.
     pub memory: Option<GroupLimit>,
     /// Swap (cgroup v2).
     pub swap: Option<GroupLimit>,
@@ -173,13 +172,12 @@ impl GroupLimit {
 }
 
 /// A zone at the time of the report.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ZoneReport {
-    /// NUMA node.
     pub node: u32,
     /// `DMA`, `DMA32`, `Normal`, `HighMem`, `Movable`.
     pub name: String,
-    /// Free memory.
     pub free: Bytes,
     /// The watermark below which only privileged requests are served; boost included.
     pub min: Bytes,
@@ -227,19 +225,17 @@ pub struct ReportSlab {
 }
 
 /// A task of the table.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportTask {
-    /// Process ID.
     pub pid: u32,
     /// Thread group ID; differs from `pid` where the main thread is gone.
     pub tgid: u32,
     /// Address space.
     pub total_vm: Bytes,
-    /// Resident.
     pub rss: Bytes,
     /// Resident, by kind: anonymous, file, shared; since 6.8.
     pub rss_by_kind: Option<(Bytes, Bytes, Bytes)>,
-    /// Page tables.
     pub page_tables: Bytes,
     /// In swap.
     pub swap: Bytes,
@@ -250,11 +246,10 @@ pub struct ReportTask {
 }
 
 /// A process that was killed.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Killed {
-    /// Process ID.
     pub pid: u32,
-    /// Its name.
     pub name: String,
     /// Address space.
     pub total_vm: Option<Bytes>,
@@ -264,9 +259,7 @@ pub struct Killed {
     pub file: Option<Bytes>,
     /// Mapped shared memory.
     pub shmem: Option<Bytes>,
-    /// Page tables.
     pub page_tables: Option<Bytes>,
-    /// Its `oom_score_adj`.
     pub oom_score_adj: Option<i32>,
 }
 

@@ -7,15 +7,14 @@
 use units::{Bytes, WallClock};
 
 /// A program that speaks of a kill.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Messenger {
     /// The kernel, in a line that is no report.
     Kernel,
     /// systemd-oomd.
     Oomd,
-    /// earlyoom.
     Earlyoom,
-    /// nohang.
     Nohang,
     /// PM2, the process manager of Node.js.
     Pm2,
@@ -25,7 +24,6 @@ pub enum Messenger {
     Kubernetes,
     /// Docker, Podman, containerd.
     Runtime,
-    /// systemd.
     Systemd,
     /// Slurm, LSF and other batch systems.
     Batch,
@@ -87,11 +85,11 @@ pub struct ModuleErrors {
 }
 
 /// One message about a kill.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KillNotice {
     /// Who says it.
     pub messenger: Messenger,
-    /// What happened.
     pub kind: NoticeKind,
     /// The unit, pod, container or cgroup; empty where it is not named.
     pub target: String,

@@ -52,20 +52,20 @@ pub struct Setting {
 }
 
 /// What holds from a version of the kernel on.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FromKernel<T> {
-    /// That version.
     pub kernel: KernelVersion,
     /// What holds.
     pub value: T,
 }
 
 /// The unit of a setting's numbers.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingUnit {
     /// A count, a choice or a switch.
     Plain,
-    /// Bytes.
     Bytes,
     /// KiB, which the kernel calls kB.
     Kib,
@@ -84,15 +84,11 @@ pub enum SettingUnit {
 }
 
 /// Which texts a setting takes.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedValues {
     /// A whole number within these.
-    Number {
-        /// The least.
-        min: u64,
-        /// The most.
-        max: u64,
-    },
+    Number { min: u64, max: u64 },
     /// Several numbers, with blanks between them.
     Numbers {
         /// At least as many.
@@ -111,22 +107,16 @@ pub enum AllowedValues {
     /// Bytes, or -1 for no limit; the file shows a number near 2⁶³ for none. The kernel rounds down to whole pages.
     LimitV1,
     /// A number that is written to do something once. The file keeps nothing.
-    Trigger {
-        /// The least.
-        min: u64,
-        /// The most.
-        max: u64,
-    },
+    Trigger { min: u64, max: u64 },
     /// A word that the file's own text lists.
     Word,
 }
 
 /// What a setting is where nobody sets it.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultValue {
-    /// A number.
     Number(u64),
-    /// A word.
     Word(&'static str),
     /// The kernel computes it when it starts; how, in words.
     Computed(&'static str),
@@ -137,17 +127,16 @@ pub enum DefaultValue {
 }
 
 /// To what a setting applies.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingScope {
     /// All of the host.
     Host,
     /// Each network namespace has its own.
     NetworkNamespace,
-    /// One device.
     Device,
     /// A cgroup and those below it.
     Cgroup,
-    /// One process.
     Process,
 }
 

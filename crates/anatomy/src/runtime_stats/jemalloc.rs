@@ -25,6 +25,7 @@ pub(super) const JSON_START: &str = "\"jemalloc\"";
 const BINS_MAX: usize = 512;
 
 /// What jemalloc reports about its memory.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JemallocStats {
     /// Its version.
@@ -45,7 +46,6 @@ pub struct JemallocStats {
     pub muzzy: Option<Bytes>,
     /// What caches of threads keep, a part of what is allocated; since 5.0.
     pub thread_caches: Option<Bytes>,
-    /// Arenas.
     pub arenas: Option<Count>,
     /// Whether a thread of jemalloc purges pages.
     pub background_thread: Option<bool>,
@@ -54,11 +54,11 @@ pub struct JemallocStats {
 }
 
 /// Slabs of regions of one size.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JemallocBin {
     /// The size of a region.
     pub region_size: Bytes,
-    /// Slabs.
     pub slabs: Count,
     /// Regions of all slabs.
     pub regions: Count,

@@ -54,13 +54,13 @@ pub struct RubyStats {
 }
 
 /// Pages of slots of one size.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RubyPool {
     /// The size of a slot.
     pub slot_size: Bytes,
     /// Pages with a live object.
     pub eden_pages: Count,
-    /// Their slots.
     pub eden_slots: Count,
     /// Live slots; unknown in Ruby 3.2.
     pub live_slots: Option<Count>,

@@ -20,15 +20,14 @@ use super::account;
 use crate::evidence::{Evidence, Missing};
 
 /// What a table of memory has a row for.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupBy {
     /// Services and scopes of systemd.
     Unit,
-    /// Containers.
     Container,
     /// Pods of Kubernetes or Podman.
     Pod,
-    /// Users.
     User,
     /// Processes.
     Process,
@@ -83,12 +82,12 @@ pub struct OwnerRow {
 }
 
 /// Memory that no row has.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "RestEntry")]
 pub struct RestRow {
     /// What it is.
     pub label: &'static str,
-    /// Its size.
     pub bytes: Bytes,
 }
 

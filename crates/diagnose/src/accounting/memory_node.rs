@@ -23,12 +23,12 @@ pub enum SizeKind {
 }
 
 /// A part of RAM and what it is made of.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Branch")]
 pub struct MemoryNode {
     /// What people call it; may be a name from the host.
     pub label: String,
-    /// Its size.
     pub bytes: Bytes,
     /// How its size is known.
     pub kind: SizeKind,

@@ -10,11 +10,11 @@ use super::stack::fill_up;
 use crate::evidence::Evidence;
 
 /// The parts of a node in bytes; `None` at samples that lack them.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfNode {
     /// The remainder: the node's total minus the other parts.
     pub rest: Vec<Option<f64>>,
-    /// Slab.
     pub slab: Vec<Option<f64>>,
     /// Shared memory, tmpfs.
     pub shared: Vec<Option<f64>>,

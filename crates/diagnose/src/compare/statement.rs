@@ -5,6 +5,7 @@ use units::Span;
 use super::{AmountChange, Cause, FactChange, FindingChange, RateChange};
 
 /// A statement of the headline, or below it.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statement {
     /// Nothing that matters differs.
@@ -29,7 +30,6 @@ pub enum Statement {
     NoDirection,
     /// A rate of waiting or of reading again decides.
     Decides {
-        /// The rate.
         rate: RateChange,
         /// Whether less was found nevertheless.
         is_mixed: bool,
@@ -79,11 +79,11 @@ impl SourceSide {
 }
 
 /// Why a finding on one side does not apply to the other.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingDoubt {
     /// Id of its rule.
     pub id: &'static str,
-    /// Why.
     pub why: DoubtReason,
 }
 
@@ -135,10 +135,10 @@ pub enum UseWaiting {
 }
 
 /// Something that differs.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq)]
 pub enum Moved {
     /// An amount of memory.
     Amount(AmountChange),
-    /// A rate.
     Rate(RateChange),
 }

@@ -29,11 +29,11 @@ impl FixChange {
 }
 
 /// A limit of a cgroup that was too small.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallLimit {
     /// The cgroup's path as the source has it.
     pub cgroup: String,
-    /// Which limit.
     pub file: LimitFile,
     /// What it was when that was felt.
     pub size: Bytes,
@@ -83,13 +83,13 @@ pub enum Lasting {
 }
 
 /// A cgroup gets another limit. Its names are safe in a command.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitChange {
     /// Path of the cgroup below the root of the hierarchy: `/system.slice/web.service`.
     pub cgroup: String,
     /// The host's unit that the cgroup belongs to: systemd sets its limits, and would undo what others write.
     pub unit: Option<String>,
-    /// Which limit.
     pub file: LimitFile,
     /// What holds before; `None` if that is unknown.
     pub from: Option<Limit>,

@@ -29,9 +29,9 @@ use crate::oom::kills::{self, GroupKills};
 const OWNERS_MAX: usize = 100;
 
 /// What kind of owner it is.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrowthOwnerKind {
-    /// A process.
     Process,
     /// A cgroup: a unit of systemd, a container.
     Cgroup,
@@ -59,9 +59,9 @@ impl GrowthOwnerKind {
 }
 
 /// An owner of memory and its series.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone)]
 pub struct GrowthOwner<'a> {
-    /// What kind.
     pub kind: GrowthOwnerKind,
     /// Its series in the timeline.
     pub entity: &'a EntitySeries,

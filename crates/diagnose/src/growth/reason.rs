@@ -20,6 +20,7 @@ pub struct GrowthMethod {
 }
 
 /// What fits a series best.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum GrowthFit {
     /// So few readings that nothing was fitted.
@@ -41,9 +42,7 @@ pub enum GrowthFit {
     },
     /// This many levels.
     Levels(usize),
-    /// A curve.
     Curve {
-        /// Which one.
         kind: CurveKind,
         /// The share of the variance that it explains.
         r_squared: f64,
@@ -53,13 +52,12 @@ pub enum GrowthFit {
 }
 
 /// A curve that is fitted.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CurveKind {
-    /// A line.
     Line,
     /// A curve that levels off.
     LevelsOff,
-    /// A logarithm.
     Logarithm,
 }
 

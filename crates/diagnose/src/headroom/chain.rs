@@ -35,20 +35,20 @@ const SHORT_AT_LIMIT: [&str; 6] = [
 const STARVED: &str = "cgroup-cache-starved";
 
 /// A limit of a cgroup, at its last reading.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainLimit {
     /// The cgroup that has it.
     pub path: String,
     /// The kernel's file.
     pub file: LimitFile,
-    /// Its size.
     pub limit: Bytes,
 }
 
 /// What counts towards a limit at a moment.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitTerms {
-    /// The limit.
     pub limit: ChainLimit,
     /// The part of what counts towards it that reclaim cannot take.
     pub undroppable: Bytes,

@@ -25,9 +25,9 @@ pub enum HeadroomBasis {
 }
 
 /// What limits headroom first.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeadroomBinding {
-    /// A limit.
     Limit(HeadroomLimit),
     /// A limit of the cgroup that was asked about, or of one around it.
     Chain(ChainLimit),
@@ -36,13 +36,12 @@ pub enum HeadroomBinding {
 }
 
 /// A further remark.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeadroomRemark {
     /// A rule found that memory was short.
     Short {
-        /// The rule.
         rule: &'static str,
-        /// How often.
         times: u64,
         /// The rule's text.
         text: String,
@@ -66,6 +65,7 @@ pub enum HeadroomRemark {
 }
 
 /// Something that adding the demand would do.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddedEffect {
     /// What is left at the worst moment is known within bounds only: [`Added::bounds`](super::Added).
@@ -80,7 +80,6 @@ pub enum AddedEffect {
     Throttled(Bytes),
     /// So much goes beyond what reclaim can take without swap; swap that is left, if that is known.
     PastCliff {
-        /// How much.
         bytes: Bytes,
         /// Free swap.
         swap_left: Option<Bytes>,

@@ -8,9 +8,9 @@ use crate::judge::Diagnosis;
 use crate::measures::psi_average::PressureAverage;
 
 /// A command that would supply what rules lack.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextStep {
-    /// The command.
     pub command: &'static str,
     /// What it would show.
     pub shows: &'static str,

@@ -72,7 +72,6 @@ pub(crate) enum Filler {
     Programs,
     /// Slab that cannot be reclaimed.
     Slab(Bytes),
-    /// Page tables.
     PageTables(Bytes),
     /// Shared memory and tmpfs.
     Shared(Bytes),

@@ -29,7 +29,6 @@ pub(crate) struct Holders<'a> {
 /// All processes of one name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program<'a> {
-    /// Their name.
     pub(crate) name: &'a str,
     /// The number of its processes.
     pub(crate) processes: u64,

@@ -97,7 +97,6 @@ pub(crate) struct Near {
     all_held: Option<Span>,
     /// The share of its threshold that the part that never held reached.
     share: f64,
-    /// In words.
     text: String,
 }
 

@@ -158,7 +158,6 @@ impl<Q: Quantity> Reading<Q> {
         Ok(self.expr.numbers(Subject { cx, of: Some(of) })?.cast())
     }
 
-    /// A constant.
     pub(crate) fn constant(value: Q) -> Self {
         Self::new(Expr::Constant(ConstantExpr::of(value)))
     }

@@ -13,7 +13,6 @@ use super::times::PrintedTime;
 /// What a line carries.
 #[derive(Debug)]
 pub(super) enum Carried {
-    /// Itself.
     Line,
     /// These messages; none if it is a field that is not shown.
     Messages(Vec<String>),

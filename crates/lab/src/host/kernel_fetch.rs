@@ -16,9 +16,9 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const USUAL_MIRROR: &str = "http://deb.debian.org/debian/";
 
 /// A kernel in the user's cache.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone)]
 pub struct FetchedKernel {
-    /// The kernel.
     pub kernel: Kernel,
     /// Whether it was there before.
     pub was_there: bool,

@@ -50,9 +50,9 @@ impl Machine {
 }
 
 /// A disk.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy)]
 pub struct VirtualDisk {
-    /// Its size.
     pub size: Bytes,
     /// Whether it holds an empty ext4 file system; else zeros.
     pub is_formatted: bool,

@@ -22,9 +22,9 @@ pub enum Content {
 }
 
 /// Holds memory.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone)]
 pub struct Hog {
-    /// How much.
     pub size: Bytes,
     /// Every page is written once in this time; `None`: only at first.
     pub touch: Option<Span>,

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 /// Looks up names that are not there.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone)]
 pub struct LookupPart {
-    /// The directory.
     pub directory: PathBuf,
     /// How many names.
     pub names: u32,

@@ -20,13 +20,13 @@ pub enum WrittenContent {
 }
 
 /// Writes files through the page cache.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone)]
 pub struct WritePart {
     /// Where: a directory.
     pub directory: PathBuf,
     /// Size of each file.
     pub size: Bytes,
-    /// How many.
     pub files: u32,
     /// What they hold.
     pub content: WrittenContent,

@@ -23,7 +23,6 @@ const FILES: &str = "/disk/files";
 /// What the leak takes in a second, in MiB.
 const LEAK_MIB_PER_S: f64 = 1.5;
 
-/// One trouble.
 struct Trouble {
     /// The file and the value of the container's limit, in MiB.
     limit: (&'static str, u32),

@@ -161,6 +161,23 @@ fn chains_that_are_bound_again_become_fewer() {
     );
 }
 
+/// How many comments of documentation may still be one or two words: `/// Its size.` above `size` says nothing, a unit or an
+/// origin would. Public items of which the name says it all stand below `#[allow(missing_docs)]`.
+const SHORT_DOCS: usize = 311;
+
+#[test]
+fn comments_of_two_words_become_fewer() {
+    let doc = |line: &str| line.trim_start().strip_prefix("///").map(str::to_owned);
+    let mut count = 0;
+    for file in SOURCES.iter() {
+        let docs: Vec<Option<String>> = file.code.lines().map(doc).collect();
+        let alone = docs.split(Option::is_none).filter(|comment| comment.len() == 1);
+        let texts = alone.flatten().flatten();
+        count += texts.filter(|text| text.split_whitespace().count() <= 2).count();
+    }
+    assert!(count <= SHORT_DOCS, "{count} comments have two words, {SHORT_DOCS} are allowed");
+}
+
 /// A bound is named after what it bounds, with `MAX` or `MIN` last: `NAME_LEN_MAX`, never `LONGEST_NAME` or `MOST`.
 #[test]
 fn bounds_end_with_max_or_min() {

@@ -76,9 +76,9 @@ fn is_counts(line: &str) -> bool {
 }
 
 /// The result of a read.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// A record.
     Record(Record),
     /// Bytes that are not a record; more records may follow.
     Unreadable,

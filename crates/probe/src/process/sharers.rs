@@ -14,11 +14,11 @@ use crate::kernel_file::Root;
 use crate::process::{SILENT_AFTER, maps};
 
 /// A file by its device and inode, as `maps` shows them.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileKey {
     /// Major and minor number.
     pub device: (u32, u32),
-    /// Inode.
     pub inode: u64,
 }
 

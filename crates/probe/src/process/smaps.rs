@@ -130,9 +130,9 @@ impl VmFlags {
 }
 
 /// One mapping and what it costs.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SmapsBlock {
-    /// The mapping.
     pub mapping: Mapping,
     sizes: [u64; FIELDS],
     present: u32,

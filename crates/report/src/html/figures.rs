@@ -18,7 +18,6 @@ const FIGURES_MAX: usize = 4;
 /// At most 32 characters of a name, as figures stand side by side.
 const NAME_LEN_MAX: usize = 32;
 
-/// One figure.
 struct KeyFigure<'a> {
     name: String,
     value: String,

@@ -8,6 +8,7 @@ use timeline::SignalDef;
 use super::alert::AlertEntry;
 
 /// A rule, explained.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RuleEntry {
     /// Names the pathology.
@@ -16,7 +17,6 @@ pub struct RuleEntry {
     pub since: &'static str,
     /// `finding` or `note`.
     pub purpose: &'static str,
-    /// One sentence.
     pub summary: String,
     /// Its documentation in Markdown.
     pub docs: String,
@@ -33,6 +33,7 @@ pub struct RuleEntry {
 }
 
 /// A signal, explained.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SignalEntry {
     /// Dotted name: `vm.pswpin`.
@@ -51,7 +52,6 @@ pub struct SignalEntry {
     pub scale: u64,
     /// Kernel version that brought it; null where all kernels in use have it.
     pub since: Option<&'static str>,
-    /// One sentence.
     pub meaning: &'static str,
     /// Its column of `sar`.
     pub sar: Option<&'static str>,

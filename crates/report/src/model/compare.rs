@@ -16,6 +16,7 @@ use crate::phrases::compare::headline;
 pub const COMPARE_SCHEMA: &str = "memtide-compare/1";
 
 /// The whole answer of `compare`.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CompareReport {
     /// Name and version of this contract; a change that readers must know of is another version.
@@ -32,9 +33,7 @@ pub struct CompareReport {
     pub cause: Option<Cause>,
     /// What makes the two hard to compare, in sentences: other lengths, intervals, sizes; breaks; too few samples.
     pub basis: Vec<String>,
-    /// The one.
     pub before: Side,
-    /// The other.
     pub after: Side,
     /// Findings of either side; those that changed first, the worst first.
     pub findings: Vec<FindingEntry>,
@@ -47,9 +46,9 @@ pub struct CompareReport {
 }
 
 /// One of the two sources.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Side {
-    /// The host.
     pub host: Host,
     /// Where the samples came from.
     pub source: Source,

@@ -185,6 +185,7 @@ pub struct FoundAllocator {
 }
 
 /// A mapped file.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MappedFileEntry {
     /// Its path.
@@ -197,7 +198,6 @@ pub struct MappedFileEntry {
     pub pss_bytes: Bytes,
     /// Of the whole file, in the page cache; null if that is not known.
     pub cached_bytes: Option<Bytes>,
-    /// Its length.
     pub length_bytes: Option<Bytes>,
     /// Number of other processes that map it, as far as they could be read; null if they were not searched.
     pub other_users: Option<u64>,
@@ -207,11 +207,11 @@ pub struct MappedFileEntry {
 }
 
 /// What an answer cost.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainCost {
     /// CPU time of memtide.
     pub cpu_s: Span,
-    /// Elapsed time.
     pub wall_s: Span,
     /// Time for which the process was stopped; null if it was not.
     pub stopped_s: Option<Span>,

@@ -8,9 +8,9 @@ use units::{Bytes, Limit};
 use crate::FixCommands;
 
 /// Something to do.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Fix {
-    /// In words.
     pub what: String,
     /// Commands for now, one a line, which run as they stand; empty where there is none.
     pub now: String,

@@ -49,6 +49,7 @@ pub struct GroupSection {
 }
 
 /// A limit of a cgroup.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LimitEntry {
     /// The cgroup that has it.
@@ -57,7 +58,6 @@ pub struct LimitEntry {
     pub place: String,
     /// The kernel's file: `memory.max`, `memory.high`; on cgroup v1 `memory.limit_in_bytes`.
     pub file: &'static str,
-    /// The limit.
     pub limit_bytes: Bytes,
     /// What counts towards it; null where unknown.
     pub used_bytes: Option<Bytes>,

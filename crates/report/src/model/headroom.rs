@@ -17,6 +17,7 @@ use crate::phrases::headroom::sentences;
 pub const HEADROOM_SCHEMA: &str = "memtide-headroom/1";
 
 /// The whole answer of `headroom`.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HeadroomReport {
     /// Name and version of this contract; a change that readers must know of is another version.
@@ -24,7 +25,6 @@ pub struct HeadroomReport {
     pub schema: &'static str,
     /// The cgroup in which something is added, by its path; null for the host.
     pub cgroup: Option<String>,
-    /// The host.
     pub host: Host,
     /// Where the samples came from.
     pub source: Source,
@@ -67,13 +67,13 @@ pub struct HeadroomReport {
 }
 
 /// What was asked.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Asked {
     /// How much shall be added; null where nothing.
     pub add_bytes: Option<Bytes>,
     /// Of what kind: `anon`, `cache`, `tmpfs`.
     pub kind: Option<&'static str>,
-    /// The cycle.
     pub cycle_s: Span,
     /// For which share of the time it must fit.
     pub quantile: Ratio,
@@ -141,13 +141,13 @@ pub struct Terms {
 }
 
 /// What counts towards a limit.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LimitTerms {
     /// The cgroup that has it: the one that was asked about, or one around it.
     pub cgroup: String,
     /// The kernel's file.
     pub file: &'static str,
-    /// Its size.
     pub limit_bytes: Bytes,
     /// The part of what counts towards it that reclaim cannot take.
     pub undroppable_bytes: Bytes,
@@ -206,9 +206,9 @@ pub struct Short {
 }
 
 /// What was watched, against the cycle.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cycle {
-    /// The cycle.
     pub asked_s: Span,
     /// From the first sample to the last.
     pub watched_s: Span,
@@ -236,6 +236,7 @@ pub struct Added {
 }
 
 /// The formula as people first write it down, at its worst sample.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Article {
     /// What it gives.
@@ -248,7 +249,6 @@ pub struct Article {
     pub kept_free_bytes: Bytes,
     /// Unwritten data; null where unknown.
     pub unwritten_bytes: Option<Bytes>,
-    /// Page cache.
     pub page_cache_bytes: Bytes,
     /// Whether it differs by more than 20 %.
     pub differs: bool,

@@ -160,9 +160,9 @@ pub struct FindingMeta {
 }
 
 /// An event.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EventMeta {
-    /// When.
     pub at_s: f64,
     /// What; harmless, but text.
     pub text: String,

@@ -80,13 +80,13 @@ pub struct ObjectSpaceEntry {
 }
 
 /// Slots of one size.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ObjectPoolEntry {
     /// The size of a slot; null if the report does not say it.
     pub slot_size_bytes: Option<Bytes>,
     /// Pages with a live object.
     pub eden_pages: u64,
-    /// Their slots.
     pub eden_slots: u64,
     /// Live slots; null in Ruby 3.2.
     pub live_slots: Option<u64>,
@@ -137,6 +137,7 @@ pub struct NativeCategoryEntry {
 }
 
 /// jemalloc's heap.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct JemallocEntry {
     /// What the program has allocated.
@@ -161,7 +162,6 @@ pub struct JemallocEntry {
     pub beyond_resident_bytes: Option<Bytes>,
     /// Address space that is kept without memory; null before 5.0.
     pub retained_bytes: Option<Bytes>,
-    /// Arenas.
     pub arenas: Option<u64>,
     /// Whether a thread of jemalloc purges pages.
     pub background_thread: Option<bool>,
@@ -170,11 +170,11 @@ pub struct JemallocEntry {
 }
 
 /// Slabs of regions of one size.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JemallocBinEntry {
     /// The size of a region.
     pub region_size_bytes: Bytes,
-    /// Slabs.
     pub slabs: u64,
     /// Regions of all slabs.
     pub regions: u64,

@@ -13,12 +13,12 @@ use super::{Host, Source};
 pub const WHERE_BY_SCHEMA: &str = "memtide-where-by/1";
 
 /// The whole answer of `where --by`. `rows` and `rest` add up to `total_bytes`, or to `exceeds_bytes` more.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WhereByReport {
     /// Name and version of this contract.
     #[schemars(extend("const" = "memtide-where-by/1"))]
     pub schema: &'static str,
-    /// The host.
     pub host: Host,
     /// Where the samples came from.
     pub source: Source,

@@ -215,7 +215,6 @@ fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
     }
 }
 
-/// The rates.
 pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.rates.iter().enumerate();
     let (shown, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_shown(it, extent));

@@ -30,7 +30,6 @@ pub(crate) struct HeapLines {
     pub(crate) parts: Vec<PartColumns>,
     /// How many parts are not shown.
     pub(crate) left_out: usize,
-    /// Their sums.
     pub(crate) left_out_sum: HeapCell,
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::model::{Level, Severity};
 
 /// How a piece of text stands out when there is colour.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// As the terminal writes.
@@ -17,7 +18,6 @@ pub enum Style {
     Command,
     /// Something critical.
     Critical,
-    /// A warning.
     Warning,
     /// A verdict that nothing is wrong.
     Fine,

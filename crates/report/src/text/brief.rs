@@ -21,11 +21,10 @@ pub struct PerformanceDatum {
 }
 
 /// The measurement with what it is compared with.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PerformanceValue {
-    /// A size.
     Size {
-        /// The size.
         bytes: Bytes,
         /// A smaller size is a warning by itself; `None` where no size is.
         least: Option<Bytes>,

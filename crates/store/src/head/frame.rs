@@ -23,7 +23,6 @@ pub(super) enum FrameKind {
     Key = 2,
     /// A sample as the difference to the previous one.
     Step = 3,
-    /// An event.
     Event = 4,
     /// A kernel file that could not be read.
     Absent = 5,

@@ -24,7 +24,6 @@ pub(crate) const fn file_of(entity: Entity) -> &'static str {
 
 /// The roll-ups.
 pub(crate) const MINUTES: &str = "minutes.parquet";
-/// The events.
 pub(crate) const EVENTS: &str = "events.parquet";
 /// The content of a segment besides its tables.
 pub(crate) const ABOUT: &str = "about.json";

@@ -88,7 +88,6 @@ type WordSource<'a> = Box<dyn Fn(&mut dyn FnMut(usize)) + 'a>;
 
 /// The source of a column's values; it is called more than once.
 pub(crate) enum ValueSource<'a> {
-    /// Numbers.
     Numbers(NumberSource<'a>),
     /// Words: the distinct ones, and the source of each row's index.
     Words(Vec<&'a str>, WordSource<'a>),

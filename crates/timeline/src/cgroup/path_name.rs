@@ -8,15 +8,14 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The program that made a container's cgroup.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ContainerRuntime {
     /// Docker, with either cgroup driver.
     Docker,
     /// containerd, for Kubernetes or nerdctl.
     Containerd,
-    /// Podman.
     Podman,
-    /// CRI-O.
     CriO,
     /// LXC, also of Incus, LXD and Proxmox.
     Lxc,
@@ -107,15 +106,14 @@ impl PodPart<'_> {
 }
 
 /// What one part of a path names.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathPart<'a> {
     /// Whether it is a service or scope of systemd; a container's scope is both.
     pub is_unit: bool,
     /// The user of a slice `user-UID.slice`.
     pub uid: Option<u32>,
-    /// The container.
     pub container: Option<ContainerPart<'a>>,
-    /// The pod.
     pub pod: Option<PodPart<'a>>,
 }
 
@@ -202,15 +200,14 @@ pub fn is_within(path: &str, unique: &str) -> bool {
 
 /// All names in a path. Of units the one of the host's systemd, or of a user's below it; of users the outermost; of
 /// containers and pods the innermost, as a container may run others.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupName<'a> {
     /// The unit, as the cgroup has it.
     pub unit: Option<Named<'a, &'a str>>,
     /// The user of these sessions and services.
     pub user: Option<Named<'a, u32>>,
-    /// The container.
     pub container: Option<Named<'a, ContainerPart<'a>>>,
-    /// The pod.
     pub pod: Option<Named<'a, PodPart<'a>>>,
 }
 

@@ -166,6 +166,7 @@ impl<K> AnySignal for Signal<K> {
 }
 
 /// The catalogue's entry for a signal.
+#[allow(missing_docs)] // names say it
 #[derive(Debug)]
 pub struct SignalDef {
     /// Dotted name: `vm.pswpin`.
@@ -184,7 +185,6 @@ pub struct SignalDef {
     pub scale: u64,
     /// The kernel version that added it; empty where all kernels in use have it.
     pub since: &'static str,
-    /// One sentence.
     pub meaning: &'static str,
     /// The column of `sar`; empty where there is none.
     pub sar: &'static str,

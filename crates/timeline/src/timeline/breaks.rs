@@ -3,11 +3,11 @@
 use units::Span;
 
 /// An event between two samples that interrupts rates or changes the wall clock.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Break {
     /// Index of the first sample after it.
     pub before: usize,
-    /// What happened.
     pub kind: BreakKind,
 }
 

@@ -7,7 +7,6 @@ use crate::forms::size_unit::SizeUnit;
 use crate::text::figure::{Base, PrintedFigure};
 use crate::text::times::PrintedTime;
 
-/// A table.
 #[derive(Debug)]
 pub(super) struct FreeTable<'a> {
     columns: Vec<&'a str>,

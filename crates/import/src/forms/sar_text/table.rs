@@ -82,7 +82,6 @@ impl SarTable {
     }
 }
 
-/// A row.
 #[derive(Debug, PartialEq)]
 pub(super) struct SarRow<'w> {
     /// The CPU or disk; empty in tables of the host.

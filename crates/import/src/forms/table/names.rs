@@ -41,13 +41,11 @@ pub(super) enum ColumnMeaning {
 pub(super) enum PressureKind {
     /// A share in percent over this many seconds.
     Average(f64),
-    /// A total.
     Total,
     /// Either: the figures decide.
     Unknown,
 }
 
-/// A column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TableColumn {
     pub(super) name: String,

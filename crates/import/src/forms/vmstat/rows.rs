@@ -11,7 +11,6 @@ pub(super) struct VmstatRows<'a> {
     is_wrapped: bool,
     /// Whether `pmrep :vmstat` of PCP printed them: it has no rates for the first row.
     pub(super) is_pmrep: bool,
-    /// In order.
     pub(super) rows: Vec<VmstatRow>,
     /// How many lines they have, with headings.
     pub(super) lines: usize,
@@ -21,7 +20,6 @@ pub(super) struct VmstatRows<'a> {
     pub(super) problems: Vec<(usize, String)>,
 }
 
-/// A row.
 #[derive(Debug)]
 pub(super) struct VmstatRow {
     figures: Vec<u64>,

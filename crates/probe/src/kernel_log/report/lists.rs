@@ -16,7 +16,6 @@ pub(super) struct ReportLists {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum ReportList {
-    /// None.
     #[default]
     None,
     /// `Unreclaimable slab info:`, since 4.15.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use units::Bytes;
 
 /// A malloc heap (glibc).
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HeapReport {
     /// Sums over all arenas.
@@ -13,7 +14,6 @@ pub struct HeapReport {
     pub arenas: Vec<ArenaEntry>,
     /// Large chunks with a mapping of their own.
     pub mmapped_chunks: u64,
-    /// Their size.
     pub mmapped_bytes: Bytes,
     /// Of that, in RAM.
     pub mmapped_resident_bytes: Bytes,
@@ -135,17 +135,16 @@ pub struct FewerArenas {
 }
 
 /// Chunks of one class of size.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ChunkSizes {
     /// From this size on.
     pub from_bytes: Bytes,
     /// Number of live chunks.
     pub live_chunks: u64,
-    /// Their size.
     pub live_bytes: Bytes,
     /// Number of free chunks, those in thread caches included.
     pub free_chunks: u64,
-    /// Their size.
     pub free_bytes: Bytes,
 }
 
@@ -161,6 +160,7 @@ pub struct HeapRow {
 }
 
 /// A group of neighbouring pages; all sizes but `swapped_bytes` are of resident pages.
+#[allow(missing_docs)] // names say it
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HeapCell {
     /// In RAM.
@@ -169,7 +169,6 @@ pub struct HeapCell {
     pub live_bytes: Bytes,
     /// In thread caches.
     pub cached_bytes: Bytes,
-    /// Free.
     pub free_bytes: Bytes,
     /// Whole pages that malloc_trim returns.
     pub returnable_bytes: Bytes,
