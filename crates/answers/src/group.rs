@@ -62,7 +62,7 @@ pub enum GroupError {
     /// One is called so, but has no reading in the part of the source that was asked about.
     #[error("{typed} existed {}, not in the time that was asked about", .when.join(" and "))]
     AtAnotherTime {
-        /// `cgroup /web`.
+        /// As typed, with what it is: `cgroup /web`.
         typed: String,
         /// When it was read, in the order of time: `from 2026-11-21 09:00:00 to 09:02:10 +09:00`.
         when: Vec<String>,

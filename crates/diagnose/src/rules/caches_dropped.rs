@@ -141,8 +141,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("page-cache-thrash", "the kernel was asked to drop the cache; reclaim did not need it")
         .fix(Fix::say("Find the job, and remove it. The kernel log names the process.").inspect(
             "journalctl -k -g drop_caches --no-pager | tail\n\
-             grep -rs drop_caches /etc/cron* /etc/systemd /var/spool/cron \
-             /usr/local /opt | head",
+             grep -rs drop_caches /etc/cron* /etc/systemd /var/spool/cron\n\
+             grep -rs drop_caches /usr/local /opt | head",
         ))
         .fix(Fix::say(
             "Watch MemAvailable instead of MemFree: page cache is memory that can be had.",
