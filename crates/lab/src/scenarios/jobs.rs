@@ -117,10 +117,10 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 }
 
 fn drop_caches(guest: &Guest) -> Result<(), String> {
-    const EVERY_S: f64 = 8.0;
+    const DROPS: u32 = 3;
     let reader = guest.launch(&["read", DISK, "--for", "25s"])?;
-    for _ in 0..(SECONDS / EVERY_S) as u32 {
-        guest.sleep(EVERY_S);
+    for _ in 0..DROPS {
+        guest.sleep(SECONDS / f64::from(DROPS));
         if !guest.is_set("is_mended")? {
             guest.write("/proc/sys/vm/drop_caches", "1")?;
         }
