@@ -85,16 +85,21 @@ def fill(size_mib):
     return memory
 
 
-def readable(directory, name, size_mib):
-    path = f"{directory}/{name}"
-    if not os.path.exists(path):
-        with open(path, "wb") as file:
-            for _ in range(size_mib):
-                file.write(os.urandom(4096) * 256)
-            file.flush()
-            os.fsync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return os.open(path, os.O_RDONLY)
+def file_of(directory, kind, size_mib):
+    return f"{directory}/{kind}-{size_mib}"
+
+
+def make_files(spec, directory):
+    """The files that a load reads, outside of its cgroup: what it evicts and reads again is all that it evicts."""
+    for kind, size in (part.split("=") for part in spec.split(",")):
+        path = file_of(directory, kind, size)
+        if kind in ("loop", "stream", "once", "washot", "random", "mapped") and not os.path.exists(path):
+            with open(path, "wb") as file:
+                for _ in range(int(size)):
+                    file.write(os.urandom(4096) * 256)
+                file.flush()
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def load(spec, directory, counter):
@@ -121,7 +126,7 @@ def load(spec, directory, counter):
                     file.write(b"1" * MIB)
             kept.append(path)
         elif kind in ("loop", "stream", "once", "washot"):
-            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
+            file = os.open(file_of(directory, kind, size), os.O_RDONLY)
             if kind in ("once", "washot"):
                 for _ in range(1 if kind == "once" else 3):
                     for at in range(0, size * MIB, BLOCK):
@@ -138,7 +143,7 @@ def load(spec, directory, counter):
                         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             jobs.append(sequential)
         elif kind == "random":
-            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
+            file = os.open(file_of(directory, kind, size), os.O_RDONLY)
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
 
             def somewhere(file=file, size=size):
@@ -146,7 +151,7 @@ def load(spec, directory, counter):
                     os.pread(file, 16384, chance.randrange(size * 64) * 16384)
             jobs.append(somewhere)
         elif kind == "mapped":
-            file = readable(directory, f"{kind}-{size}-{os.getpid()}", size)
+            file = os.open(file_of(directory, kind, size), os.O_RDONLY)
             memory = mmap.mmap(file, size * MIB, prot=mmap.PROT_READ)
 
             def look(memory=memory, size=size):
@@ -218,6 +223,7 @@ class Load:
             file.write(bytes(17))
         idle = ("anon", "shm", "once", "washot")
         self.works = any(part.split("=")[0] not in idle for part in spec.split(","))
+        make_files(spec, directory)
         self.process = start(group, "--load", spec, directory, self.counter)
 
     def read(self):

@@ -149,14 +149,18 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let total = mib(guest.host(MEM_TOTAL)?);
     let median = |ratio: &dyn Fn(&MemoryLevel) -> f64| {
         let ratios: Vec<f64> = floor.iter().map(ratio).collect();
-        stats::median(&ratios).ok_or("RAM was not filled: more hogs")
+        stats::median(&ratios)
     };
-    let of_min_free = median(&|level| level.free_mib / min_free)?;
-    let of_watermarks = median(&MemoryLevel::of_watermarks)?;
+    let of_min_free = median(&|level| level.free_mib / min_free);
+    let of_watermarks = median(&MemoryLevel::of_watermarks);
+    let most = while_draining.into_iter().reduce(f64::max);
+    let (Some(of_min_free), Some(of_watermarks), Some(most)) = (of_min_free, of_watermarks, most)
+    else {
+        guest.phase("RAM was not filled, or swap drained before it was measured: more programs");
+        return Ok(());
+    };
     guest.measured("floor_of_min_free", of_min_free);
     guest.measured("floor_of_watermarks", of_watermarks);
-    let most = while_draining.into_iter().reduce(f64::max);
-    let most = most.ok_or("swap drained before it was measured: more hogs")?;
     guest.measured("free_while_swap_drains", most / total);
     Ok(())
 }
