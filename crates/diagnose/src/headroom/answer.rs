@@ -188,7 +188,7 @@ impl<'a> HeadroomFacts<'a> {
 
     fn by_room(&self) -> FitAnswer {
         // At its limit a cgroup kills, or waits: once is too often.
-        if self.group.as_ref().is_some_and(AskedGroup::is_short) {
+        if self.group.as_ref().is_some_and(AskedGroup::takes_no_more) {
             return FitAnswer::DoesNotFit;
         }
         let Some(room) = &self.room else {
@@ -271,6 +271,7 @@ impl<'a> HeadroomFacts<'a> {
                     .first()
                     .map(|short| HeadroomRemark::ShortWithin(short.text.clone())),
             );
+            remarks.extend(group.fills.clone().map(HeadroomRemark::Fills));
             if !group.is_limited {
                 remarks.push(HeadroomRemark::NoLimitAround(group.called.clone()));
             }

@@ -2,7 +2,7 @@
 
 use timeline::cgroup::ancestors;
 
-use super::chain::GroupShort;
+use super::chain::{self, GroupShort};
 use super::{Short, Unknown};
 use crate::evidence::Evidence;
 
@@ -17,6 +17,8 @@ pub struct AskedGroup {
     pub short: Vec<Short>,
     /// When a cgroup within it was, at a limit of its own.
     pub short_within: Vec<Short>,
+    /// What goes on at the end, where it fills its limit, or that of a cgroup around it, without anything added.
+    pub fills: Option<String>,
     /// Whether a limit around it is below the host's RAM, or may be.
     pub is_limited: bool,
 }
@@ -37,13 +39,14 @@ impl AskedGroup {
             called: cx.facts.names.called(path).into_owned(),
             short: times(around),
             short_within: times(within),
+            fills: chain::filling(cx, path),
             is_limited,
         }
     }
 
-    /// Whether it was short already: then nothing more fits.
-    pub fn is_short(&self) -> bool {
-        !self.short.is_empty()
+    /// Whether it was short already, or is about to be: then nothing more fits.
+    pub fn takes_no_more(&self) -> bool {
+        !self.short.is_empty() || self.fills.is_some()
     }
 
     pub(super) fn no_sample(&self) -> Unknown {

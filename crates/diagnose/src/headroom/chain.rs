@@ -275,6 +275,17 @@ pub(super) fn shortages(cx: &Evidence<'_>, path: &str) -> Vec<GroupShort> {
         .collect()
 }
 
+/// What the rule says that finds a cgroup on its way to its limit, of the cgroup or one around it, where that goes on at
+/// the end.
+pub(super) fn filling(cx: &Evidence<'_>, path: &str) -> Option<String> {
+    let answers = RuleAnswers::of_rules(cx, |rule| rule.id == "cgroup-limit-ahead");
+    let last = cx.timeline.len().saturating_sub(1);
+    let goes_on = |finding: &&Finding| finding.when.is_some_and(|when| when.last == last);
+    let is_around = |finding: &&Finding| ancestors(path).any(|above| above == finding.scope.key);
+    let found = answers.incidents.iter().filter(goes_on).find(is_around)?;
+    Some(found.title.first().to_owned())
+}
+
 /// Whether the cgroup has another limit since.
 fn is_of_earlier_limit(cx: &Evidence<'_>, finding: &Finding) -> bool {
     let group = cx.timeline.entity(Entity::Cgroup, &finding.scope.key);

@@ -48,6 +48,8 @@ pub enum HeadroomRemark {
     },
     /// A cgroup within the one that was asked about was short, at a limit of its own: the rule's text.
     ShortWithin(String),
+    /// The cgroup that was asked about, or one around it, fills its limit without anything added: the text of the rule.
+    Fills(String),
     /// No limit around the cgroup of this name is below the host's RAM.
     NoLimitAround(String),
     /// A node that reclaims its own pages limits headroom; more RAM would not cure that. Without it there is this much.

@@ -1,5 +1,6 @@
 //! One rule on one timeline: sorts the occurrences of its trigger into incidents and bursts.
 
+mod limit_lowered;
 pub(crate) mod limits_now;
 mod story;
 

@@ -160,6 +160,24 @@ pub(crate) fn limit_to_measure(
     (to >= more(too_small)).then_some(in_whole_mib(to))
 }
 
+/// What there is to say where [`larger_limit`] knows none.
+pub(crate) const NO_ROOM: &str = "There is no room for a larger limit, below those around it and in what the \
+     host has available: make its programs smaller (heap, workers), or make room first.";
+
+/// Returns a limit to try: [`limit_to_measure`], and a quarter more where the room is unknown. `None` where there is no room
+/// for that.
+pub(crate) fn larger_limit(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    too_small: Bytes,
+    available: Option<Bytes>,
+) -> Option<Bytes> {
+    match room_for(cx, group, too_small, available) {
+        Some(_) => limit_to_measure(cx, group, too_small, available),
+        None => Some(more(too_small)),
+    }
+}
+
 /// Returns a path below the root of the hierarchy that does not lead out of it, and that a shell takes unchanged: only a
 /// unit, which is named within quotes, may have backslashes.
 fn plain_path<'a>(path: &'a str, unit: Option<&str>) -> Option<&'a str> {

@@ -3,8 +3,9 @@
 use timeline::signals::{
     DROP_PAGECACHE, DROP_SLAB, MEM_AVAILABLE, MEM_SLAB_RECLAIMABLE, PAGE_CACHE, PGPGIN, PSI_IO_SOME,
 };
-use timeline::{CounterRise, host_counter_rises};
+use timeline::{CounterRise, Timeline, host_counter_rises};
 
+use crate::measures::available::AVAILABLE_CALM_SHARE;
 use crate::measures::readings::page_cache;
 use crate::prelude::*;
 
@@ -128,7 +129,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("the kernel's counter")
         .and(|finding| loss.shown_in(cx, finding))
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
-            format!("at least {least} was available: nothing was short")
+            let calm = cx.ram().is_ok_and(|ram| least >= ram.share(AVAILABLE_CALM_SHARE));
+            let remark = if calm { ": nothing was short" } else { "" };
+            format!("at least {least} was available{remark}")
         })
         .with(cx.level(MEM_SLAB_RECLAIMABLE, stretch.last), |finding, slab| {
             finding.shows(
@@ -149,6 +152,28 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         ))
         .sure_by_kinds(cx, "")
         .into())
+}
+
+/// How much page cache went with the drops of a stretch.
+fn fallen(timeline: &Timeline, cache: &Track<Bytes>, stretch: &Stretch) -> Bytes {
+    let mut fallen = Bytes::ZERO;
+    let mut before = 0;
+    for rise in host_counter_rises(timeline, DROP_PAGECACHE.id()) {
+        // The kernel counts a drop once all of it is done.
+        let since = timeline.times().get(rise.from).copied().unwrap_or_default();
+        let begun = timeline.times().partition_point(|time| time.plus(TAKES) < since).max(before);
+        before = rise.to;
+        if rise.from < stretch.first || rise.to > stretch.last {
+            continue;
+        }
+        let level = |at: &usize| cache.at(*at);
+        let Some(least) = (begun..=rise.to).filter_map(|at| Some((level(&at)?, at))).min() else {
+            continue;
+        };
+        let most = (begun..=least.1).filter_map(|at| level(&at)).max().unwrap_or_default();
+        fallen = fallen + most.saturating_sub(least.0);
+    }
+    fallen
 }
 
 /// What was lost, and what it cost.
@@ -196,15 +221,7 @@ impl CacheLoss {
         let after = timeline.stretch(stretch.first, last.saturating_sub(1));
         let before = timeline.stretch(0, stretch.first);
         let cache = page_cache().track(cx).ok();
-        // The kernel counts a drop once all of it is done.
-        let begun = timeline.times().partition_point(|time| time.plus(TAKES) < stretch.from);
-        let lost = cache.and_then(|cache| {
-            let (most, _) = cache.max_in(&timeline.stretch(begun, stretch.last)?)?;
-            // A stretch is the time after its first sample.
-            let most = cache.at(begun).map_or(most, |had| had.max(most));
-            let (least, _) = cache.min_in(stretch)?;
-            Some(most.saturating_sub(least))
-        });
+        let lost = cache.map(|cache| fallen(timeline, &cache, stretch));
         let read = cx.rate(PGPGIN).ok();
         let mean = |part: Option<Stretch>| read.as_ref()?.mean_in(&part?);
         let stalled = cx.stall(PSI_IO_SOME).ok();

@@ -63,34 +63,63 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(around) = around.filter(|around| was_under_oom(cx, around, stretch)) {
         return clear!("{name} is in {}, which is at its limit", cgroups::called(cx, around));
     }
-    let used = cx.timeline.gauge_of(group, CGROUP_CURRENT).and_then(|used| used.max_in(stretch));
-    let is_met = |limit: Bytes| used.is_some_and(|(used, _)| used >= limit.share(AT_LIMIT));
-    let (file, limit) = met_limit(cx, group, stretch, is_met);
-    let at_limit = limit.map_or("its limit".to_owned(), |limit| format!("its limit of {limit}"));
     let under = cx.gauge_of(group, CGROUP_UNDER_OOM)?;
     let is_under = |at: &usize| under.at(*at).is_some_and(|under| under > Count::ZERO);
-    let since = (stretch.first..=stretch.last).find(is_under);
-    let at_least = if since == Some(stretch.first) { " at least" } else { "" };
-    let time = match stretch.duration() {
-        Span::ZERO => String::new(),
-        lasted => format!(" for{at_least} {lasted}"),
+    let (Some(since), Some(until)) = (
+        (stretch.first..=stretch.last).find(is_under),
+        (stretch.first..=stretch.last).rfind(is_under),
+    ) else {
+        return clear!("under_oom of {name} was 0");
     };
-    let title = Title::from(format!(
-        "{} stands still{time}: it is at {at_limit}, and as the kernel may not kill in \
-         it (oom_kill_disable), tasks that need memory sleep.",
-        capital(&name)
-    ));
+    let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
+    let used_at = |at| current.as_ref().and_then(|current| current.at(at));
+    if let Some((before, after)) = used_at(since).zip(used_at(until))
+        && after > before + before.share(GOES_ON)
+    {
+        return clear!("memory of {name} rose from {before} to {after} meanwhile: it goes on");
+    }
+    let used = used_at(until).map(|used| (used, until));
+    let is_met = |limit: Bytes| used.is_some_and(|(used, _)| used >= limit.share(AT_LIMIT));
+    let (file, limit) = met_limit(cx, group, until, is_met);
+    let at_limit = limit.map_or("its limit".to_owned(), |limit| format!("its limit of {limit}"));
+    let seen = cx.timeline.stretch(since, until).map_or(Span::ZERO, |seen| seen.duration());
+    // It may have begun, and ended, between two samples.
+    let time = if seen == Span::ZERO {
+        String::new()
+    } else if since == stretch.first
+        || seen.as_secs_f64() < stretch.duration().as_secs_f64() * MOSTLY_SEEN.get()
+    {
+        format!(" for at least {seen}")
+    } else {
+        format!(" for {}", stretch.duration())
+    };
+    let goes_on = under.at(cx.timeline.len().saturating_sub(1)).is_some_and(|at| at > Count::ZERO);
+    let title = Title::from(if goes_on {
+        format!(
+            "{} stands still{time}: it is at {at_limit}, and as the kernel may not kill in it \
+             (oom_kill_disable), tasks that need memory sleep.",
+            capital(&name)
+        )
+    } else {
+        format!(
+            "{} stood still{time}: it was at {at_limit}, and as the kernel may not kill in it \
+             (oom_kill_disable), tasks that needed memory slept.",
+            capital(&name)
+        )
+    });
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let one = Count::new(1);
     let kills = cx.timeline.rate_of(group, CGROUP_EVENTS_OOM_KILL);
-    let has_killed = kills.is_some_and(|kills| kills.integral_in(stretch) > 0.0);
+    let all = cx.timeline.stretch(0, cx.timeline.len().saturating_sub(1));
+    let has_killed = kills.zip(all).is_some_and(|(kills, all)| kills.integral_in(&all) > 0.0);
+    let enough = cx.ram().map_or(Bytes::ZERO, |ram| ram.share(AVAILABLE_LOW_SHARE));
     Ok(RULE
         .found(Severity::Critical, title.then(cgroups::while_the_host_had(available)))
         .shows_from(
             CGROUP_UNDER_OOM,
             one,
             one,
-            since.and_then(|at| cx.time(at)),
+            cx.time(since),
             "under_oom is 1 from then on: tasks sleep until there is memory",
         )
         .counts_as("the cgroup's under_oom")
@@ -113,23 +142,30 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .when(!has_killed, |finding| {
             finding.not("oom-cgroup", "no process of the cgroup was killed")
         })
-        .with(available, |finding, available| {
+        .with(available.filter(|available| *available >= enough), |finding, available| {
             let why = format!("the host had {available} available; the cgroup's own limit is met");
             finding.not("available-exhaustion", why)
         })
         .with(limit, |finding, limit| {
-            let enough = remedy::limit_to_measure(cx, group, limit, available);
-            let to = enough.unwrap_or(remedy::more(limit));
+            let Some(to) = remedy::larger_limit(cx, group, limit, available) else {
+                return finding.fix(Fix::say(remedy::NO_ROOM));
+            };
             finding.fix(remedy::raise_limit_to(cx, group, file, limit, to).described(
                 "Raise the limit to one that may be enough: the tasks go on at once. What the \
                  cgroup needs shows only below it.",
             ))
         })
-        .fix(remedy::let_kernel_kill(group).described(
-            "Or let the kernel kill in the cgroup: it ends a process at once, and the others go \
-             on.",
-        ))
-        .affects([Affected::new("cgroup", &group.key, format!("stands still at {at_limit}"))])
+        .fix(if goes_on {
+            remedy::let_kernel_kill(group).described(
+                "Let the kernel kill in the cgroup: it ends a process at once, and the others go on.",
+            )
+        } else {
+            Fix::say(
+                "So that it goes on by itself at the next time, let the kernel kill in it (0 into \
+                 memory.oom_control).",
+            )
+        })
+        .affects([Affected::new("cgroup", &group.key, format!("tasks slept at {at_limit}"))])
         .sure_by_kinds(cx, "the stack of a task (/proc/PID/stack) has mem_cgroup_oom_synchronize")
         .into())
 }
@@ -139,10 +175,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn met_limit(
     cx: &Evidence<'_>,
     group: &EntitySeries,
-    stretch: &Stretch,
+    at: usize,
     is_met: impl Fn(Bytes) -> bool,
 ) -> (LimitFile, Option<Bytes>) {
-    let max = cgroups::limit_in(cx, group, CGROUP_MAX, stretch);
+    let max = cgroups::limit_at(cx, group, CGROUP_MAX, at);
     match cgroups::with_swap(cx, group) {
         Some(with_swap) if !max.is_some_and(is_met) => (LimitFile::MaxWithSwapV1, Some(with_swap)),
         _ => (remedy::kills_at(cx), max),
@@ -155,6 +191,11 @@ fn was_under_oom(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> 
     let mean = under.and_then(|under| under.cast::<Ratio>().mean_in(stretch));
     mean.is_some_and(|mean| mean >= IN_MOST)
 }
+
+/// Memory that rises by more while tasks sleep is taken by others that go on, as room is made: an engineering choice.
+const GOES_ON: Ratio = Ratio::from_percent(5.0);
+/// Where less of its time lies between samples that saw it, the time is a bound.
+const MOSTLY_SEEN: Ratio = Ratio::from_percent(90.0);
 
 /// What holds in more than this part of a time holds in most of it.
 const IN_MOST: Ratio = Ratio::from_percent(50.0);

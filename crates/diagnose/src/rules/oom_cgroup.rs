@@ -149,10 +149,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let limit = cgroups::limit_at(cx, limited, CGROUP_MAX, worst.from);
     let available = cx.level(MEM_AVAILABLE, worst.from);
-    let enough = limit.map(|limit| {
-        let room = remedy::limit_to_measure(cx, limited, limit, available);
-        room.unwrap_or(remedy::more(limit))
-    });
+    let enough = limit.and_then(|limit| remedy::larger_limit(cx, limited, limit, available));
     let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
     let title = title(cx, limited, limit, victims, count, available);
@@ -345,6 +342,9 @@ fn raised(
     limit: Option<Bytes>,
     enough: Option<Bytes>,
 ) -> Fix {
+    if limit.is_some() && enough.is_none() {
+        return Fix::say(remedy::NO_ROOM);
+    }
     let Some((limit, to)) = limit.zip(enough) else {
         return Fix::say(
             "Raise the limit to what the cgroup needs, or make its programs smaller (heap, \

@@ -148,6 +148,16 @@ fn exit_codes_say_whether_it_fits() {
 }
 
 #[test]
+fn nothing_more_fits_into_a_cgroup_that_fills_its_limit_by_itself() {
+    let source = cases::path("cgroup-limit-ahead--6.18-24g-after-kill");
+    let output = memtide(&["headroom", &source, "--cgroup", "/api", "--add", "10M"]);
+    let says = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(says.contains("does not fit into cgroup /api: it fills its limit without"), "{says}");
+    assert!(says.contains("meets its limit of 400 MiB in"), "{says}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn one_look_says_what_is_missing_and_takes_nothing_for_zero() {
     let directory = tempfile::tempdir().unwrap();
     let article = file(&directory, "article.txt", ARTICLE);

@@ -12,6 +12,7 @@ use timeline::{Entity, EntitySeries, LimitStep, limit_steps};
 use units::{Bytes, Limit, Span};
 
 use super::RuleAnswer;
+use super::limit_lowered::put_back;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Fix, FixChange, LimitChange, LimitFile, SmallLimit};
 use crate::measures::cgroups::{self, is_raised};
@@ -31,6 +32,7 @@ pub(super) fn bring_up_to_date(cx: &Evidence<'_>, answer: &mut RuleAnswer) {
         return;
     }
     advise_from_the_largest(&mut answer.incidents);
+    put_back(cx, &mut answer.incidents);
     let lasts = last_times(answer);
     for finding in &mut answer.incidents {
         let last = lasts.get(&finding.scope.key).copied();
@@ -315,4 +317,4 @@ fn is_gone(cx: &Evidence<'_>, key: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,7 +1,7 @@
 //! The sentences of an answer: whether it fits, what limits headroom, remarks, and what the demand would do.
 
 use diagnose::headroom::{
-    Added, AddedEffect, AskedGroup, Bounds, Cycle, DemandKind, FitAnswer, Headroom, HeadroomBasis,
+    Added, AddedEffect, Bounds, Cycle, DemandKind, FitAnswer, Headroom, HeadroomBasis,
     HeadroomBinding, HeadroomRemark, Question, Room,
 };
 use units::{Bytes, Count, SignedBytes};
@@ -24,10 +24,14 @@ pub(crate) fn headline(question: &Question, headroom: &Headroom) -> String {
     };
     let place = headroom.group.as_ref();
     let place = place.map_or_else(String::new, |group| format!(" into {}", group.called));
-    if headroom.group.as_ref().is_some_and(AskedGroup::is_short) {
+    if let Some(group) = headroom.group.as_ref().filter(|group| group.takes_no_more()) {
+        let why = match group.short[..] {
+            [] => "it fills its limit without anything added",
+            _ => "it is short already",
+        };
         return match question.add {
-            Some(_) => format!("{what} does not fit{place}: it is short already."),
-            None => format!("Nothing more fits{place}: it is short already."),
+            Some(_) => format!("{what} does not fit{place}: {why}."),
+            None => format!("Nothing more fits{place}: {why}."),
         };
     }
     let says = match (headroom.answer, question.add.is_some()) {
@@ -123,6 +127,7 @@ fn in_words(remark: &HeadroomRemark, question: &Question, cycle: &Cycle) -> Stri
             };
             format!("Memory was short already ({rule}{often}): {text}")
         }
+        HeadroomRemark::Fills(text) => text.clone(),
         HeadroomRemark::ShortWithin(text) => format!("A cgroup within it is short: {text}"),
         HeadroomRemark::NoLimitAround(called) => {
             format!("No limit around {called} is below the host's RAM: the host comes first.")

@@ -19,11 +19,19 @@ fn limits_of(parts: &[(usize, u64)]) -> Vec<Limit> {
 
 /// A cgroup with these limits in MiB, each for so many seconds, that is full and re-reads in the first `sick` seconds.
 fn starved(parts: &[(usize, u64)], sick: usize) -> Case {
+    starved_in(parts, 0..sick)
+}
+
+/// The same, in these seconds.
+pub(in crate::judge::incidents) fn starved_in(
+    parts: &[(usize, u64)],
+    sick: std::ops::Range<usize>,
+) -> Case {
     let limits = limits_of(parts);
     let over = u64::try_from(limits.len()).unwrap() - 1;
     let full = limits.iter().map(|limit| limit.limited().unwrap_or(Bytes::from_mib(100)));
     let full: Vec<Bytes> = full.collect();
-    let per_second = |n: u64| vec![n; sick];
+    let per_second = |n: u64| [vec![0; sick.start], vec![n; sick.len()], vec![0]].concat();
     Case::over(over)
         .gauge(MEM_TOTAL, Bytes::from_mib(2000))
         .gauge(MEM_AVAILABLE, Bytes::from_mib(1600))
@@ -37,11 +45,11 @@ fn starved(parts: &[(usize, u64)], sick: usize) -> Case {
         .counter_steps_of(Cgroup, WEB, CGROUP_PSI_MEMORY_SOME, &per_second(200_000))
 }
 
-fn found(case: &Case) -> Vec<Finding> {
+pub(in crate::judge::incidents) fn found(case: &Case) -> Vec<Finding> {
     incidents(rules::by_id("cgroup-cache-starved").copied().unwrap(), case)
 }
 
-fn has_line(finding: &Finding, text: &str) -> bool {
+pub(in crate::judge::incidents) fn has_line(finding: &Finding, text: &str) -> bool {
     finding.evidence.iter().any(|line| line.text == text)
 }
 
