@@ -18,15 +18,17 @@ pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
         }];
     }
     let Some((at, binding)) = limits.iter().enumerate().find(|(_, limit)| binds(limit)) else {
+        // A finding may foretell that one is met.
+        let nothing = if has_finding { "" } else { ": raising one changes nothing so far" };
         let near = limits.iter().filter_map(|limit| Some((limit.room()?, limit)));
         let nearest = near.min_by_key(|(room, _)| *room);
         return vec![match nearest {
             Some((room, limit)) => format!(
-                "No limit was hit, and none is nearly full of memory that cannot be dropped: \
-                 raising one changes nothing so far. The nearest is {}, with {room} left.",
+                "No limit was hit, and none is nearly full of memory that cannot be \
+                 dropped{nothing}. The nearest is {}, with {room} left.",
                 name(limit)
             ),
-            None => "No limit was hit: raising one changes nothing so far.".to_owned(),
+            None => format!("No limit was hit{nothing}."),
         }];
     };
     if let Some(raised) = binding.since.filter(|now| is_raised(binding.limit, *now)) {
