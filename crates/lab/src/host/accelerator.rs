@@ -11,7 +11,7 @@ use crate::host::cache::cache_directory;
 /// How long a guest may take to its first message. With KVM it is there in two seconds.
 const KVM_START: Duration = Duration::from_secs(10);
 /// The same under emulation, on a loaded host.
-const TCG_START: Duration = Duration::from_secs(60);
+const TCG_START: Duration = Duration::from_secs(120);
 /// The file in the user's cache that says in which boot of the host no guest started with KVM.
 const FAILED: &str = "kvm-failed";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";

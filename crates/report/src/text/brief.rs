@@ -86,6 +86,9 @@ fn place(group: &GroupSection) -> String {
     name.map_or_else(String::new, |name| format!("{name} (cgroup {}): ", group.path))
 }
 
+/// A line of a plugin is read on a pager.
+const OTHERS_MAX: usize = 4;
+
 /// Names the other diseases; the headline is about the worst.
 fn others(report: &Report) -> Option<String> {
     let roots = report.roots().map(|(_, finding)| finding);
@@ -96,7 +99,12 @@ fn others(report: &Report) -> Option<String> {
             of => format!("{id} of {of}"),
         })
         .collect();
-    (!others.is_empty()).then(|| format!(" Also: {}.", others.join(", ")))
+    let shown = others.iter().take(OTHERS_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let more = match others.len().saturating_sub(OTHERS_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!others.is_empty()).then(|| format!(" Also: {shown}{more}."))
 }
 
 /// How much is left, where the host is well.
