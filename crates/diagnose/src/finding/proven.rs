@@ -16,12 +16,14 @@ struct ProvenFix {
 
 /// November 2026, under emulation.
 const ALL: &[ProvenFix] = &[
+    proven("dirty-limit-too-big", "vm.dirty_background_bytes", &["6.1", "7.2"]),
     proven("hugetlb-unused", "vm.nr_hugepages", &["6.1", "7.2"]),
     proven("ksm-cost", "ksm.run", &["6.1", "7.2"]),
     proven("min-free-too-large", "vm.min_free_kbytes", &["6.1", "7.2"]),
     proven("no-swap-risk", "command", &["6.1", "7.2"]),
     proven("node-reclaim-on", "vm.zone_reclaim_mode", &["6.1", "7.2"]),
     proven("overcommit-limit", "vm.overcommit_memory", &["6.1", "7.2"]),
+    proven("swappiness-misfit", "vm.swappiness", &["6.1"]),
 ];
 
 const fn proven(

@@ -154,24 +154,18 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// How much page cache went with the drops of a stretch.
+/// How far page cache fell, from its peak to a later level, with the drops of a stretch.
 fn fallen(timeline: &Timeline, cache: &Track<Bytes>, stretch: &Stretch) -> Bytes {
-    let mut fallen = Bytes::ZERO;
-    let mut before = 0;
-    for rise in host_counter_rises(timeline, DROP_PAGECACHE.id()) {
-        // The kernel counts a drop once all of it is done.
-        let since = timeline.times().get(rise.from).copied().unwrap_or_default();
-        let begun = timeline.times().partition_point(|time| time.plus(TAKES) < since).max(before);
-        before = rise.to;
-        if rise.from < stretch.first || rise.to > stretch.last {
-            continue;
-        }
-        let level = |at: &usize| cache.at(*at);
-        let Some(least) = (begun..=rise.to).filter_map(|at| Some((level(&at)?, at))).min() else {
-            continue;
-        };
-        let most = (begun..=least.1).filter_map(|at| level(&at)).max().unwrap_or_default();
-        fallen = fallen + most.saturating_sub(least.0);
+    let drops = host_counter_rises(timeline, DROP_PAGECACHE.id());
+    if !drops.iter().any(|drop| drop.from >= stretch.first && drop.to <= stretch.last) {
+        return Bytes::ZERO;
+    }
+    // The kernel counts a drop once all of it is done.
+    let begun = timeline.times().partition_point(|time| time.plus(TAKES) < stretch.from);
+    let (mut peak, mut fallen) = (Bytes::ZERO, Bytes::ZERO);
+    for level in (begun..=stretch.last).filter_map(|at| cache.at(at)) {
+        peak = peak.max(level);
+        fallen = fallen.max(peak.saturating_sub(level));
     }
     fallen
 }

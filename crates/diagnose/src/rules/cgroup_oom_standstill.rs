@@ -63,50 +63,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(around) = around.filter(|around| was_under_oom(cx, around, stretch)) {
         return clear!("{name} is in {}, which is at its limit", cgroups::called(cx, around));
     }
-    let under = cx.gauge_of(group, CGROUP_UNDER_OOM)?;
-    let is_under = |at: &usize| under.at(*at).is_some_and(|under| under > Count::ZERO);
-    let (Some(since), Some(until)) = (
-        (stretch.first..=stretch.last).find(is_under),
-        (stretch.first..=stretch.last).rfind(is_under),
-    ) else {
-        return clear!("under_oom of {name} was 0");
+    let still = match Standstill::during(cx, group, stretch)? {
+        Ok(still) => still,
+        Err(why) => return clear!("{name}: {why}"),
     };
-    let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
-    let used_at = |at| current.as_ref().and_then(|current| current.at(at));
-    if let Some((before, after)) = used_at(since).zip(used_at(until))
-        && after > before + before.share(GOES_ON)
-    {
-        return clear!("memory of {name} rose from {before} to {after} meanwhile: it goes on");
-    }
-    let used = used_at(until).map(|used| (used, until));
-    let is_met = |limit: Bytes| used.is_some_and(|(used, _)| used >= limit.share(AT_LIMIT));
-    let (file, limit) = met_limit(cx, group, until, is_met);
-    let at_limit = limit.map_or("its limit".to_owned(), |limit| format!("its limit of {limit}"));
-    let seen = cx.timeline.stretch(since, until).map_or(Span::ZERO, |seen| seen.duration());
-    // It may have begun, and ended, between two samples.
-    let time = if seen == Span::ZERO {
-        String::new()
-    } else if since == stretch.first
-        || seen.as_secs_f64() < stretch.duration().as_secs_f64() * MOSTLY_SEEN.get()
-    {
-        format!(" for at least {seen}")
-    } else {
-        format!(" for {}", stretch.duration())
-    };
-    let goes_on = under.at(cx.timeline.len().saturating_sub(1)).is_some_and(|at| at > Count::ZERO);
-    let title = Title::from(if goes_on {
-        format!(
-            "{} stands still{time}: it is at {at_limit}, and as the kernel may not kill in it \
-             (oom_kill_disable), tasks that need memory sleep.",
-            capital(&name)
-        )
-    } else {
-        format!(
-            "{} stood still{time}: it was at {at_limit}, and as the kernel may not kill in it \
-             (oom_kill_disable), tasks that needed memory slept.",
-            capital(&name)
-        )
-    });
+    let Standstill { since, used, limit, file, goes_on, .. } = still;
+    let at_limit = still.at_limit();
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let one = Count::new(1);
     let kills = cx.timeline.rate_of(group, CGROUP_EVENTS_OOM_KILL);
@@ -114,7 +76,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let has_killed = kills.zip(all).is_some_and(|(kills, all)| kills.integral_in(&all) > 0.0);
     let enough = cx.ram().map_or(Bytes::ZERO, |ram| ram.share(AVAILABLE_LOW_SHARE));
     Ok(RULE
-        .found(Severity::Critical, title.then(cgroups::while_the_host_had(available)))
+        .found(
+            Severity::Critical,
+            still.title(&name, stretch).then(cgroups::while_the_host_had(available)),
+        )
         .shows_from(
             CGROUP_UNDER_OOM,
             one,
@@ -134,7 +99,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             let text = format!("the cgroup uses {used} of {at_limit}");
             finding
                 .shows(CGROUP_CURRENT, used, cx.time(at), text)
-                .counts_if(limit.is_some_and(is_met), "its memory at the limit")
+                .counts_if(limit.is_some_and(|limit| is_met(used, limit)), "its memory at the limit")
         })
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
             format!("at least {least} available on the host")
@@ -170,19 +135,89 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// The limit that is met, and its file: that of memory and swap together where swapped pages count towards it, and memory
-/// alone is below its own.
-fn met_limit(
-    cx: &Evidence<'_>,
-    group: &EntitySeries,
-    at: usize,
-    is_met: impl Fn(Bytes) -> bool,
-) -> (LimitFile, Option<Bytes>) {
-    let max = cgroups::limit_at(cx, group, CGROUP_MAX, at);
-    match cgroups::with_swap(cx, group) {
-        Some(with_swap) if !max.is_some_and(is_met) => (LimitFile::MaxWithSwapV1, Some(with_swap)),
-        _ => (remedy::kills_at(cx), max),
+/// A time in which tasks of a cgroup slept at its limit.
+struct Standstill {
+    /// The first sample that saw it.
+    since: usize,
+    /// The time from that to the last one that saw it.
+    seen: Span,
+    /// Memory of the cgroup at the last one, and that sample.
+    used: Option<(Bytes, usize)>,
+    /// The limit that is met.
+    limit: Option<Bytes>,
+    file: LimitFile,
+    /// Whether the last sample of all saw it.
+    goes_on: bool,
+}
+
+impl Standstill {
+    /// `Err`: why nothing stood still.
+    fn during(
+        cx: &Evidence<'_>,
+        group: &EntitySeries,
+        stretch: &Stretch,
+    ) -> Result<Result<Self, String>, Missing> {
+        let under = cx.gauge_of(group, CGROUP_UNDER_OOM)?;
+        let is_under = |at: usize| under.at(at).is_some_and(|under| under > Count::ZERO);
+        let mut within = stretch.first..=stretch.last;
+        let Some(since) = within.find(|at| is_under(*at)) else {
+            return Ok(Err("under_oom was 0".to_owned()));
+        };
+        let until = (since..=stretch.last).rfind(|at| is_under(*at)).unwrap_or(since);
+        let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
+        let used_at = |at| current.as_ref().and_then(|current| current.at(at));
+        if let Some((before, after)) = used_at(since).zip(used_at(until))
+            && after > before + before.share(RISES_MIN)
+        {
+            return Ok(Err(format!("its memory rose from {before} to {after}: it goes on")));
+        }
+        let used = used_at(until).map(|used| (used, until));
+        // The limit of memory and swap together counts swapped pages, too: it may be met where memory alone is below its own.
+        let max = cgroups::limit_at(cx, group, CGROUP_MAX, until);
+        let is_full = used.zip(max).is_some_and(|((used, _), max)| is_met(used, max));
+        let (file, limit) = match cgroups::with_swap(cx, group) {
+            Some(with_swap) if !is_full => (LimitFile::MaxWithSwapV1, Some(with_swap)),
+            _ => (remedy::kills_at(cx), max),
+        };
+        let seen = cx.timeline.stretch(since, until).map_or(Span::ZERO, |seen| seen.duration());
+        let goes_on = is_under(cx.timeline.len().saturating_sub(1));
+        Ok(Ok(Self { since, seen, used, limit, file, goes_on }))
     }
+
+    fn at_limit(&self) -> String {
+        self.limit.map_or("its limit".to_owned(), |limit| format!("its limit of {limit}"))
+    }
+
+    fn title(&self, name: &str, stretch: &Stretch) -> Title {
+        let name = capital(name);
+        let (time, at_limit) = (self.time(stretch), self.at_limit());
+        Title::from(if self.goes_on {
+            format!(
+                "{name} stands still{time}: it is at {at_limit}, and as the kernel may not kill in \
+                 it (oom_kill_disable), tasks that need memory sleep."
+            )
+        } else {
+            format!(
+                "{name} stood still{time}: it was at {at_limit}, and as the kernel may not kill in \
+                 it (oom_kill_disable), tasks that needed memory slept."
+            )
+        })
+    }
+
+    /// ` for 21 s`; it may have begun, and ended, between two samples.
+    fn time(&self, stretch: &Stretch) -> String {
+        let (seen, whole) = (self.seen, stretch.duration());
+        let is_mostly_seen = seen.as_secs_f64() >= whole.as_secs_f64() * SEEN_MIN.get();
+        match seen {
+            Span::ZERO => String::new(),
+            _ if self.since > stretch.first && is_mostly_seen => format!(" for {whole}"),
+            _ => format!(" for at least {seen}"),
+        }
+    }
+}
+
+fn is_met(used: Bytes, limit: Bytes) -> bool {
+    used >= limit.share(AT_LIMIT)
 }
 
 /// Whether tasks of a cgroup were out of memory in most of a stretch.
@@ -193,9 +228,9 @@ fn was_under_oom(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> 
 }
 
 /// Memory that rises by more while tasks sleep is taken by others that go on, as room is made: an engineering choice.
-const GOES_ON: Ratio = Ratio::from_percent(5.0);
+const RISES_MIN: Ratio = Ratio::from_percent(5.0);
 /// Where less of its time lies between samples that saw it, the time is a bound.
-const MOSTLY_SEEN: Ratio = Ratio::from_percent(90.0);
+const SEEN_MIN: Ratio = Ratio::from_percent(90.0);
 
 /// What holds in more than this part of a time holds in most of it.
 const IN_MOST: Ratio = Ratio::from_percent(50.0);

@@ -31,6 +31,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         Arm { name: "room", settings: &[("limit_mib", 96.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("limit_mib", 20.0)], &[("limit_mib", 30.0)]],
+    advised: &[("starved", &[("limit_mib", 96.0)])],
     play,
     claims,
     figures: &[
