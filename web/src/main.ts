@@ -168,7 +168,7 @@ function applyLink({ looking, theme }: Context): void {
   const link = readLink(location.hash);
   if (link.view !== null) looking.show(link.view.from, link.view.to);
   if (link.cursor !== null) looking.pin(link.cursor);
-  if (link.hidden.length > 0) looking.hide(link.hidden);
+  if (link.hidden !== null) looking.hide(link.hidden);
   if (isChoice(link.theme)) theme.set(link.theme);
 }
 

@@ -22,7 +22,7 @@ export function values(host: HTMLElement, curves: Curves, toggle: Toggle): Value
   return isTable ? new Table(host, curves, toggle) : new Line(host, curves, toggle);
 }
 
-/** A curve's colour and name; a click on one of several hides it or shows it again. */
+/** A curve's colour and name; a click hides it or shows it again, also one that is alone, as a link may hide it. */
 class Name {
   readonly #button: HTMLButtonElement | null = null;
   readonly host: HTMLElement;
@@ -35,8 +35,7 @@ class Name {
   ) {
     const { chart } = curves;
     const series = chart.series[index] as Series;
-    const isOneOfMany = !series.is_limit && chart.series.filter((one) => !one.is_limit).length > 1;
-    if (isOneOfMany) this.#button = button("toggle", "", () => toggle(nameOf(chart, series)));
+    if (!series.is_limit) this.#button = button("toggle", "", () => toggle(nameOf(chart, series)));
     this.host = this.#button ?? element("span", "toggle");
     this.host.title = series.label;
     this.host.append(swatch(series, curves.colour(index)), element("span", "name", text));

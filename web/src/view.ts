@@ -192,7 +192,10 @@ export class Looking {
     this.hide(others.length < hidden.size ? others : [...hidden, ...curves]);
   }
 
+  /** Hides these curves, and shows all others. */
   hide(curves: readonly string[]): void {
+    const { hidden } = this.#state;
+    if (curves.length === hidden.size && curves.every((one) => hidden.has(one))) return;
     this.#state.hidden = new Set(curves);
     this.#tell("hidden");
   }
@@ -228,11 +231,14 @@ export function clamped(view: View, whole: View, least: number): View {
   return { from: start, to: start + length };
 }
 
-/** What a link says: `v=12.5-30`, `c=18`, `h=where.free`, `theme=dark`; what it does not say or says wrongly is null. */
+/**
+ * What a link says: `v=12.5-30`, `c=18`, `h=where.free`, `theme=dark`; what it does not say or says wrongly is null. Without
+ * `h` nothing is hidden, but a link to a place of the page (`#recorded`) is about none of this.
+ */
 export interface Link {
   view: View | null;
   cursor: number | null;
-  hidden: readonly string[];
+  hidden: readonly string[] | null;
   theme: string | null;
 }
 
@@ -243,17 +249,19 @@ export function readLink(hash: string): Link {
   return {
     view: view === null || Number(view[1]) >= Number(view[2]) ? null : { from: Number(view[1]), to: Number(view[2]) },
     cursor: /^-?\d+(\.\d+)?$/.test(cursor) ? Number(cursor) : null,
-    hidden: words.get("h")?.split(",") ?? [],
+    hidden: words.get("h")?.split(",") ?? (isPlace(hash) ? null : []),
     theme: words.get("theme"),
   };
 }
+
+const isPlace = (hash: string) => hash.length > 1 && !hash.includes("=");
 
 export function writeLink(link: Link): string {
   const round = (at: number) => String(Math.round(at * 1000) / 1000);
   const words: string[] = [];
   if (link.view !== null) words.push(`v=${round(link.view.from)}-${round(link.view.to)}`);
   if (link.cursor !== null) words.push(`c=${round(link.cursor)}`);
-  if (link.hidden.length > 0) words.push(`h=${link.hidden.map(encodeURIComponent).join()}`);
+  if (link.hidden !== null && link.hidden.length > 0) words.push(`h=${link.hidden.map(encodeURIComponent).join()}`);
   if (link.theme !== null) words.push(`theme=${link.theme}`);
   return words.length > 0 ? "#" + words.join("&") : "";
 }

@@ -141,7 +141,24 @@ describe.skipIf(reason !== null)("the page in Chromium, from a file and offline"
     await page.close();
     const again = await open(browser, report(HEALTHY), { hash: address });
     expect(await again.page.$eval(`${free} .toggle`, (it) => it.getAttribute("aria-pressed"))).toBe("false");
+    // An address that hides nothing shows all again.
+    await again.page.evaluate(() => (location.hash = "#v=1-5"));
+    await settled(again.page);
+    expect(await again.page.$eval(`${free} .toggle`, (it) => it.getAttribute("aria-pressed"))).toBe("true");
+    expect(await hash(again.page)).not.toContain("h=");
     await again.page.close();
+  });
+
+  test("shows a curve again that is alone in its chart and was hidden by the address", async () => {
+    const { page } = await open(browser, report(DIRTY), { hash: "#h=disk_busy.disk-0" });
+    const alone = "#chart-disk_busy button.toggle";
+    expect(await page.$$eval(alone, (all) => all.map((it) => it.getAttribute("aria-pressed")))).toEqual(["false"]);
+    await middleOf(page, "disk_busy");
+    await page.$eval(alone, (it) => (it as HTMLElement).click());
+    await settled(page);
+    expect(await page.$eval(alone, (it) => it.getAttribute("aria-pressed"))).toBe("true");
+    expect(await hash(page)).not.toContain("h=");
+    await page.close();
   });
 
   test("draws each of a few processes", async () => {

@@ -144,6 +144,12 @@ describe("a link", () => {
     expect(writeLink({ view: null, cursor: null, hidden: [], theme: null })).toBe("");
   });
 
+  test("without a curve hides none, and to a place of the page leaves all as it is", () => {
+    for (const [hash, hidden] of [["", []], ["#v=60-120", []], ["#h=cpu.all", ["cpu.all"]], ["#recorded", null]] as const) {
+      expect(readLink(hash).hidden, hash).toEqual(hidden);
+    }
+  });
+
   test("that is wrong says nothing", () => {
     for (const hash of ["#v=30-12", "#v=a-b", "#c=--1", "#c=1e9x", "#finding-0", "#v=1-", ""]) {
       const { view, cursor } = readLink(hash);
