@@ -17,8 +17,8 @@ use units::{Quantity, Span};
 pub(crate) use evidence_line::{Computed, Says};
 pub use evidence_line::{EvidenceLine, Measured, Threshold, ThresholdSide};
 pub use fix::{
-    Fix, FixChange, Lasting, LimitChange, LimitFile, SettingChange, SettingValue, ShellCommand,
-    SmallLimit,
+    Fix, FixChange, Inspection, Lasting, LimitChange, LimitFile, SettingChange, SettingValue,
+    ShellCommand, SmallLimit,
 };
 pub use graph::Graph;
 pub use occasion::{Bursts, Harm, Occasion, Scope};

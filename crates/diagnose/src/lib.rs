@@ -33,8 +33,8 @@ mod trigger;
 pub use applied_fix::{AppliedFix, FixError, FixTarget};
 pub use evidence::{Evidence, Missing, Need};
 pub use finding::{
-    Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, FixChange, Graph, Harm, Lasting,
-    LimitChange, LimitFile, Measured, Occasion, Outcome, RuledOut, Scope, SettingChange,
+    Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, FixChange, Graph, Harm, Inspection,
+    Lasting, LimitChange, LimitFile, Measured, Occasion, Outcome, RuledOut, Scope, SettingChange,
     SettingValue, Severity, ShellCommand, SmallLimit, Sureness, Threshold, ThresholdSide, Title,
 };
 pub use group::GroupDiagnosis;

@@ -14,7 +14,7 @@ use crate::paste::Paste;
 use crate::sar::SadfError;
 use crate::{bundle, capture, process_table, recording};
 use store::{Resolution, StoreError};
-use timeline::{OutOfRange, Source, SourceKind, TimeRange};
+use timeline::{Origin, OutOfRange, Source, SourceKind, TimeRange};
 
 /// Why a source cannot be used.
 // The message of a variant says what its fields are.
@@ -193,7 +193,7 @@ pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Source, OpenEr
 /// # Errors
 /// As [`open`].
 pub fn open_stdin() -> Result<Source, OpenError> {
-    read("standard input", std::io::stdin().lock())
+    read(Origin::STANDARD_INPUT, std::io::stdin().lock())
 }
 
 /// Reads bytes in memory.

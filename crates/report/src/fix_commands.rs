@@ -5,8 +5,13 @@
 //! limits of a host's unit are set through systemd, those of another cgroup are written to. Names and values are safe in a
 //! command already.
 
-use diagnose::{FixChange, Lasting, LimitChange, SettingChange, SettingValue, ShellCommand};
+use diagnose::{
+    FixChange, Inspection, Lasting, LimitChange, SettingChange, SettingValue, ShellCommand,
+};
+use timeline::Origin;
 use units::{Bytes, Limit};
+
+use crate::shell_words::quoted;
 
 /// Commands of a fix, one a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,19 +27,39 @@ pub struct FixCommands {
 }
 
 impl FixCommands {
-    /// The commands of a fix.
-    pub fn new(fix: &diagnose::Fix) -> Self {
+    /// The commands of a fix of a finding in a source from `origin`.
+    pub fn new(fix: &diagnose::Fix, origin: &Origin) -> Self {
         let changes: Vec<ShellCommand> = fix.changes.iter().map(command).collect();
         let acting = || changes.iter().filter(|change| !change.now.is_empty());
         let is_undone = acting().all(|change| !change.undo.is_empty());
-        let inspect = std::iter::once(&fix.inspect);
+        let inspect = inspection(&fix.inspect, origin);
         // One limit may bound another: what was set last is taken back first.
         let undo = lines(acting().rev().filter(|_| is_undone).map(|change| &change.undo));
         Self {
-            now: lines(inspect.chain(acting().map(|change| &change.now))),
-            is_read_only: !fix.inspect.is_empty() && acting().next().is_none(),
+            now: lines(std::iter::once(&inspect).chain(acting().map(|change| &change.now))),
+            is_read_only: !inspect.is_empty() && acting().next().is_none(),
             persistent: lines(changes.iter().map(|change| &change.keep)),
             undo,
+        }
+    }
+}
+
+fn inspection(inspection: &Inspection, origin: &Origin) -> String {
+    match inspection {
+        Inspection::None => String::new(),
+        Inspection::Commands(commands) => commands.clone(),
+        Inspection::Growth { of } => {
+            let source = match origin.name.as_str() {
+                "" => String::new(),
+                Origin::STANDARD_INPUT => " -".to_owned(),
+                name => format!(" {}", quoted(name)),
+            };
+            let service = of.as_ref().map(|name| {
+                // A name that begins with a hyphen is no option.
+                let sign = if name.starts_with('-') { '=' } else { ' ' };
+                format!(" --service{sign}{}", quoted(name))
+            });
+            format!("memtide growth{source}{}", service.unwrap_or_default())
         }
     }
 }
@@ -147,7 +172,7 @@ mod tests {
     /// Now, kept, and taken back.
     fn commands(changes: impl Into<Vec<FixChange>>) -> [String; 3] {
         let fix = Fix { changes: changes.into(), ..Fix::default() };
-        let commands = FixCommands::new(&fix);
+        let commands = FixCommands::new(&fix, &Origin::default());
         assert!(!commands.is_read_only);
         [commands.now, commands.persistent, commands.undo]
     }
@@ -209,18 +234,38 @@ mod tests {
 
     #[test]
     fn what_only_shows_something_is_read_only_unless_a_change_follows() {
-        let inspect = "sysctl vm.swappiness".to_owned();
+        let inspect = Inspection::Commands("sysctl vm.swappiness".to_owned());
         let fix = Fix { inspect, ..Fix::default() };
-        let commands = FixCommands::new(&fix);
+        let commands = FixCommands::new(&fix, &Origin::default());
         assert_eq!((commands.now.as_str(), commands.is_read_only), ("sysctl vm.swappiness", true));
         let later = change(None, value(SWAPPINESS, "60"), Lasting::FromBoot);
-        let with = |change| FixCommands::new(&Fix { changes: vec![change], ..fix.clone() });
+        let with = |change| {
+            let fix = Fix { changes: vec![change], ..fix.clone() };
+            FixCommands::new(&fix, &Origin::default())
+        };
         assert!(with(later.clone()).is_read_only);
         assert!(with(later).persistent.contains("vm.swappiness = 60"));
         let now = with(change(None, value(SWAPPINESS, "60"), Lasting::UntilBoot));
         assert!(!now.is_read_only);
         assert_eq!(now.now, "sysctl vm.swappiness\nsysctl -w vm.swappiness=60");
-        assert_eq!(FixCommands::new(&Fix::default()), FixCommands::default());
+        let nothing = FixCommands::new(&Fix::default(), &Origin::default());
+        assert_eq!(nothing, FixCommands::default());
+    }
+
+    #[test]
+    fn growth_is_asked_of_the_same_source_by_name() {
+        let of = |of: Option<&str>, source: &str| {
+            let inspect = Inspection::Growth { of: of.map(str::to_owned) };
+            let origin = Origin { name: source.to_owned(), ..Origin::default() };
+            let commands = FixCommands::new(&Fix { inspect, ..Fix::default() }, &origin);
+            assert!(commands.is_read_only);
+            commands.now
+        };
+        assert_eq!(of(None, ""), "memtide growth");
+        assert_eq!(of(None, "/srv/a recording"), "memtide growth '/srv/a recording'");
+        assert_eq!(of(Some("ledger"), "day"), "memtide growth day --service ledger");
+        assert_eq!(of(Some("-it's"), ""), r"memtide growth --service='-it'\''s'");
+        assert_eq!(of(None, Origin::STANDARD_INPUT), "memtide growth -");
     }
 
     #[test]

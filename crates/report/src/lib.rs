@@ -23,6 +23,7 @@ mod phrases;
 mod picture;
 mod plain;
 mod screen;
+mod shell_words;
 pub mod text;
 
 pub use fix_commands::FixCommands;

@@ -28,7 +28,7 @@ pub struct Source {
 pub struct Origin {
     /// What kind of source it is.
     pub kind: SourceKind,
-    /// Its human-readable name: a file name; empty for this host.
+    /// Its human-readable name: a file name, or [`Self::STANDARD_INPUT`]; empty for this host.
     pub name: String,
     /// The blocks that were recognised in a text, in order; empty for this host and for captures.
     pub inputs: Vec<Input>,
@@ -86,6 +86,11 @@ pub struct Input {
     pub not_understood: usize,
     /// The system that it is of, if that is not Linux: `macOS`; else empty.
     pub other_system: &'static str,
+}
+
+impl Origin {
+    /// The name of what was read from a pipe: no file has it.
+    pub const STANDARD_INPUT: &str = "standard input";
 }
 
 impl Source {

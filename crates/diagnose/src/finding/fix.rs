@@ -9,12 +9,27 @@ use units::{Bytes, Limit};
 pub struct Fix {
     /// What to do, in words.
     pub what: String,
-    /// Commands that only show something, one per line; empty if there is none.
-    pub inspect: String,
+    /// What only shows something, before anything is changed.
+    pub inspect: Inspection,
     /// What is changed, in this order; empty if the fix is words only, or only shows something.
     pub changes: Vec<FixChange>,
     /// The limit that was too small, if the fix raises one: by its changes, or in words.
     pub raises: Option<SmallLimit>,
+}
+
+/// What shows more and changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Inspection {
+    /// Nothing.
+    #[default]
+    None,
+    /// Commands on the host, one per line.
+    Commands(String),
+    /// How what the source shows grew, which memtide answers from the same source.
+    Growth {
+        /// The name of the service, cgroup or process; `None` for all of them.
+        of: Option<String>,
+    },
 }
 
 impl FixChange {
@@ -197,7 +212,14 @@ impl Fix {
     /// Sets commands that change nothing.
     #[must_use]
     pub(crate) fn inspect(mut self, commands: impl Into<String>) -> Self {
-        self.inspect = commands.into();
+        self.inspect = Inspection::Commands(commands.into());
+        self
+    }
+
+    /// Asks how a service, a cgroup or a process of the source grew, or all of them.
+    #[must_use]
+    pub(crate) fn inspect_growth(mut self, of: Option<&str>) -> Self {
+        self.inspect = Inspection::Growth { of: of.map(str::to_owned) };
         self
     }
 

@@ -151,7 +151,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with_line(growth.growth.method.to_string())
         .counts_as("a line of readings")
         .not("a warm-up", "the rise does not slow down")
-        .fix(Fix::say("See which process grows, and restart it in time.").inspect("memtide growth"))
+        .fix(Fix::say("See which process grows, and restart it in time.").inspect_growth(None))
         .fix(raised.described(
             "Raise the limit to win time, if the host has the memory. Start with a quarter more.",
         ))

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use diagnose::{AppliedFix, Diagnosis, Finding, Fix, FixChange, SettingValue};
+use diagnose::{AppliedFix, Diagnosis, Finding, Fix, FixChange, Inspection, SettingValue};
 use probe::{ProcessDetail, Root};
 use report::FixCommands;
 use sampler::{WatchOptions, Watcher};
+use timeline::Origin;
 use units::{Span, WallClock};
 
 use super::files::GuestFiles;
@@ -121,7 +122,7 @@ fn finding_of<'a>(rule: &str, diagnosis: &'a Diagnosis) -> Option<&'a Finding> {
 
 /// The first fix that does more than to show something; without one, the first.
 fn first_fix(finding: &Finding) -> Fix {
-    let is_more = |fix: &&Fix| fix.inspect.is_empty() || !fix.changes.is_empty();
+    let is_more = |fix: &&Fix| fix.inspect == Inspection::None || !fix.changes.is_empty();
     let first = finding.fixes.iter().find(is_more).or(finding.fixes.first());
     first.cloned().unwrap_or_default()
 }
@@ -130,8 +131,8 @@ impl Sick {
     fn treat(self, mut files: GuestFiles) -> (Treatment, Option<Treated>) {
         let at_unix_ns = probe::now().wall.map_or(0, WallClock::unix_nanos);
         // What only shows something is for people.
-        let fix = Fix { inspect: String::new(), ..self.fix };
-        let commands = FixCommands::new(&fix);
+        let fix = Fix { inspect: Inspection::None, ..self.fix };
+        let commands = FixCommands::new(&fix, &Origin::default());
         let is_command = |change: &FixChange| matches!(change, FixChange::Command(_));
         let treated = if commands.now.is_empty() {
             Ok(None)

@@ -123,7 +123,9 @@ fn documented(rule: &Rule) -> Vec<&str> {
 
 #[test]
 fn every_command_runs_as_it_stands() {
-    let fixes = findings().flat_map(|finding| &finding.fixes).map(FixCommands::new);
+    let fixes = findings().flat_map(|finding| &finding.fixes);
+    let origin = timeline::Origin::default();
+    let fixes = fixes.map(|fix| FixCommands::new(fix, &origin));
     let blocks = fixes.flat_map(|fix| [fix.now, fix.persistent, fix.undo]);
     let blocks: BTreeSet<String> = blocks.collect();
     let commands: BTreeSet<&str> = blocks.iter().flat_map(|block| block.lines()).collect();

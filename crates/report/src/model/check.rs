@@ -4,7 +4,7 @@ use diagnose::Diagnosis;
 use jiff::{SignedDuration, Timestamp};
 use timeline::facts::Change;
 use timeline::signals::{MEM_AVAILABLE, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
-use timeline::{Entity, Event, Stamp, Stretch, Timeline};
+use timeline::{Entity, Event, Origin, Stamp, Stretch, Timeline};
 use units::{Bytes, Ratio, SignedBytes, Span};
 
 use super::next;
@@ -20,7 +20,7 @@ const GRAPH_POINTS: usize = 240;
 impl Report {
     /// The answer of `check`.
     pub fn new(source: &timeline::Source, diagnosis: &Diagnosis) -> Self {
-        let cx = Context { timeline: &source.timeline };
+        let cx = Context { timeline: &source.timeline, origin: &source.origin };
         Self {
             schema: SCHEMA,
             host: match &diagnosis.accounting {
@@ -78,7 +78,7 @@ impl WhereReport {
     /// The answer of `where`, about the time of the accounting.
     pub fn new(source: &timeline::Source, accounting: &diagnose::accounting::Accounting) -> Self {
         let timeline = &source.timeline;
-        let cx = Context { timeline };
+        let cx = Context { timeline, origin: &source.origin };
         let evidence = diagnose::Evidence::new(timeline, &source.facts);
         Self {
             schema: WHERE_SCHEMA,
@@ -94,6 +94,7 @@ impl WhereReport {
 /// What turns a timeline's clock into the contract's.
 struct Context<'a> {
     timeline: &'a Timeline,
+    origin: &'a Origin,
 }
 
 impl Context<'_> {
@@ -178,7 +179,7 @@ impl Context<'_> {
             evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
             ruled_out: finding.ruled_out.clone(),
             cause: finding.cause.clone(),
-            fix: finding.fixes.iter().map(|fix| Fix::new(finding.id, fix)).collect(),
+            fix: finding.fixes.iter().map(|fix| Fix::new(finding.id, fix, self.origin)).collect(),
             verify: finding.verify.clone(),
             affected: finding.affected.clone(),
             references: owned(&finding.references),

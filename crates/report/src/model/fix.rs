@@ -3,6 +3,7 @@
 use diagnose::Lasting;
 use schemars::JsonSchema;
 use serde::Serialize;
+use timeline::Origin;
 use units::{Bytes, Limit};
 
 use crate::FixCommands;
@@ -80,8 +81,8 @@ pub struct SettingValue {
 }
 
 impl Fix {
-    pub(super) fn new(rule: &str, fix: &diagnose::Fix) -> Self {
-        let FixCommands { now, is_read_only, persistent, undo } = FixCommands::new(fix);
+    pub(super) fn new(rule: &str, fix: &diagnose::Fix, origin: &Origin) -> Self {
+        let FixCommands { now, is_read_only, persistent, undo } = FixCommands::new(fix, origin);
         Self {
             what: fix.what.clone(),
             now,

@@ -5,6 +5,7 @@ use timeline::{Source, SourceKind};
 
 use super::Step;
 use super::time::wall_second;
+use crate::shell_words::quoted;
 
 /// The next steps after a diagnosis; none for this host, live.
 pub(super) fn steps(source: &Source, diagnosis: &Diagnosis) -> Vec<Step> {
@@ -59,15 +60,5 @@ fn every_sample(source: &Source, diagnosis: &Diagnosis) -> Option<Step> {
 impl From<&diagnose::NextStep> for Step {
     fn from(step: &diagnose::NextStep) -> Self {
         Self { command: step.command.to_owned(), shows: step.shows.to_owned() }
-    }
-}
-
-/// A name as a shell takes it for one word.
-fn quoted(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@:,".contains(c);
-    if !name.is_empty() && name.chars().all(is_plain) {
-        name.to_owned()
-    } else {
-        format!("'{}'", name.replace('\'', r"'\''"))
     }
 }

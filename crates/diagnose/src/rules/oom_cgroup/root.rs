@@ -137,13 +137,13 @@ fn of_growth(
 fn find_it(grew: &GrewUntil<'_>) -> Fix {
     let Some(process) = grew.process else {
         return Fix::say("See which of its programs grow, or whether there are ever more of them.")
-            .inspect("memtide growth");
+            .inspect_growth(None);
     };
     Fix::say(format!(
         "Find what {} keeps: see its course, then what its heap holds while it runs.",
         process.label
     ))
-    .inspect(format!("memtide growth --service {}", process.pid()))
+    .inspect_growth(Some(&process.label))
 }
 
 /// How long a larger limit would last.
@@ -213,6 +213,7 @@ fn show_growth(cx: &Evidence<'_>, kill: &Occurrence, finding: Finding) -> Findin
 mod tests {
     use super::super::RULE;
     use super::*;
+    use crate::finding::Inspection;
     use crate::oom::testing::Report;
     use crate::rules::testing::{Case, changed, found};
     use timeline::Entity;
@@ -262,6 +263,8 @@ mod tests {
         assert!(finding.cause.contains("a leak, or a cache or a queue"), "{}", finding.cause);
         let fixes: Vec<&str> = finding.fixes.iter().map(|fix| fix.what.as_str()).collect();
         assert!(fixes[0].starts_with("Find what python3 keeps"), "{fixes:?}");
+        let by_name = Inspection::Growth { of: Some("python3".to_owned()) };
+        assert_eq!(finding.fixes[0].inspect, by_name, "its PID is that of one that is dead");
         assert!(fixes.last().unwrap().contains("(250 MiB) lasts 17 s more"), "{fixes:?}");
         assert!(raised(&finding).is_empty());
     }

@@ -277,6 +277,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Inspection;
     use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found};
     use timeline::signals::{MEM_ANON, MEM_SHMEM};
@@ -308,7 +309,10 @@ mod tests {
             "{}",
             finding.title
         );
-        assert!(finding.fixes[0].inspect.contains("df -h -t tmpfs"));
+        let Inspection::Commands(commands) = &finding.fixes[0].inspect else {
+            panic!("{:?}", finding.fixes[0]);
+        };
+        assert!(commands.contains("df -h -t tmpfs"));
     }
 
     #[test]
