@@ -103,7 +103,10 @@ pub(crate) fn group(
         (found, _) => return Ok(found?),
     };
     let (error, selector) = unknown;
-    let mut whole = open_screened(path, TimeRange::default(), output)?;
+    // A pipe gives nothing a second time.
+    let Ok(mut whole) = open_screened(path, TimeRange::default(), output) else {
+        return Err(error.into());
+    };
     name_containers(&mut whole)?;
     Err(answers::at_another_time(&whole, &selector).unwrap_or(error).into())
 }

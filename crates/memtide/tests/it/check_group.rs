@@ -146,6 +146,14 @@ fn a_cgroup_of_another_time_is_named_with_that_time() {
     assert!(stderr(&none).contains("no cgroup is called `/never`"), "{}", stderr(&none));
     let there = memtide(&["check", path, "--cgroup", "/stream", "--since", "+15s"]);
     assert_eq!(there.status.code(), Some(0), "{}", stderr(&there));
+    // A pipe is read once, and then is not empty: the name is what is wrong.
+    let piped = Command::new("sh")
+        .args(["-c", "cat \"$1\" | \"$0\" check /dev/stdin --cgroup /near --since +15s"])
+        .args([env!("CARGO_BIN_EXE_memtide"), path])
+        .output()
+        .unwrap();
+    assert_eq!(piped.status.code(), Some(3));
+    assert!(stderr(&piped).contains("no cgroup is called `/near`"), "{}", stderr(&piped));
 }
 
 #[test]
