@@ -7,7 +7,7 @@ use probe::Root;
 use timeline::cgroup::{GroupName, Named, ROOT, ancestors};
 use timeline::signals::CGROUP_CURRENT;
 use timeline::{Entity, Sample, Source, SourceKind, Timeline};
-use units::{Bytes, Span};
+use units::Bytes;
 
 use crate::coverage;
 use crate::nearest::letters_to_change;
@@ -60,12 +60,18 @@ pub enum GroupError {
         if_gone: String,
     },
     /// One is called so, but has no reading in the part of the source that was asked about.
-    #[error("{typed} existed {}, not in the time that was asked about", .when.join(" and "))]
+    #[error(
+        "{typed} existed {}{}, not in the time that was asked about",
+        .when.join(" and "),
+        before(*.earlier)
+    )]
     AtAnotherTime {
         /// As typed, with what it is: `cgroup /web`.
         typed: String,
         /// When it was read, in the order of time: `from 2026-11-21 09:00:00 to 09:02:10 +09:00`.
         when: Vec<String>,
+        /// How many times before these.
+        earlier: usize,
         /// A time at which it existed, as `--at` takes it.
         ask: String,
     },
@@ -100,6 +106,14 @@ fn listed(before: &str, names: &[String]) -> String {
         return String::new();
     }
     format!("{before} {}", names.join(", "))
+}
+
+fn before(times: usize) -> String {
+    match times {
+        0 => String::new(),
+        1 => " and once before".to_owned(),
+        many => format!(" and {many} times before"),
+    }
 }
 
 /// At most so many names are listed in an error.
@@ -166,7 +180,9 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
 /// if the whole has none either.
 pub fn at_another_time(whole: &Source, selector: &GroupSelector) -> Option<GroupError> {
     let path = find_group(whole, selector).ok()?;
-    let lives = lives_of(&whole.timeline, &path);
+    let mut lives = lives_of(&whole.timeline, &path);
+    let earlier = lives.len().saturating_sub(LISTED_MAX);
+    lives.drain(..earlier);
     let (first, last) = *lives.last()?;
     let when = lives.iter().map(|life| coverage::between(&whole.timeline, *life));
     let times = whole.timeline.times();
@@ -175,28 +191,26 @@ pub fn at_another_time(whole: &Source, selector: &GroupSelector) -> Option<Group
     Some(GroupError::AtAnotherTime {
         typed: selector.to_string(),
         when: when.collect(),
+        earlier,
         ask: coverage::as_typed(&whole.timeline, middle),
     })
 }
 
-/// A cgroup without a reading for so long was removed: all cgroups are read every 10 s, of a long recording every minute
-/// counts.
-const REMOVED: Span = Span::from_mins(2);
-
-/// The first and the last sample of each time that a cgroup existed, of many the last ones.
+/// The first and the last sample of each time that a cgroup existed. It was removed where all cgroups were read without it,
+/// however often that is.
 fn lives_of(timeline: &Timeline, path: &str) -> Vec<(usize, usize)> {
-    let times = timeline.times();
     let mut lives: Vec<(usize, usize)> = Vec::new();
     let group = timeline.entity(Entity::Cgroup, path);
     let read = group.into_iter().flat_map(|group| timeline.readings_of(group, CGROUP_CURRENT));
     for (at, _) in read {
+        let all_read =
+            at.checked_sub(1).and_then(|at| timeline.all_read_before(Entity::Cgroup, at));
         match lives.last_mut() {
-            Some((_, last)) if times[at].saturating_sub(times[*last]) <= REMOVED => *last = at,
+            Some((_, last)) if all_read.is_none_or(|all_read| all_read <= *last) => *last = at,
             _ => lives.push((at, at)),
         }
     }
-    let first = lives.len().saturating_sub(LISTED_MAX);
-    lives.split_off(first)
+    lives
 }
 
 /// Says where a container or a pod is found that is gone: the live host does not know it.
@@ -419,6 +433,7 @@ fn nearest(all: &[GroupCandidate], typed: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use timeline::cgroup::{ContainerNames, PodNames};
+    use units::Span;
 
     const A: &str = "a59e4e7d3090c04c6ce5a4b7a8bc85228eb9b96ac00b1284643a8c7c11dda661";
     const B: &str = "a59e6375cfe46efa5cd90d095603dec2de888c28b203285819233040b5cf1212";
@@ -449,6 +464,33 @@ mod tests {
         let cart = PodNames { namespace: "shop".to_owned(), name: "cart-0".to_owned() };
         names.pods.insert(format!("/kubepods/burstable/pod{UID}"), cart);
         source
+    }
+
+    /// Whether the cgroup is there, each time that all are read.
+    fn seen(every: Span, is_there: &[bool]) -> Source {
+        let mut timeline = Timeline::default();
+        for (n, is_there) in is_there.iter().enumerate() {
+            let mut sample = Sample::at(every.times(n as f64));
+            for path in [Some("/"), is_there.then_some("/near")].into_iter().flatten() {
+                let row = sample.table_mut(Entity::Cgroup).entry(path);
+                row.row.set(CGROUP_CURRENT, Bytes::from_mib(1));
+            }
+            timeline.push(&sample).unwrap();
+        }
+        Source::new(SourceKind::Capture, "x.jsonl", timeline, timeline::Facts::default())
+    }
+
+    #[test]
+    fn a_group_existed_until_all_were_read_without_it() {
+        let (y, n) = (true, false);
+        for every in [Span::from_secs(10), Span::from_mins(5)] {
+            let lives = |there: &[bool]| lives_of(&seen(every, there).timeline, "/near");
+            assert_eq!(lives(&[n, y, y, y, y, n]), [(1, 4)], "{every}");
+            assert_eq!(lives(&[y, n, y, y]), [(0, 0), (2, 3)], "{every}");
+        }
+        let often = seen(Span::from_mins(5), &[y, n, y, n, y, n, y, n, y, n, y, n, y]);
+        let error = at_another_time(&often, &GroupSelector::Cgroup("/near".to_owned())).unwrap();
+        assert!(error.to_string().contains(" and 2 times before, not in"), "{error}");
     }
 
     #[test]
