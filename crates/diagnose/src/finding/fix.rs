@@ -20,7 +20,7 @@ pub struct Fix {
 /// What shows more and changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Inspection {
-    /// Nothing.
+    /// The fix only says what to do.
     #[default]
     None,
     /// Commands on the host, one per line.
