@@ -1,8 +1,9 @@
 //! The part of a host's diagnosis that is about one cgroup, the cgroups around it and those within it.
 
-use timeline::Entity;
 use timeline::cgroup::{ROOT, is_related};
-use units::Ratio;
+use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX};
+use timeline::{Entity, Track};
+use units::{Bytes, Limit, Ratio};
 
 use super::GroupState;
 use crate::accounting::account;
@@ -10,7 +11,7 @@ use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::judge::Diagnosis;
 use crate::judge::verdict::{Level, Verdict, level_at_end, too_short_for_growth, worst};
-use crate::measures::cgroups::owns_processes;
+use crate::measures::cgroups::{self, NEARLY_FULL, owns_processes};
 use crate::rules;
 
 /// The diagnosis of a cgroup, and how its host stands.
@@ -110,8 +111,27 @@ fn verdict(cx: &Evidence<'_>, state: &GroupState, findings: &mut [Finding]) -> V
             Level::Ok => too_short_for_growth(cx, cx.recorded()).into_iter().collect(),
             _ => Vec::new(),
         },
-        now: level_at_end(level, findings),
+        now: level_at_end(level, findings).filter(|now| *now != Level::Ok || has_enough(cx, state)),
     }
+}
+
+/// Whether a cgroup works at the end, and has room: of one that is empty, gone, or nearly full of what cannot be dropped
+/// nothing says that its memory is enough.
+fn has_enough(cx: &Evidence<'_>, state: &GroupState) -> bool {
+    /// A cgroup without processes has less.
+    const IN_USE: Bytes = Bytes::from_mib(1);
+    let Some(group) = cx.timeline.entity(Entity::Cgroup, &state.path) else {
+        return true;
+    };
+    let last = |track: Option<Track<Bytes>>| {
+        let track = track?;
+        (0..cx.timeline.len()).rev().find_map(|at| track.at(at))
+    };
+    let current = last(cx.timeline.gauge_of(group, CGROUP_CURRENT));
+    let held = last(cgroups::undroppable().track_of(cx, group).ok());
+    let limit = cx.timeline.last_of(group, CGROUP_MAX).and_then(Limit::limited);
+    let is_full = held.zip(limit).is_some_and(|(held, limit)| held >= limit.share(NEARLY_FULL));
+    !is_full && current.is_none_or(|current| current >= IN_USE)
 }
 
 /// The headline without findings.

@@ -211,13 +211,18 @@ impl CacheLoss {
         let timeline = cx.timeline;
         let until = stretch.to.plus(AFTER);
         let last = timeline.times().partition_point(|time| *time <= until);
-        // Where several drops are one incident, each is followed by reads.
-        let after = timeline.stretch(stretch.first, last.saturating_sub(1));
+        // Where several drops are one incident, what is read between them counts; programs end some time after the last.
+        let read = cx.rate(PGPGIN).ok();
+        let mean = |part: Option<Stretch>| read.as_ref()?.mean_in(&part?);
+        let windows = [Some(*stretch), timeline.stretch(stretch.last, last.saturating_sub(1))];
+        let most = |a: &Option<Stretch>, b: &Option<Stretch>| {
+            let of = |part: &Option<Stretch>| mean(*part).map_or(0.0, BytesPerSecond::get);
+            of(a).total_cmp(&of(b))
+        };
+        let after = windows.into_iter().max_by(most).flatten();
         let before = timeline.stretch(0, stretch.first);
         let cache = page_cache().track(cx).ok();
         let lost = cache.map(|cache| fallen(timeline, &cache, stretch));
-        let read = cx.rate(PGPGIN).ok();
-        let mean = |part: Option<Stretch>| read.as_ref()?.mean_in(&part?);
         let stalled = cx.stall(PSI_IO_SOME).ok();
         Self {
             lost: lost.filter(|lost| *lost > Bytes::ZERO),

@@ -207,7 +207,7 @@ impl Standstill {
     /// ` for 21 s`; it may have begun, and ended, between two samples.
     fn time(&self, stretch: &Stretch) -> String {
         let (seen, whole) = (self.seen, stretch.duration());
-        let is_mostly_seen = seen.as_secs_f64() >= whole.as_secs_f64() * MOSTLY_SEEN_MIN.get();
+        let is_mostly_seen = seen.as_secs_f64() >= whole.as_secs_f64() * TIME_SEEN_MIN.get();
         match seen {
             Span::ZERO => String::new(),
             _ if self.since > stretch.first && is_mostly_seen => format!(" for {whole}"),
@@ -230,7 +230,7 @@ fn was_under_oom(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> 
 /// Memory that rises by more while tasks sleep is taken by others that go on, as room is made: an engineering choice.
 const RISES_MIN: Ratio = Ratio::from_percent(5.0);
 /// Where less of its time lies between samples that saw it, the time is a bound.
-const MOSTLY_SEEN_MIN: Ratio = Ratio::from_percent(90.0);
+const TIME_SEEN_MIN: Ratio = Ratio::from_percent(90.0);
 
 /// What holds in more than this part of a time holds in most of it.
 const IN_MOST: Ratio = Ratio::from_percent(50.0);

@@ -248,9 +248,14 @@ pub(crate) fn path(id: &str) -> String {
     named(id).path().to_owned()
 }
 
-/// The lines of the capture with this id: its header, then its samples.
-pub(crate) fn lines(id: &str) -> Vec<String> {
-    let packed = std::fs::File::open(path(id)).unwrap();
+/// A capture that only one question is asked about, made in cgroups of a host of 24 GiB; it has no labels.
+pub(crate) fn played(name: &str) -> String {
+    format!("{}/tests/captures/{name}.jsonl.gz", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The lines of a packed capture: its header, then its samples.
+pub(crate) fn lines_of(path: &str) -> Vec<String> {
+    let packed = std::fs::File::open(path).unwrap();
     let lines =
         std::io::BufRead::lines(std::io::BufReader::new(flate2::read::GzDecoder::new(packed)));
     lines.map(Result::unwrap).collect()

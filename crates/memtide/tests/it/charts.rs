@@ -105,6 +105,10 @@ fn what_a_finding_rests_on_is_seen_on_a_chart() {
             let signals: Vec<_> = signals.filter(|signal| by_name(signal).is_some()).collect();
             let mut unseen = signals.clone();
             unseen.retain(|signal| !shown.contains(signal));
+            // What was before the first sample has no place on a chart.
+            if finding.when.is_none() && unseen == signals {
+                continue;
+            }
             assert!(
                 signals.is_empty() || unseen.len() < signals.len(),
                 "{name}: {} is on no chart: {unseen:?}",

@@ -124,7 +124,7 @@ fn what_happened_near_a_time_comes_before_what_was_there_all_along() {
 fn a_cgroup_of_another_time_is_named_with_that_time() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("capture.jsonl");
-    let lines = cases::lines("healthy--6.18-24g-nokill");
+    let lines = cases::lines_of(&cases::played("room-without-kills"));
     let cut = lines.iter().enumerate().map(|(at, line)| match at {
         0..=12 => line.clone(),
         _ => line.replace("/sys/fs/cgroup/memory/near/", "/gone/"),

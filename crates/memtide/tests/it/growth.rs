@@ -91,7 +91,7 @@ fn a_capture_lists_processes_and_an_unknown_name_is_an_error() {
 /// As in `check`, what goes on comes before what is over.
 #[test]
 fn a_leak_that_goes_on_comes_before_one_that_was_killed() {
-    let case = crate::cases::path("cgroup-limit-ahead--6.18-24g-after-kill");
+    let case = crate::cases::played("leak-after-a-kill");
     let answer = json(&memtide(&["growth", &case, "--format", "json"]));
     let growths = answer["growths"].as_array().unwrap();
     let named: Vec<&str> = growths.iter().filter_map(|one| one["name"].as_str()).collect();

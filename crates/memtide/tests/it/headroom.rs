@@ -149,7 +149,7 @@ fn exit_codes_say_whether_it_fits() {
 
 #[test]
 fn nothing_more_fits_into_a_cgroup_that_fills_its_limit_by_itself() {
-    let source = cases::path("cgroup-limit-ahead--6.18-24g-after-kill");
+    let source = cases::played("leak-after-a-kill");
     let output = memtide(&["headroom", &source, "--cgroup", "/api", "--add", "10M"]);
     let says = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(says.contains("does not fit into cgroup /api: it fills its limit without"), "{says}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::asked::recorder_state;
 use crate::host::{OF_AL, RECORDING, root, until};
 use crate::score::Score;
-use crate::{floods, homes, names};
+use crate::{floods, homes, names, units};
 
 /// A chapter's name, and what is tried in it.
 type Chapter = (&'static str, fn(&mut Score));
@@ -15,9 +15,10 @@ type Chapter = (&'static str, fn(&mut Score));
 pub(crate) fn play() {
     let mut score = Score::new();
     set_up(&mut score);
-    let chapters: [Chapter; 4] = [
+    let chapters: [Chapter; 5] = [
         // First, before al has a container.
         ("untouched", homes::untouched),
+        ("units", units::fixed),
         ("names", names::tried),
         ("floods", floods::tried),
         // Last: his own systemd waits for file systems of his that do not answer.

@@ -17,6 +17,7 @@ mod inside;
 mod names;
 mod outside;
 mod score;
+mod units;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

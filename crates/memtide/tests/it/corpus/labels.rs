@@ -31,7 +31,6 @@ const WITHOUT_A_CASE: [(&str, &str); 31] = [
     ("kswapd-stuck", "it is a fault of some kernels, and no capture has one of them"),
     ("watermark-boost", "in the captures watermarks are boosted while memory is short"),
     ("reclaim-too-proactive", "no capture has a program that writes to memory.reclaim"),
-    ("caches-dropped", "nobody drops caches in a capture"),
     (
         "numa-imbalance",
         "captures with two nodes spill to the other one, or zone_reclaim_mode explains the \
@@ -68,6 +67,7 @@ const WITHOUT_A_CASE: [(&str, &str); 31] = [
         "anonymous memory or page cache fills the limits of the cgroups in the captures",
     ),
     ("cgroup-shmem-large", "no capture is of a cgroup with tmpfs files at its limit"),
+    ("cgroup-limit-ahead", "no capture ends while a cgroup grows below its limit"),
     ("cgroup-swap-limited", "no capture is of a cgroup with a swap limit"),
     ("protection-imbalance", "no capture is of a host with protected cgroups"),
     ("process-leak", "no capture lasts for an hour and has figures of a malloc heap"),
