@@ -10,7 +10,10 @@ use units::Quantity;
 use crate::cases;
 
 /// Signals that findings rest on and that no chart shows, and why.
-const NOT_DRAWN: [(&str, &str); 17] = [
+const NOT_DRAWN: [(&str, &str); 20] = [
+    ("cgroup.oom_kill_disable", "a switch; its finding has a time"),
+    ("cgroup.under_oom", "a switch; its finding has a time"),
+    ("vm.drop_pagecache", "an event; the page cache that falls is drawn"),
     ("cgroup.events_high", "events; the group and its limit are drawn"),
     ("cgroup.events_max", "events; the group and its limit are drawn"),
     ("cgroup.events_oom_kill", "an event, and listed as such"),
