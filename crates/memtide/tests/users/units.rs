@@ -35,6 +35,8 @@ const SICK: [SickUnit; 2] = [
 pub(crate) fn fixed(score: &mut Score) {
     root(&["mkdir", "-p", "/root/files"]);
     root(&["memtide", "lab", "write", "/root/files", "10M", "--files", "10"]);
+    // What is cached already is charged to whoever wrote it.
+    root(&["sh", "-c", "sync; echo 1 > /proc/sys/vm/drop_caches"]);
     for unit in &SICK {
         unit.fix(score);
     }
@@ -53,13 +55,11 @@ impl SickUnit {
         score.check(self.name, "check advises a command for the unit", is_of_unit, &now);
         root(&["sh", "-e", "-c", &now]);
         std::thread::sleep(Duration::from_secs(8));
+        // The recorder has the time before, too.
         let after = self.finding();
-        score.check(
-            self.name,
-            "once it ran, the finding is gone",
-            after.is_null(),
-            &after.to_string(),
-        );
+        let more = after["more"].as_str().unwrap_or_default();
+        let is_over = after.is_null() || more.contains("It is over since the limit was raised");
+        score.check(self.name, "once it ran, it is over", is_over, more);
         root(&["sh", "-e", "-c", &undo]);
         let property = self.limit.split('=').next().unwrap_or_default();
         let limit = root(&["systemctl", "show", self.name, "-p", property]).out;
