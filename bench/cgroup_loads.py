@@ -1,5 +1,6 @@
 """Loads in cgroups of v1 and v2, whose work is counted: what the benches of headroom and of sizes share."""
 
+import argparse
 import mmap
 import os
 import random
@@ -112,7 +113,7 @@ def load(spec, directory, counter):
         if kind == "anon":
             kept.append(fill(size))
             if "touch=1" in spec:
-                memory, at = kept[-1], 0
+                memory = kept[-1]
 
                 def walk(memory=memory, place=[0]):
                     for _ in range(2048):
@@ -256,6 +257,26 @@ def remove_files(directory):
     for path in os.listdir(directory):
         if not path.endswith(".gz"):
             os.unlink(f"{directory}/{path}")
+
+
+def try_cases(about, cases, head, run):
+    """What a bench does: runs each case that was asked for, as `run(name, case, memtide, directory)`, below `head`."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--memtide", default=f"{here}/target/release/memtide")
+    parser.add_argument("--dir", default=f"/var/tmp/{ROOT}", help="where files that loads read are written")
+    arguments = parser.parse_args()
+    # Whatever ends it, what it started ends and its cgroups go.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.makedirs(arguments.dir, exist_ok=True)
+    make_group("", None)
+    print(head)
+    try:
+        for name in arguments.cases or cases:
+            run(name, cases[name], arguments.memtide, arguments.dir)
+    finally:
+        remove_group("")
 
 
 if __name__ == "__main__":

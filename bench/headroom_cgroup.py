@@ -11,15 +11,12 @@ Needs root, the memory controller of cgroup v1, 1.5 GB of disk below --dir. Take
 machine disturbs it little, as work is measured without waits for a CPU. Removes its cgroups and files.
 """
 
-import argparse
 import json
-import os
-import signal
 import subprocess
-import sys
 import time
 
-from cgroup_loads import MIB, ROOT, Load, end, group_path, hits, kills, make_group, remove_files, remove_group, start
+from cgroup_loads import (MIB, ROOT, Load, end, hits, kills, make_group, remove_files, remove_group, start,
+                          try_cases)
 
 # name: limit of the cgroup in MiB, load, and what else: `around`: limit of the cgroup around it, `beside`: a load in a
 # cgroup beside it, `sick`: it is short already, so nothing may be said to fit.
@@ -117,7 +114,6 @@ def judge(case, answer, bounds, really):
 
 
 def run(name, case, memtide, directory):
-    make_group("", None)
     outer, inner = f"/{name}", f"/{name}/app"
     make_group(outer, case.get("around"))
     make_group(inner, case["limit"])
@@ -163,24 +159,7 @@ def report(name, limit, answer, bounds, really, verdict):
           f"{show(really):>6} {ratio:>5}  {how:13} {verdict}", flush=True)
 
 
-def main():
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("cases", nargs="*")
-    parser.add_argument("--memtide", default=f"{here}/target/release/memtide")
-    parser.add_argument("--dir", default=f"/var/tmp/{ROOT}", help="where files that loads read are written")
-    arguments = parser.parse_args()
-    # Whatever ends it, what it started ends and its cgroups go.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    os.makedirs(arguments.dir, exist_ok=True)
-    print(f"{'case':22} {'limit':>5} {'answer':13} {'said':>9} {'bounds':>10} {'truth':>6} {'ratio':>5}  "
-          f"{'how':13} verdict  (MiB)")
-    try:
-        for name in arguments.cases or CASES:
-            run(name, CASES[name], arguments.memtide, arguments.dir)
-    finally:
-        os.rmdir(group_path(""))
-
-
 if __name__ == "__main__":
-    main()
+    HEAD = (f"{'case':22} {'limit':>5} {'answer':13} {'said':>9} {'bounds':>10} {'truth':>6} {'ratio':>5}  "
+            f"{'how':13} verdict  (MiB)")
+    try_cases(__doc__, CASES, HEAD, run)

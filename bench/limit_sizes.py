@@ -13,16 +13,13 @@ Needs root, and 1.5 GB of disk below --dir. Takes one or two minutes for each ca
 as work is measured without waits for a CPU. Removes its cgroups and files.
 """
 
-import argparse
 import json
 import os
-import signal
 import subprocess
-import sys
 import time
 
 from cgroup_loads import (IS_V1, LIMIT, MIB, ROOT, Load, end, group_path, kills, make_group, memory, refaults,
-                          remove_files, remove_group, set_limit, write)
+                          remove_files, remove_group, set_limit, try_cases, write)
 
 # name: limit of the cgroup in MiB, load, and what else: `around`: the limit that is too small is that of the cgroup
 # around it; `high`: it is memory.high (v2); `grows`: the load is killed and begun again.
@@ -187,31 +184,17 @@ class Case:
         remove_group(self.outer)
 
 
-def main():
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("cases", nargs="*")
-    parser.add_argument("--memtide", default=f"{here}/target/release/memtide")
-    parser.add_argument("--dir", default=f"/var/tmp/{ROOT}", help="where files that loads read are written")
-    arguments = parser.parse_args()
-    # Whatever ends it, what it started ends and its cgroups go.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    os.makedirs(arguments.dir, exist_ok=True)
-    make_group("", None)
-    print(f"cgroup v{1 if IS_V1 else 2}, Linux {os.uname().release}")
-    print(f"{'case':20} {'limit':>5} {'advised':>7} {'least':>5} {'ratio':>5}  {'verdict':18} found  (MiB)")
+def run(name, case, memtide, directory):
+    if IS_V1 and case.get("high"):
+        return
+    one = Case(name, case, memtide, directory)
     try:
-        for name in arguments.cases or CASES:
-            if IS_V1 and CASES[name].get("high"):
-                continue
-            case = Case(name, CASES[name], arguments.memtide, arguments.dir)
-            try:
-                case.run()
-            finally:
-                case.clean()
+        one.run()
     finally:
-        remove_group("")
+        one.clean()
 
 
 if __name__ == "__main__":
-    main()
+    HEAD = (f"cgroup v{1 if IS_V1 else 2}, Linux {os.uname().release}\n"
+            f"{'case':20} {'limit':>5} {'advised':>7} {'least':>5} {'ratio':>5}  {'verdict':18} found  (MiB)")
+    try_cases(__doc__, CASES, HEAD, run)

@@ -272,7 +272,7 @@ export class Navigator {
   }
 }
 
-/** What a finding's bar is called, the longest first: rules of one name are told apart by what they are about. */
+/** What a finding's bar is called, the longest first: rules of one name differ by what they are about. */
 const namesOf = ({ id, subject }: Finding) => (subject === null ? [id] : [`${id} · ${subject}`, id]);
 
 const nameOf = (element: Element | null) => element?.getAttribute("aria-label") ?? null;

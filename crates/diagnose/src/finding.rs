@@ -144,6 +144,11 @@ pub(crate) enum KernelEvent {
 
 // Statements of a story about evidence that a source may lack.
 impl Finding {
+    /// The limit that its fixes raise.
+    pub(crate) fn small_limit(&self) -> Option<&SmallLimit> {
+        self.fixes.iter().find_map(|fix| fix.raises.as_ref())
+    }
+
     /// Continues with a value if there is one.
     #[must_use]
     pub(crate) fn with<T>(self, value: Option<T>, go_on: impl FnOnce(Self, T) -> Self) -> Self {

@@ -1,5 +1,6 @@
 //! All scenarios, a file each.
 
+mod afterwards;
 mod backup_job;
 mod busy;
 mod cache_full;

@@ -1,8 +1,8 @@
 //! The part of a host's diagnosis that is about one cgroup, the cgroups around it and those within it.
 
+use timeline::Entity;
 use timeline::cgroup::{ROOT, is_related};
 use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX};
-use timeline::{Entity, Track};
 use units::{Bytes, Limit, Ratio};
 
 use super::GroupState;
@@ -123,12 +123,8 @@ fn has_enough(cx: &Evidence<'_>, state: &GroupState) -> bool {
     let Some(group) = cx.timeline.entity(Entity::Cgroup, &state.path) else {
         return true;
     };
-    let last = |track: Option<Track<Bytes>>| {
-        let track = track?;
-        (0..cx.timeline.len()).rev().find_map(|at| track.at(at))
-    };
-    let current = last(cx.timeline.gauge_of(group, CGROUP_CURRENT));
-    let held = last(cgroups::undroppable().track_of(cx, group).ok());
+    let current = cx.timeline.last_of(group, CGROUP_CURRENT);
+    let held = cgroups::undroppable().track_of(cx, group).ok().and_then(|held| held.last());
     let limit = cx.timeline.last_of(group, CGROUP_MAX).and_then(Limit::limited);
     let is_full = held.zip(limit).is_some_and(|(held, limit)| held >= limit.share(NEARLY_FULL));
     !is_full && current.is_none_or(|current| current >= IN_USE)

@@ -215,11 +215,8 @@ impl CacheLoss {
         let read = cx.rate(PGPGIN).ok();
         let mean = |part: Option<Stretch>| read.as_ref()?.mean_in(&part?);
         let windows = [Some(*stretch), timeline.stretch(stretch.last, last.saturating_sub(1))];
-        let most = |a: &Option<Stretch>, b: &Option<Stretch>| {
-            let of = |part: &Option<Stretch>| mean(*part).map_or(0.0, BytesPerSecond::get);
-            of(a).total_cmp(&of(b))
-        };
-        let after = windows.into_iter().max_by(most).flatten();
+        let read_in = |part: &Option<Stretch>| mean(*part).map_or(0.0, BytesPerSecond::get);
+        let after = windows.into_iter().max_by(|a, b| read_in(a).total_cmp(&read_in(b))).flatten();
         let before = timeline.stretch(0, stretch.first);
         let cache = page_cache().track(cx).ok();
         let lost = cache.map(|cache| fallen(timeline, &cache, stretch));

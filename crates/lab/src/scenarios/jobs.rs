@@ -1,13 +1,13 @@
 //! Jobs and programs that do harm while nothing is short: no setting of the host ends it, only a change of the job.
 
-use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL};
 use units::Span;
 
-use crate::claim::{Claim, MeasuredArms, percent};
 use crate::guest::{Guest, Part};
 use crate::host::machine::{Machine, VirtualDisk};
 use crate::scenario::{Arm, Scenario, ScenarioFigure};
 use crate::setting::ScenarioSetting;
+
+use super::afterwards::{claims, measure_available};
 
 /// Where the files of readers and writers are.
 const DISK: &str = "/disk";
@@ -112,8 +112,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.sleep(2.0);
     guest.phase(job.phase);
     (job.play)(guest)?;
-    guest.measured("available", guest.host(MEM_AVAILABLE)? / guest.host(MEM_TOTAL)?);
-    Ok(())
+    measure_available(guest)
 }
 
 fn drop_caches(guest: &Guest) -> Result<(), String> {
@@ -151,14 +150,4 @@ fn lock_memory(guest: &Guest) -> Result<(), String> {
     guest.sleep(SECONDS);
     drop((cold, warm));
     Ok(())
-}
-
-/// Afterwards nothing is short: the harm was the job's.
-fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
-    let arms = outcomes.arms().into_iter();
-    arms.map(|arm| {
-        let available = outcomes.measured(arm, "available");
-        Claim::of(&format!("available afterwards ({arm})"), available, percent).at_least(0.1)
-    })
-    .collect()
 }

@@ -1,9 +1,9 @@
 //! A service that reads all its files again and again, pass by pass: what scenarios with too small a limit have in common.
 
-use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL};
-
 use crate::claim::{Claim, MeasuredArms, percent, times};
 use crate::guest::Guest;
+
+use super::afterwards::measure_available;
 
 const DISK: &str = "/disk";
 
@@ -27,7 +27,7 @@ pub(super) fn read(guest: &mut Guest, group: &str, time: &str) -> Result<Vec<f64
     let warm = passes.get(1..).unwrap_or_default();
     let fastest = warm.iter().copied().reduce(f64::min).ok_or("too few passes were read")?;
     guest.measured("pass_ms", fastest * 1e3);
-    guest.measured("available", guest.host(MEM_AVAILABLE)? / guest.host(MEM_TOTAL)?);
+    measure_available(guest)?;
     Ok(passes)
 }
 

@@ -1,13 +1,13 @@
 //! Settings and limits that do harm, each with a load that suffers from it.
 
-use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL};
 use units::Span;
 
-use crate::claim::{Claim, MeasuredArms, percent};
 use crate::guest::{Guest, Part};
 use crate::host::machine::{Machine, VirtualDisk};
 use crate::scenario::{Arm, Scenario, ScenarioFigure};
 use crate::setting::ScenarioSetting;
+
+use super::afterwards::{claims, measure_available};
 
 /// Where the files of readers and writers are.
 const DISK: &str = "/disk";
@@ -198,16 +198,5 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let load = (harmful.load)(guest)?;
     guest.sleep(25.0);
     drop(load);
-    guest.measured("available", guest.host(MEM_AVAILABLE)? / guest.host(MEM_TOTAL)?);
-    Ok(())
-}
-
-/// Afterwards nothing is short: the harm was of the setting and the load.
-fn claims(outcomes: &dyn MeasuredArms) -> Vec<Claim> {
-    let arms = outcomes.arms().into_iter();
-    arms.map(|arm| {
-        let available = outcomes.measured(arm, "available");
-        Claim::of(&format!("available afterwards ({arm})"), available, percent).at_least(0.1)
-    })
-    .collect()
+    measure_available(guest)
 }

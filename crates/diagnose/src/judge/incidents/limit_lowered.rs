@@ -4,7 +4,7 @@ use timeline::{Entity, LimitStep, limit_steps};
 use units::Limit;
 
 use crate::evidence::Evidence;
-use crate::finding::{Finding, FixChange, SmallLimit};
+use crate::finding::{Finding, FixChange};
 
 /// Names the change in each finding of a rule that began after it, and advises the limit of before.
 pub(super) fn put_back(cx: &Evidence<'_>, findings: &mut [Finding]) {
@@ -18,7 +18,7 @@ pub(super) fn put_back(cx: &Evidence<'_>, findings: &mut [Finding]) {
 /// The change that made the limit of a finding as small as it is, if the cgroup did without this finding before.
 fn lowered_before(cx: &Evidence<'_>, findings: &[Finding], at: usize) -> Option<LimitStep> {
     let finding = &findings[at];
-    let small = small_limit(finding)?;
+    let small = finding.small_limit()?;
     let (first, last) = finding.when.map(|when| (when.first, when.last))?;
     let group = cx.timeline.entity(Entity::Cgroup, &small.cgroup)?;
     let mut steps = limit_steps(cx.timeline, group, small.file.signal()).into_iter();
@@ -30,10 +30,6 @@ fn lowered_before(cx: &Evidence<'_>, findings: &[Finding], at: usize) -> Option<
         when.is_some_and(|when| when.first < step.since)
     });
     (is_of_it && !was_so_before).then_some(step)
-}
-
-fn small_limit(finding: &Finding) -> Option<&SmallLimit> {
-    finding.fixes.iter().find_map(|fix| fix.raises.as_ref())
 }
 
 fn blame(cx: &Evidence<'_>, finding: &mut Finding, step: LimitStep) {

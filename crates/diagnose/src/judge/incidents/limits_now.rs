@@ -75,16 +75,11 @@ fn limits(fix: &Fix) -> impl Iterator<Item = &LimitChange> {
     })
 }
 
-/// The limit that the fixes of a finding raise.
-fn small_limit(finding: &Finding) -> Option<&SmallLimit> {
-    finding.fixes.iter().find_map(|fix| fix.raises.as_ref())
-}
-
 /// Gives each finding about a limit the fixes of the one with the largest limit of that cgroup, the last of these.
 fn advise_from_the_largest(findings: &mut [Finding]) {
     let mut largest: HashMap<(String, LimitFile), (Bytes, usize)> = HashMap::new();
     for (at, finding) in findings.iter().enumerate() {
-        let Some(small) = small_limit(finding) else {
+        let Some(small) = finding.small_limit() else {
             continue;
         };
         let known = largest.entry((small.cgroup.clone(), small.file)).or_insert((small.size, at));
@@ -93,7 +88,7 @@ fn advise_from_the_largest(findings: &mut [Finding]) {
         }
     }
     for at in 0..findings.len() {
-        let Some(small) = small_limit(&findings[at]) else {
+        let Some(small) = findings[at].small_limit() else {
             continue;
         };
         let most = largest.get(&(small.cgroup.clone(), small.file)).copied();
