@@ -143,6 +143,8 @@ export class ChartView {
     if (this.#values.curves !== this.curves) {
       this.#values.host.replaceChildren();
       this.#values = values(this.#values.host, this.curves, this.#toggle);
+      // Newer data may have more names, and the plot is as high as their table.
+      this.fit();
     }
     placeCursor(this.#plot, this.#line, looking.cursor, looking.view, looking.isHovering);
     this.#values.show(this.curves.at(looking.cursor, looking.isHovering));
