@@ -1,8 +1,9 @@
-//! Robust statistics of short lists: what a few outliers, bursts or a skew cannot move.
+//! Robust statistics of short lists: what a few outliers, bursts or a skew cannot move; and of trials in blocks.
 //!
-//! Four nouns: a **quantile** is a value that was measured, never one between two; a **spread** is how far values lie
+//! Five nouns: a **quantile** is a value that was measured, never one between two; a **spread** is how far values lie
 //! from their middle; a **rank test** ([`mann_whitney`]) says whether one list is larger than another by more than
-//! chance; a **trend** ([`PairSlopes`]) whether a list rises, and how fast.
+//! chance; a **trend** ([`PairSlopes`]) whether a list rises, and how fast; a **block design** ([`BlockDesign`]) whether treatments
+//! differ that were tried side by side.
 //!
 //! ```
 //! let (before, after) = ([3.0, 1.0, 2.0], [5.0, 4.0, 6.0, 90.0]);
@@ -18,11 +19,16 @@
 // Numbers of samples: all are far below 2^52.
 #![allow(clippy::cast_precision_loss)]
 
+mod blocks;
+mod gauss_legendre;
+mod max_t;
 mod quantile;
 mod rank_test;
 mod spread;
 mod trend;
 
+pub use blocks::{BlockComparison, BlockDesign, Difference};
+pub use max_t::MaxT;
 pub use quantile::{
     median, middle, of_sorted, quantile, quantile_in_place, rank_at, weighted_quantile,
 };
