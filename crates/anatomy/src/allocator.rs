@@ -112,7 +112,8 @@ pub(crate) fn by_library(path: &[u8]) -> Option<(AllocatorKind, Option<String>)>
     let version = match kind {
         AllocatorKind::Python => number_after(name, b"libpython"),
         // `libruby-3.1.so.3.1.2`: the last part is the whole version.
-        AllocatorKind::Ruby => memchr::memmem::rfind(name, b".so.")
+        // `libmimalloc.so.2.0` likewise; a single number is that of the interface alone.
+        AllocatorKind::Ruby | AllocatorKind::Mimalloc => memchr::memmem::rfind(name, b".so.")
             .and_then(|at| number_after(&name[at..], b".so."))
             .filter(|version| version.contains('.')),
         AllocatorKind::Ptmalloc if *beginning == b"libc-2." => number_after(name, b"libc-"),
@@ -122,13 +123,15 @@ pub(crate) fn by_library(path: &[u8]) -> Option<(AllocatorKind, Option<String>)>
 }
 
 /// Symbols that only these allocators define.
-const SYMBOLS: [(&[u8], AllocatorKind); 23] = [
+const SYMBOLS: [(&[u8], AllocatorKind); 25] = [
     (b"gnu_get_libc_version", AllocatorKind::Ptmalloc),
     (b"__libc_mallopt", AllocatorKind::Ptmalloc),
     (b"__malloc_hugepage_config", AllocatorKind::Ptmalloc),
     (b"mallctl", AllocatorKind::Jemalloc),
     (b"je_mallctl", AllocatorKind::Jemalloc),
     (b"_rjem_mallctl", AllocatorKind::Jemalloc),
+    (b"je_malloc", AllocatorKind::Jemalloc),
+    (b"_rjem_malloc", AllocatorKind::Jemalloc),
     (b"je_malloc_conf", AllocatorKind::Jemalloc),
     (b"je_arena_malloc_hard", AllocatorKind::Jemalloc),
     (b"tc_malloc", AllocatorKind::Gperftools),

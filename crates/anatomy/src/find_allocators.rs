@@ -91,6 +91,21 @@ impl AllocatorSearch {
     }
 }
 
+/// The allocators that a file shows. Of the program itself also its full symbols and its texts are read.
+pub(crate) fn allocators_of_file(
+    file: &dyn Bytewise,
+    path: &[u8],
+    is_program: bool,
+) -> Vec<Allocator> {
+    let mut signs = AllocatorSigns::default();
+    let name = String::from_utf8_lossy(path).into_owned();
+    if let Some((kind, version)) = allocator::by_library(path) {
+        signs.add(kind, version, &name, "the name of the library".to_owned());
+    }
+    signs.read(file, &name, is_program);
+    signs.finish()
+}
+
 pub(crate) fn key_of(mapping: &Mapping) -> FileKey {
     FileKey { device: mapping.device, inode: mapping.inode }
 }

@@ -20,14 +20,21 @@
 
 mod allocator;
 mod anatomy;
+mod effective_allocator;
 mod elf;
 mod explained;
 mod file_rows;
 mod files;
 mod find_allocators;
+mod find_library;
+mod glibc_tunables;
 mod input;
+mod ld_cache;
 mod malloc_ranges;
 mod part;
+mod preload_prospect;
+mod program_file;
+mod provider_file;
 mod pymalloc;
 mod read;
 mod ruby_pages;
@@ -39,12 +46,25 @@ mod stacks;
 
 pub use allocator::{Allocator, AllocatorKind};
 pub use anatomy::Anatomy;
+pub use effective_allocator::{
+    AllocatorNotSeen, EffectiveAllocator, EnvironmentUse, MallocCaller, MallocProvider,
+    ProviderPlace, UnreadImage, effective_allocator,
+};
+pub use elf::ElfMachine;
 pub use explained::FourSizes;
 pub use file_rows::{FileRow, MappedFiles, PageCache, ROWS_MAX};
 pub use find_allocators::AllocatorSearch;
+pub use find_library::{CLibrary, FoundLibrary, LibraryNotFound, UnfitLibrary, find_library};
+pub use glibc_tunables::{GlibcTunable, TunablesUnknown, glibc_tunables};
 pub use input::AnatomyInput;
 pub use malloc_ranges::{MallocRange, MallocRanges};
 pub use part::{Certainty, PartKind, ProcessPart};
+pub use preload_prospect::{
+    ExtraRights, LinkedAllocator, NoProspect, PreloadProspect, ProgramLinkage, RunPlace,
+    SettingEffect, SettingLimit,
+};
+pub use program_file::preload_prospect;
+pub use provider_file::ProviderFile;
 pub use pymalloc::python_arenas;
 pub use read::{EXAMINED_MAX, ProcessAnatomy, ReadOptions};
 pub use ruby_pages::ruby_pages;

@@ -16,6 +16,10 @@
 //! A lookup in a file system of a program or of another machine may wait for ever, and so may asking for the attributes of a
 //! file there: `probe` decides by the mount tables which places are left alone.
 
+mod rooted;
+
+pub use rooted::{RootedFile, look_up_rooted};
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};

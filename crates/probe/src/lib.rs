@@ -62,6 +62,7 @@ pub use kernel_log::watch::{LogWatch, Written};
 pub use kernel_log::{kmsg, report as kernel_report, stored as stored_report};
 pub use mounts::tmpfs_devices;
 pub use pressure::{Averages, Pressure};
+pub use process::auxv::is_secure_start;
 pub use process::command_line::{CommandLine, command_lines};
 pub use process::environ::memory_variables;
 pub use process::files::ProcessFiles;

@@ -1,5 +1,6 @@
 //! Files of processes below `/proc/PID`, parsed into rows or directly into cells.
 
+pub(crate) mod auxv;
 pub(crate) mod cells;
 pub(crate) mod command_line;
 pub(crate) mod environ;

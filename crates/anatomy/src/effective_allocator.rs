@@ -1,0 +1,394 @@
+//! Which malloc does a process really use? Seen from outside, while it runs.
+//!
+//! The dynamic linker has written the address of `malloc` into a slot of every file that calls it. What a slot points into
+//! is the truth; the environment, the libraries that are mapped and what the program reports of itself are not: a Redis that was
+//! linked to jemalloc and runs with glibc's malloc preloaded still reports jemalloc, and keeps it mapped.
+//!
+//! A slot that points into its own file is not bound yet, unless it has the very address of the function that the file
+//! defines. Not seen: calls within a file (an allocator that is linked into the program, [`EffectiveAllocator::bundled`]), and
+//! pointers that a program keeps elsewhere.
+//!
+//! Nothing is written and the process is not stopped; pages with slots count as accessed. Cost: 2 ms for 10 libraries, and the
+//! search for signs in the program, 5 to 60 ms.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use probe::{
+    FileKey, MapFiles, MappedFile, Mapping, Mappings, ProcessIdentity, ProcessMemory, ReadError,
+    Root,
+};
+use units::PageSize;
+
+use crate::allocator::{Allocator, AllocatorKind};
+use crate::elf::{Bytewise, ElfImage, RelocationSlot};
+use crate::find_allocators::{allocators_of_file, key_of};
+use crate::provider_file::ProviderFile;
+
+/// The functions by which an allocator is reached.
+const FUNCTIONS: [&str; 4] = ["malloc", "free", "calloc", "realloc"];
+/// Files beyond this number are not opened.
+const FILES_MAX: usize = 512;
+/// Of one file, mapped several times by `dlmopen(3)`: the C library takes 16 namespaces.
+const INSTANCES_MAX: usize = 16;
+/// Tables of all files together: a browser's have 30 MiB.
+const READ_BYTES_MAX: u64 = 256 << 20;
+const NOT_64_BIT: &str = "it is no ELF file of 64 bits, little-endian";
+
+/// The malloc that a process uses.
+#[derive(Debug, Clone)]
+pub struct EffectiveAllocator {
+    /// Where the bound slots point, that of most slots first; several are several allocators at once. None where no slot is
+    /// bound: in a static program, or before the first call.
+    pub providers: Vec<MallocProvider>,
+    /// Whether the program has no dynamic linker: nothing can be preloaded into it.
+    pub is_static: bool,
+    /// Allocators in the program's own file, Go's runtime among them: calls within the file reach them without a slot. In a
+    /// static program this is its malloc.
+    pub bundled: Vec<Allocator>,
+    /// Whether the process obeys its environment.
+    pub environment: EnvironmentUse,
+    /// Files that could not be read: what their slots hold is unknown.
+    pub unread: Vec<UnreadImage>,
+}
+
+/// Where slots point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MallocProvider {
+    /// The file, or memory without one.
+    pub place: ProviderPlace,
+    /// The files that call it, each with the functions of its bound slots, in order of address.
+    pub callers: Vec<MallocCaller>,
+}
+
+/// What slots point into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderPlace {
+    /// A library, or the program itself.
+    File(ProviderFile),
+    /// Memory without a file: code that was made at run time.
+    Anonymous,
+    /// Nothing is mapped there: the slot is damaged, or the mapping came or went meanwhile.
+    Nowhere,
+}
+
+/// A file with bound slots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MallocCaller {
+    /// Its path, as the process names it.
+    pub file: String,
+    /// Whether it is the program.
+    pub is_program: bool,
+    /// The functions, in the order `malloc`, `free`, `calloc`, `realloc`.
+    pub functions: Vec<&'static str>,
+}
+
+/// Whether a process obeys `LD_PRELOAD`, `MALLOC_*` and `GLIBC_TUNABLES`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnvironmentUse {
+    /// As far as its dynamic linker and its malloc know them.
+    Obeyed,
+    /// It was started with more rights than its user has (`AT_SECURE`): ignored, though `/proc/PID/environ` shows them.
+    IgnoredAsSecure,
+    /// This could not be read.
+    Unknown,
+}
+
+/// A file that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadImage {
+    /// Its path, as the process names it.
+    pub file: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// Why the malloc of a process could not be seen.
+#[derive(Debug, thiserror::Error)]
+pub enum AllocatorNotSeen {
+    /// The process has ended, or this user may not read its memory.
+    #[error(transparent)]
+    Denied(#[from] ReadError),
+    /// It has no memory of its own.
+    #[error("process {0} runs no program: it is a thread of the kernel, or has ended")]
+    NoProgram(u32),
+}
+
+impl EffectiveAllocator {
+    /// The allocator that serves the process, where all bound slots agree.
+    pub fn only(&self) -> Option<&MallocProvider> {
+        match self.providers.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it has more than one malloc: slots that disagree, or another one in the program's file.
+    pub fn has_several(&self) -> bool {
+        let served = self.providers.first().and_then(MallocProvider::kind);
+        let is_other = |one: &Allocator| one.kind.is_malloc() && Some(one.kind) != served;
+        self.providers.len() > 1 || (served.is_some() && self.bundled.iter().any(is_other))
+    }
+}
+
+impl MallocProvider {
+    /// The allocator; `None` for memory without a file, and for a library without a known sign.
+    pub fn kind(&self) -> Option<AllocatorKind> {
+        self.file().and_then(|file| file.kind)
+    }
+
+    /// The file.
+    pub const fn file(&self) -> Option<&ProviderFile> {
+        match &self.place {
+            ProviderPlace::File(file) => Some(file),
+            ProviderPlace::Anonymous | ProviderPlace::Nowhere => None,
+        }
+    }
+}
+
+/// Reads which malloc a process uses now, on a host with pages of this size. It may answer late: a process that is not trusted
+/// is read in a [`probe::TimedRead`].
+///
+/// # Errors
+/// [`AllocatorNotSeen`] if it has ended, is a thread of the kernel, or may not be read.
+pub fn effective_allocator(
+    root: &Root,
+    pid: u32,
+    page: PageSize,
+) -> Result<EffectiveAllocator, AllocatorNotSeen> {
+    let mappings = Mappings::read(root, pid)?;
+    let program = ProcessIdentity::read(root, pid)?.program;
+    let program = program.ok_or(AllocatorNotSeen::NoProgram(pid))?;
+    if mappings.all.is_empty() {
+        return Err(AllocatorNotSeen::NoProgram(pid));
+    }
+    let memory = ProcessMemory::open(root, pid, page)?;
+    let files = MapFiles::of(root, pid);
+    let open = |mapping: &Mapping| files.open(mapping).map_err(|error| error.source.to_string());
+    let word = |address: u64| {
+        let mut word = [0; 8];
+        let got = memory.read_at(address, &mut word).unwrap_or(0);
+        (got == word.len()).then(|| u64::from_le_bytes(word))
+    };
+    let environment = match probe::is_secure_start(root, pid) {
+        Ok(Some(true)) => EnvironmentUse::IgnoredAsSecure,
+        Ok(Some(false)) => EnvironmentUse::Obeyed,
+        Ok(None) | Err(_) => EnvironmentUse::Unknown,
+    };
+    let mut slots = SlotSearch::new(&mappings, &program);
+    slots.read_files(&open, &word);
+    Ok(slots.finish(&open, environment))
+}
+
+/// Collects what the slots of a process point into.
+struct SlotSearch<'a> {
+    mappings: &'a Mappings,
+    program: &'a [u8],
+    found: HashMap<SlotTarget, Vec<CallingFile<'a>>>,
+    bundled: Vec<Allocator>,
+    is_static: bool,
+    unread: Vec<UnreadImage>,
+}
+
+/// What a slot points into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum SlotTarget {
+    File(FileKey),
+    Anonymous,
+    Nowhere,
+}
+
+struct CallingFile<'a> {
+    mapping: &'a Mapping,
+    /// By their number in [`FUNCTIONS`].
+    functions: [bool; FUNCTIONS.len()],
+    slots: usize,
+}
+
+impl CallingFile<'_> {
+    fn named(&self, program: &[u8]) -> MallocCaller {
+        let path = self.mapping.path().unwrap_or_default();
+        let functions = FUNCTIONS.iter().zip(self.functions);
+        MallocCaller {
+            file: String::from_utf8_lossy(path).into_owned(),
+            is_program: path == program,
+            functions: functions
+                .filter(|(_, is_reached)| *is_reached)
+                .map(|(name, _)| *name)
+                .collect(),
+        }
+    }
+}
+
+/// A file of which no more is read than the budget has left.
+struct BudgetedFile<'a> {
+    file: &'a MappedFile,
+    left: &'a Cell<u64>,
+}
+
+impl Bytewise for BudgetedFile<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize {
+        let length = buffer.len() as u64;
+        let left = self.left.get().checked_sub(length);
+        self.left.set(left.unwrap_or(0));
+        left.map_or(0, |_| Bytewise::read_at(self.file, offset, buffer))
+    }
+}
+
+fn is_elf(file: &dyn Bytewise) -> bool {
+    let mut magic = [0; 4];
+    file.read_at(0, &mut magic) == magic.len() && magic == *b"\x7fELF"
+}
+
+/// The executed mappings of each file.
+fn executed_files(mappings: &Mappings) -> Vec<Vec<&Mapping>> {
+    let mut files: Vec<Vec<&Mapping>> = Vec::new();
+    let mut places = HashMap::new();
+    for mapping in &mappings.all {
+        if mapping.access.execute && mapping.path().is_some() {
+            let place = *places.entry(key_of(mapping)).or_insert(files.len());
+            match files.get_mut(place) {
+                Some(file) => file.push(mapping),
+                None => files.push(vec![mapping]),
+            }
+        }
+    }
+    files
+}
+
+type OpenFile<'f> = &'f dyn Fn(&Mapping) -> Result<MappedFile, String>;
+type ReadWord<'f> = &'f dyn Fn(u64) -> Option<u64>;
+
+impl<'a> SlotSearch<'a> {
+    fn new(mappings: &'a Mappings, program: &'a [u8]) -> Self {
+        Self {
+            mappings,
+            program,
+            found: HashMap::new(),
+            bundled: Vec::new(),
+            is_static: false,
+            unread: Vec::new(),
+        }
+    }
+
+    fn read_files(&mut self, open: OpenFile<'_>, word: ReadWord<'_>) {
+        let budget = Cell::new(READ_BYTES_MAX);
+        for (number, image) in executed_files(self.mappings).into_iter().enumerate() {
+            let file = if number < FILES_MAX {
+                open(image[0])
+            } else {
+                Err(format!("more than {FILES_MAX} files are mapped"))
+            };
+            let read = file.and_then(|file| self.read_file(&image, &file, &budget, word));
+            if let Err(why) = read {
+                let file = String::from_utf8_lossy(image[0].path().unwrap_or_default());
+                self.unread.push(UnreadImage { file: file.into_owned(), why });
+            }
+        }
+    }
+
+    /// Reads one file by its executed mappings.
+    fn read_file(
+        &mut self,
+        image: &[&'a Mapping],
+        file: &MappedFile,
+        budget: &Cell<u64>,
+        word: ReadWord<'_>,
+    ) -> Result<(), String> {
+        let file = BudgetedFile { file, left: budget };
+        let Some(elf) = ElfImage::open(&file) else {
+            return if is_elf(&file) { Err(NOT_64_BIT.to_owned()) } else { Ok(()) };
+        };
+        let is_program = image[0].path() == Some(self.program);
+        if is_program {
+            self.is_static = elf.interpreter.is_none();
+            let signs = allocators_of_file(file.file, self.program, true);
+            let is_own = |one: &Allocator| one.kind.is_malloc() || one.kind == AllocatorKind::Go;
+            self.bundled = signs.into_iter().filter(is_own).collect();
+        }
+        let names = FUNCTIONS.map(str::as_bytes);
+        let slots = elf.slots(&names);
+        let mut biases: Vec<u64> = Vec::new();
+        let mut is_whole = elf.has_known_slots();
+        for mapping in image {
+            let Some(bias) = elf.bias(mapping.range.start, mapping.offset) else {
+                continue;
+            };
+            if biases.contains(&bias) || biases.len() >= INSTANCES_MAX {
+                continue;
+            }
+            biases.push(bias);
+            for slot in &slots {
+                match word(bias.wrapping_add(slot.address)) {
+                    Some(value) => self.note(mapping, slot, bias, value),
+                    None => is_whole = false,
+                }
+            }
+        }
+        if budget.get() == 0 {
+            return Err("the tables of all files together are too large".to_owned());
+        }
+        is_whole.then_some(()).ok_or_else(|| "not all of its slots could be read".to_owned())
+    }
+
+    fn note(&mut self, caller: &'a Mapping, slot: &RelocationSlot, bias: u64, value: u64) {
+        let key = key_of(caller);
+        let target = match self.mappings.at(value) {
+            // The linker clears what an optional function is missing from.
+            None if value == 0 => return,
+            None => SlotTarget::Nowhere,
+            Some(mapping) if mapping.path().is_none() => SlotTarget::Anonymous,
+            Some(mapping) => {
+                let own = slot.own.map(|address| bias.wrapping_add(address));
+                if key_of(mapping) == key && own != Some(value) {
+                    return;
+                }
+                SlotTarget::File(key_of(mapping))
+            }
+        };
+        let callers = self.found.entry(target).or_default();
+        let at = callers.iter().position(|one| key_of(one.mapping) == key);
+        let at = at.unwrap_or_else(|| {
+            callers.push(CallingFile { mapping: caller, functions: Default::default(), slots: 0 });
+            callers.len() - 1
+        });
+        if let Some(reached) = callers[at].functions.get_mut(slot.function) {
+            *reached = true;
+            callers[at].slots += 1;
+        }
+    }
+
+    fn finish(mut self, open: OpenFile<'_>, environment: EnvironmentUse) -> EffectiveAllocator {
+        let slots_of = |callers: &[CallingFile<'_>]| callers.iter().map(|one| one.slots).sum();
+        let mut found: Vec<_> = std::mem::take(&mut self.found).into_iter().collect();
+        found.sort_by_key(|(_, callers)| Reverse::<usize>(slots_of(callers)));
+        let mut providers = Vec::new();
+        for (target, callers) in found {
+            let place = match target {
+                SlotTarget::Anonymous => ProviderPlace::Anonymous,
+                SlotTarget::Nowhere => ProviderPlace::Nowhere,
+                SlotTarget::File(key) => ProviderPlace::File(self.provider(key, open)),
+            };
+            let callers = callers.iter().map(|one| one.named(self.program)).collect();
+            providers.push(MallocProvider { place, callers });
+        }
+        EffectiveAllocator {
+            providers,
+            is_static: self.is_static,
+            bundled: self.bundled,
+            environment,
+            unread: self.unread,
+        }
+    }
+
+    fn provider(&mut self, key: FileKey, open: OpenFile<'_>) -> ProviderFile {
+        let mapping = self.mappings.all.iter().find(|one| key_of(one) == key);
+        let path = mapping.and_then(Mapping::path).unwrap_or_default();
+        let is_deleted = mapping.is_some_and(Mapping::is_deleted);
+        match mapping.map(open) {
+            Some(Ok(file)) => ProviderFile::read(&file, path, path == self.program, is_deleted),
+            _ => ProviderFile::by_name(path, is_deleted),
+        }
+    }
+}
