@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Bytes, Count, PerSecond, Ratio, SignedBytes, Span, Unit};
 
@@ -38,4 +38,22 @@ number_in_json! {
     Span: f64 = Self::as_secs_f64;
     Ratio: f64 = Self::get;
     PerSecond<U> where U: f64 = Self::get;
+}
+
+/// Declares how a type is read from the number that it is in JSON.
+macro_rules! number_from_json {
+    ($($name:ty: $number:ty = $new:expr;)*) => {$(
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <$number>::deserialize(deserializer).map($new)
+            }
+        }
+    )*};
+}
+
+number_from_json! {
+    Bytes: u64 = Self::new;
+    Count: u64 = Self::new;
+    Span: f64 = Self::from_secs_f64;
+    Ratio: f64 = Self::new;
 }

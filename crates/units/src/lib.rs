@@ -28,12 +28,14 @@ mod json;
 mod rate;
 mod size;
 mod time;
+mod typed_size;
 
 pub use change::{Factor, SignedBytes};
 pub use format::in_one_unit;
 pub use rate::{BytesPerSecond, PerSecond, RatePeriod, Ratio};
 pub use size::{Bytes, Count, Limit, PageSize, Pages};
 pub use time::{Micros, Millis, Nanos, Span, Ticks, WallClock};
+pub use typed_size::SizeError;
 
 /// Something measured that can be averaged, compared and printed: a unit, a rate or a ratio.
 pub trait Quantity: Copy + PartialOrd + std::fmt::Display + std::fmt::Debug {
