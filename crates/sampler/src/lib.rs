@@ -38,7 +38,7 @@ pub use record::{
 };
 pub use run_in_cgroup::{
     CgroupRun, CgroupRunError, CgroupRunOptions, GroupLimits, GroupReading, LimitsInForce, RunEnd,
-    RunPeak, run_in_cgroup,
+    RunNow, RunPeak, run_in_cgroup,
 };
 pub use sampler::{Progress, Rates, SampleTaken, Sampler};
 pub use watch::{RECENT, WatchOptions, Watcher, watch};

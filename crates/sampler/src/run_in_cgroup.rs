@@ -67,6 +67,26 @@ pub struct GroupReading {
     pub cpu: Option<Span>,
 }
 
+/// The cgroup with the command in it, while the callback looks at it.
+#[derive(Debug)]
+pub struct RunNow<'a> {
+    /// The newest reading.
+    pub reading: &'a GroupReading,
+    running: &'a RunningCommand,
+}
+
+impl RunNow<'_> {
+    /// The processes of the cgroup and of those below it, sorted. A file is read for each cgroup.
+    pub fn pids(&self) -> Vec<u32> {
+        self.running.pids()
+    }
+
+    /// Asks the command to end (SIGTERM); the run goes on until it does.
+    pub fn terminate(&self) {
+        self.running.terminate();
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunEnd {
@@ -135,7 +155,7 @@ impl CgroupRun {
 pub fn run_in_cgroup(
     command: Command,
     options: &CgroupRunOptions,
-    each: &mut dyn FnMut(&GroupReading) -> ControlFlow<()>,
+    each: &mut dyn FnMut(&RunNow<'_>) -> ControlFlow<()>,
 ) -> Result<CgroupRun, CgroupRunError> {
     let place = GroupPlace::choose(options.name)?;
     // Before the cgroup, so that it is never without a guard, and dropped after it.
@@ -151,7 +171,7 @@ pub fn run_in_cgroup(
         pace.begin(awake());
         let reading = files.read(begun);
         largest = largest.max(reading.row.get(CGROUP_CURRENT));
-        if each(&reading).is_break() {
+        if each(&RunNow { reading: &reading, running: &running }).is_break() {
             break RunEnd::Stopped;
         }
         if let Some(end) = running.wait_until(pace.due())? {

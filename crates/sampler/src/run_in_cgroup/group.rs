@@ -116,7 +116,7 @@ impl RunGroup {
     }
 
     /// Processes in it and in cgroups below it.
-    fn pids(&self) -> Vec<u32> {
+    pub(super) fn pids(&self) -> Vec<u32> {
         let mut pids = Vec::new();
         for directory in self.place.directories() {
             for group in with_all_below(directory) {

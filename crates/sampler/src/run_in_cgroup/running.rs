@@ -78,6 +78,18 @@ impl RunningCommand {
         Ok(Self { child, ended, group })
     }
 
+    /// The processes of its cgroup.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        self.group.pids()
+    }
+
+    /// Sends SIGTERM to the command, which is not reaped before [`end`](Self::end): its PID is its own.
+    pub(super) fn terminate(&self) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, Signal::TERM);
+        }
+    }
+
     /// Waits until the command ends, or until `due`; then there is none.
     pub(super) fn wait_until(&mut self, due: Span) -> Result<Option<RunEnd>, CgroupRunError> {
         loop {

@@ -149,8 +149,8 @@ fn children_of_children_are_counted_in_memory_and_cpu_time() {
     // tail keeps what it is to print: 32 MB.
     let script = "sh -c 'sh -c \"head -c 32000000 /dev/zero | tail -c 32000000 >/dev/null\"'";
     let mut readings: Vec<GroupReading> = Vec::new();
-    let run = run_in_cgroup(shell(script), &options(GroupLimits::default()), &mut |reading| {
-        readings.push(reading.clone());
+    let run = run_in_cgroup(shell(script), &options(GroupLimits::default()), &mut |now| {
+        readings.push(now.reading.clone());
         GOES_ON
     });
     let run = run.unwrap();
@@ -242,8 +242,8 @@ fn readings_follow_the_beat_and_cost_little() {
         let mut at = Vec::new();
         let options = CgroupRunOptions { every, ..options(of_memory(64)) };
         let before = probe::thread_cpu();
-        let run = run_in_cgroup(shell("sleep 0.5"), &options, &mut |reading| {
-            at.push(reading.at);
+        let run = run_in_cgroup(shell("sleep 0.5"), &options, &mut |now| {
+            at.push(now.reading.at);
             GOES_ON
         });
         (at, run.unwrap().wall, (probe::thread_cpu() - before).as_secs_f64() * 1e6)
@@ -300,8 +300,8 @@ fn plays_the_caller() {
     let mut command = shell(script);
     command.stdout(Stdio::inherit());
     let options = CgroupRunOptions { name: "memtide-test-caller", ..options(of_memory(64)) };
-    let ended = run_in_cgroup(command, &options, &mut |reading| {
-        if part == "aborts" && reading.at > Span::from_millis(500) {
+    let ended = run_in_cgroup(command, &options, &mut |now| {
+        if part == "aborts" && now.reading.at > Span::from_millis(500) {
             std::process::abort();
         }
         GOES_ON
