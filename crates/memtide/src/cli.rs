@@ -19,6 +19,7 @@ mod lab;
 mod part;
 mod record;
 mod report;
+mod trial;
 mod typed;
 mod where_memory;
 
@@ -46,6 +47,7 @@ pub(crate) use lab::{
 pub(crate) use part::{AroundArgs, PartArgs};
 pub(crate) use record::{RecordArgs, TasksBy};
 pub(crate) use report::ReportArgs;
+pub(crate) use trial::{TrialArgs, TrialFormat};
 pub(crate) use where_memory::WhereArgs;
 
 /// Find where your Linux memory went, whether it is enough, and why it is slow.
@@ -91,6 +93,7 @@ pub(crate) enum Command {
     Growth(GrowthArgs),
     Report(ReportArgs),
     Compare(CompareArgs),
+    Trial(Box<TrialArgs>),
     Export(ExportArgs),
     Rules(RulesArgs),
     Signals(SignalsArgs),

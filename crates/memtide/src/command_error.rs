@@ -14,6 +14,7 @@ use import::OpenError;
 use lab::LabError;
 use store::StoreError;
 use timeline::with_causes;
+use trial::{DirectoryError, NoTrial, SettingError, TrialError};
 
 /// An error that ends a command.
 #[derive(Debug)]
@@ -156,6 +157,30 @@ impl SaysWhatToDo for RuntimeStatsError {
 impl SaysWhatToDo for LabError {
     fn what_to_do(&self) -> Option<String> {
         self.help().map(Into::into)
+    }
+}
+
+impl SaysWhatToDo for SettingError {
+    fn what_to_do(&self) -> Option<String> {
+        self.help().map(Into::into)
+    }
+}
+
+impl SaysWhatToDo for NoTrial {
+    fn what_to_do(&self) -> Option<String> {
+        self.help()
+    }
+}
+
+impl SaysWhatToDo for DirectoryError {
+    fn what_to_do(&self) -> Option<String> {
+        self.help()
+    }
+}
+
+impl SaysWhatToDo for TrialError {
+    fn what_to_do(&self) -> Option<String> {
+        self.help()
     }
 }
 

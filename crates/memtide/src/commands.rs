@@ -19,4 +19,5 @@ pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod signals;
 pub(crate) mod source;
+pub(crate) mod trial;
 pub(crate) mod where_memory;

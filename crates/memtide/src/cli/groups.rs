@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Now", &["check", "where"]),
     ("Look back", &["record", "events", "growth", "headroom", "report"]),
     ("One process", &["explain"]),
-    ("Prove", &["compare", "lab"]),
+    ("Prove", &["trial", "compare", "lab"]),
     ("Many hosts and machines", &["capture", "convert", "export"]),
     ("Reference", &["rules", "signals", "completions", "man"]),
 ];

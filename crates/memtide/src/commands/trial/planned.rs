@@ -1,0 +1,138 @@
+//! The plan of a trial, from what was typed.
+
+use std::path::PathBuf;
+
+use ::trial::{
+    BASELINE, Goals, NoTrial, PLAN_FORMAT, Plan, ReadyVariant, RunPlan, ScoreFormat, ServerPlan,
+    TrialCommand, TrialHost, Variant, VariantSetting, check_names, default_variants, grid, named,
+};
+use units::Span;
+
+use crate::cli::TrialArgs;
+use crate::command_error::{CommandError, ErrorContext};
+
+/// Blocks after which a trial is looked at, where their number is not given.
+const LOOKS: [usize; 5] = [3, 5, 8, 12, 20];
+/// jemalloc keeps freed pages for 10 s.
+const SERVER_IDLE: Span = Span::from_secs(12);
+
+pub(super) fn plan(args: &TrialArgs) -> Result<Plan, CommandError> {
+    let (command, variants) = commands(args)?;
+    check_names(&variants)?;
+    let server = args.ready.clone().zip(args.load.clone()).map(|(ready, load)| ServerPlan {
+        ready,
+        has_warm_up: !args.no_warm_up,
+        score: args.score.map(Into::into).or_else(|| ScoreFormat::of_command(&load)),
+        load,
+    });
+    let idle = if server.is_some() { SERVER_IDLE } else { Span::ZERO };
+    Ok(Plan {
+        format: PLAN_FORMAT.to_owned(),
+        command,
+        variants,
+        left_out: Vec::new(),
+        notes: Vec::new(),
+        working_directory: std::env::current_dir().context("there is no working directory")?,
+        has_control: !args.no_control,
+        looks: args.blocks.map_or(LOOKS.to_vec(), |blocks| vec![usize::from(blocks)]),
+        seed: args.seed,
+        goals: Goals {
+            margin: args.margin,
+            max_slowdown: args.max_slowdown,
+            memory_budget: args.memory_budget,
+        },
+        runs: RunPlan {
+            timeout: args.timeout,
+            idle: args.idle.unwrap_or(idle),
+            prepare: args.prepare.clone(),
+            server,
+        },
+        time_limit: args.time_limit,
+        host: TrialHost::here(),
+    })
+}
+
+/// The command, and what is tried: the baseline first.
+fn commands(args: &TrialArgs) -> Result<(TrialCommand, Vec<Variant>), CommandError> {
+    if let [_, _, ..] = args.commands.as_slice() {
+        let variants = args.commands.iter().map(|line| Variant {
+            name: line.clone(),
+            settings: vec![VariantSetting::Command(line.clone())],
+        });
+        let first = TrialCommand::Line(args.commands[0].clone());
+        if !args.program.is_empty() || !args.vary.is_empty() || !args.variants.is_empty() {
+            return Err(CommandError::new(
+                "two commands are compared as they are: --vary needs one",
+            ));
+        }
+        return Ok((first, variants.collect()));
+    }
+    let command = match (args.commands.first(), args.program.as_slice()) {
+        (Some(line), []) => TrialCommand::Line(line.clone()),
+        (None, [_, ..]) => TrialCommand::Program(args.program.clone()),
+        (None, []) => return Err(NoTrial::NoCommand.into()),
+        (Some(_), _) => {
+            return Err(CommandError::new("the command stands before `--` or behind it, not both"));
+        }
+    };
+    if args.vary.is_empty() && args.variants.is_empty() {
+        return Ok((command, default_variants()));
+    }
+    let mut variants = if args.vary.is_empty() { Vec::new() } else { grid(&args.vary)? };
+    for text in &args.variants {
+        variants.push(named(text)?);
+    }
+    // The baseline is the command as it is.
+    let is_plain = |one: &Variant| one.settings.is_empty();
+    let baseline = match variants.iter().position(is_plain) {
+        Some(at) => variants.remove(at),
+        None => Variant { name: BASELINE.to_owned(), settings: Vec::new() },
+    };
+    variants.insert(0, baseline);
+    Ok((command, variants))
+}
+
+/// Where the runs of a new trial are kept.
+pub(super) fn directory(args: &TrialArgs) -> Result<PathBuf, CommandError> {
+    if let Some(directory) = &args.directory {
+        return Ok(directory.clone());
+    }
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = state.filter(|path| path.is_absolute()).or_else(home);
+    let state = state.context("there is no home directory; name one with --directory")?;
+    let now = jiff::Zoned::now().strftime("%Y-%m-%d-%H%M%S").to_string();
+    Ok(state.join("memtide/trials").join(now))
+}
+
+/// What would be run.
+pub(super) fn dry_run(plan: &Plan, ready: &[ReadyVariant]) -> String {
+    let orders = ::trial::Orders::new(plan.columns().len(), plan.seed);
+    let columns = plan.columns();
+    let mut text = String::new();
+    for ready in ready {
+        let preload = ready.preload.iter().map(|library| format!("LD_PRELOAD={library}"));
+        let settings = ready.variant.settings.iter().filter_map(VariantSetting::as_typed);
+        let before: Vec<String> = preload.chain(settings).collect();
+        let command = plan.command_of(&ready.variant);
+        text.push_str(&format!("{}: {} {command}\n", ready.variant.name, before.join(" ")));
+    }
+    for one in &plan.left_out {
+        text.push_str(&format!("not run: {}: {}\n", one.name, one.why));
+    }
+    let first = plan.looks.first().copied().unwrap_or(0);
+    for block in 0..first {
+        let names = orders
+            .of_block(block)
+            .iter()
+            .map(|column| plan.variants[columns[*column]].name.as_str());
+        text.push_str(&format!("block {}: {}\n", block + 1, names.collect::<Vec<_>>().join(", ")));
+    }
+    let (least, most) = (first * columns.len(), plan.blocks_max() * columns.len());
+    text.push_str(&format!(
+        "{least} to {most} runs: for each second that a run takes, {} to {}\n",
+        Span::from_secs(least as u64),
+        Span::from_secs(most as u64)
+    ));
+    text
+}

@@ -1,0 +1,393 @@
+//! What the runs show: each variant against the baseline, by blocks, on the scale of logarithms.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::{BlockDesign, Difference};
+use units::Ratio;
+
+use crate::applied::Applied;
+use crate::plan::Plan;
+use crate::run::{Outcome, Run};
+
+/// The confidence with which all intervals of a metric hold together.
+pub const CONFIDENCE: f64 = 0.95;
+/// More blocks are not predicted.
+const BLOCKS_PREDICTED_MAX: usize = 200;
+
+/// What is compared; of each, less is better.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Mean memory over the work.
+    Memory,
+    /// The most memory.
+    PeakMemory,
+    /// Memory with the last operation.
+    EndMemory,
+    /// Memory after idling.
+    IdleMemory,
+    /// CPU time, for each operation where they are counted.
+    Cpu,
+    /// Time, for each operation where they are counted.
+    Time,
+    /// Latency, the median.
+    P50,
+    /// Latency, 95 of 100.
+    P95,
+    /// Latency, 99 of 100.
+    P99,
+    /// Page faults, for each operation where they are counted.
+    Faults,
+}
+
+impl Metric {
+    /// All, in the order of the answer.
+    pub const ALL: [Self; 10] = [
+        Self::Memory,
+        Self::PeakMemory,
+        Self::EndMemory,
+        Self::IdleMemory,
+        Self::Cpu,
+        Self::Time,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::Faults,
+    ];
+
+    /// Whether it is memory.
+    pub const fn is_memory(self) -> bool {
+        matches!(self, Self::Memory | Self::PeakMemory | Self::EndMemory | Self::IdleMemory)
+    }
+
+    /// Its value in a run: bytes, seconds, or a number of faults.
+    pub fn of(self, run: &Run) -> Option<f64> {
+        let memory = run.memory.as_ref();
+        let speed = run.speed.as_ref()?;
+        let operations = speed.operations.filter(|operations| *operations > 0.0).unwrap_or(1.0);
+        #[allow(clippy::cast_precision_loss)] // far below 2^52
+        let value = match self {
+            Self::Memory => memory?.mean.get() as f64,
+            Self::PeakMemory => memory?.peak.get() as f64,
+            Self::EndMemory => memory?.end?.get() as f64,
+            Self::IdleMemory => memory?.idle?.get() as f64,
+            Self::Cpu => speed.cpu?.as_secs_f64() / operations,
+            Self::Time => speed.wall.as_secs_f64() / operations,
+            Self::P50 => speed.p50_ms? / 1000.0,
+            Self::P95 => speed.p95_ms? / 1000.0,
+            Self::P99 => speed.p99_ms? / 1000.0,
+            Self::Faults => speed.faults? as f64 / operations,
+        };
+        Some(value).filter(|value| *value > 0.0)
+    }
+}
+
+/// How a variant compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Less than the baseline.
+    Less,
+    /// More than the baseline.
+    More,
+    /// Less, by less than what counts.
+    LessUnderMargin,
+    /// More, by less than what counts.
+    MoreUnderMargin,
+    /// The same within what counts.
+    Same,
+    /// Neither a difference nor that there is none.
+    NoEvidence,
+}
+
+/// A variant against the baseline, in one metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effect {
+    /// The variant's number.
+    pub variant: usize,
+    /// Its value over the baseline's.
+    pub ratio: Ratio,
+    /// The lower end of the interval.
+    pub low: Ratio,
+    /// The upper end.
+    pub high: Ratio,
+    /// What that means.
+    pub verdict: Verdict,
+    /// About how many more blocks would decide it; `None` where it is decided, or more than 200 would be needed.
+    pub blocks_to_decide: Option<usize>,
+}
+
+/// The second copy of the baseline against the first.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ControlEffect {
+    /// One over the other.
+    pub ratio: Ratio,
+    /// The lower end of its interval.
+    pub low: Ratio,
+    /// The upper end.
+    pub high: Ratio,
+    /// Whether the interval excludes 1: then every interval of this metric was widened to what nothing produces.
+    pub is_off: bool,
+}
+
+/// A metric of all variants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricResult {
+    /// Which.
+    pub metric: Metric,
+    /// The baseline's median: bytes, seconds, or faults.
+    pub baseline: f64,
+    /// The standard deviation of a value within its block, as a share.
+    pub spread: Ratio,
+    /// Blocks that it rests on.
+    pub blocks: usize,
+    /// The others.
+    pub effects: Vec<Effect>,
+    /// The control, where there is one.
+    pub control: Option<ControlEffect>,
+}
+
+/// What became of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariantState {
+    /// Its name.
+    pub name: String,
+    /// Runs that were made.
+    pub runs: usize,
+    /// Those that did their work, with the variant applied.
+    pub completed: usize,
+    /// Those that the kernel killed at a limit.
+    pub killed: usize,
+    /// Why it is not compared.
+    pub out: Option<String>,
+}
+
+/// All that the runs show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Analysis {
+    /// The variants.
+    pub variants: Vec<VariantState>,
+    /// The metrics that there are values of.
+    pub metrics: Vec<MetricResult>,
+    /// Blocks in which every compared variant did its work.
+    pub blocks: usize,
+    /// The confidence of each look: above 95 % where the results are looked at several times.
+    pub confidence: f64,
+}
+
+impl Analysis {
+    /// Compares what there is.
+    pub fn of(plan: &Plan, runs: &[Run], confidence: f64) -> Self {
+        let variants: Vec<VariantState> =
+            (0..plan.variants.len()).map(|variant| state(plan, runs, variant)).collect();
+        let columns: Vec<(usize, usize)> = plan
+            .columns()
+            .into_iter()
+            .enumerate()
+            .filter(|(_, variant)| variants[*variant].out.is_none())
+            .collect();
+        let is_compared = variants.first().is_some_and(|baseline| baseline.out.is_none());
+        let design = BlockDesign {
+            baselines: plan.baselines(),
+            treatments: columns.len().saturating_sub(plan.baselines()),
+        };
+        let blocks = complete_blocks(runs, &columns);
+        let judge = Judge { plan, runs, columns: &columns, design, confidence };
+        let metrics = if is_compared { judge.metrics(&blocks) } else { Vec::new() };
+        Self { variants, metrics, blocks: blocks.len(), confidence }
+    }
+
+    /// The result of a metric.
+    pub fn metric(&self, metric: Metric) -> Option<&MetricResult> {
+        self.metrics.iter().find(|one| one.metric == metric)
+    }
+
+    /// The metrics that a trial is run to decide: memory, and CPU time, or time where nothing counts that of the CPU.
+    pub fn deciding(&self) -> impl Iterator<Item = &MetricResult> {
+        let speed = self.metric(Metric::Cpu).or_else(|| self.metric(Metric::Time));
+        self.metric(Metric::Memory).into_iter().chain(speed)
+    }
+
+    /// Whether there is nothing more to find out with so many more blocks.
+    pub fn is_settled(&self, blocks_left: usize) -> bool {
+        let mut open = self
+            .deciding()
+            .flat_map(|one| &one.effects)
+            .filter(|effect| effect.verdict == Verdict::NoEvidence)
+            .peekable();
+        if open.peek().is_none() {
+            return self.blocks > 0;
+        }
+        open.all(|effect| effect.blocks_to_decide.is_none_or(|more| more > blocks_left))
+    }
+}
+
+impl MetricResult {
+    /// The effect of a variant; `None` for the baseline, and for one that is not compared.
+    pub fn effect(&self, variant: usize) -> Option<&Effect> {
+        self.effects.iter().find(|effect| effect.variant == variant)
+    }
+}
+
+/// Whether a run counts: its work was done, and not seen to be done without the variant's settings.
+fn counts(run: &Run) -> bool {
+    run.outcome == Outcome::Completed && !matches!(run.applied, Applied::No(_))
+}
+
+fn state(plan: &Plan, runs: &[Run], variant: usize) -> VariantState {
+    let own: Vec<&Run> = runs.iter().filter(|run| run.variant == variant).collect();
+    let completed = own.iter().filter(|run| counts(run)).count();
+    let killed = own.iter().filter(|run| run.outcome == Outcome::OomKilled).count();
+    let first_bad = own.iter().find(|run| !counts(run));
+    let out = first_bad.map(|run| why_out(run, killed, own.len()));
+    VariantState {
+        name: plan.variants[variant].name.clone(),
+        runs: own.len(),
+        completed,
+        killed,
+        out,
+    }
+}
+
+/// Why a variant is not compared.
+fn why_out(run: &Run, killed: usize, runs: usize) -> String {
+    let message = run.message.as_deref().and_then(|text| text.lines().last());
+    let with_message = |what: String| match message {
+        Some(message) => format!("{what}: {message}"),
+        None => what,
+    };
+    match (&run.outcome, &run.applied) {
+        (Outcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
+        (Outcome::OomKilled, _) => format!("killed {killed} of {runs}"),
+        (Outcome::Failed(code), _) => with_message(format!("exited with code {code}")),
+        (Outcome::Signalled(signal), _) => with_message(format!("ended by signal {signal}")),
+        (Outcome::TimedOut, _) => "took longer than --timeout".to_owned(),
+        (Outcome::NotReady, _) => with_message("was never ready".to_owned()),
+        (Outcome::LoadFailed(why), _) => format!("its load failed: {why}"),
+        (Outcome::NotStarted(why), _) => format!("could not be started: {why}"),
+        (Outcome::Interrupted | Outcome::Completed, _) => "interrupted".to_owned(),
+    }
+}
+
+/// Blocks in which each of these columns has a run that counts.
+fn complete_blocks(runs: &[Run], columns: &[(usize, usize)]) -> Vec<usize> {
+    let mut blocks: Vec<usize> = runs.iter().map(|run| run.block).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let has = |block: usize, column: usize| {
+        runs.iter().any(|run| run.block == block && run.column == column && counts(run))
+    };
+    blocks.retain(|block| columns.iter().all(|(column, _)| has(*block, *column)));
+    blocks
+}
+
+struct Judge<'a> {
+    plan: &'a Plan,
+    runs: &'a [Run],
+    /// Columns of the table, each with its variant.
+    columns: &'a [(usize, usize)],
+    design: BlockDesign,
+    confidence: f64,
+}
+
+impl Judge<'_> {
+    fn metrics(&self, blocks: &[usize]) -> Vec<MetricResult> {
+        Metric::ALL.into_iter().filter_map(|metric| self.metric(metric, blocks)).collect()
+    }
+
+    fn metric(&self, metric: Metric, blocks: &[usize]) -> Option<MetricResult> {
+        let row = |block: &usize| -> Option<Vec<f64>> {
+            let value = |(column, _): &(usize, usize)| {
+                let is_it = |run: &&Run| run.block == *block && run.column == *column;
+                metric.of(self.runs.iter().find(is_it)?).map(f64::ln)
+            };
+            self.columns.iter().map(value).collect()
+        };
+        let rows: Vec<Vec<f64>> = blocks.iter().filter_map(row).collect();
+        let limits = self.design.limits(rows.len().max(2), self.confidence);
+        let compared = self.design.compare(&rows, &limits)?;
+        let control = compared.control.map(|control| ControlEffect {
+            ratio: Ratio::new(control.mean.exp()),
+            low: Ratio::new(control.interval().0.exp()),
+            high: Ratio::new(control.interval().1.exp()),
+            is_off: control.is_clear(),
+        });
+        // What the same program produces against itself is no difference.
+        let floor = compared.control.filter(Difference::is_clear).map_or(0.0, |one| one.mean.abs());
+        let of_variants = self.columns.iter().skip(self.design.baselines);
+        let effects = of_variants.zip(&compared.differences).map(|((_, variant), difference)| {
+            let half_width = difference.half_width.max(floor);
+            self.effect(*variant, &Difference { half_width, ..*difference }, rows.len())
+        });
+        let baseline: Vec<f64> = rows
+            .iter()
+            .flat_map(|row| &row[..self.design.baselines])
+            .map(|log| log.exp())
+            .collect();
+        Some(MetricResult {
+            metric,
+            baseline: stats::median(&baseline)?,
+            spread: Ratio::new(compared.error),
+            blocks: rows.len(),
+            effects: effects.collect(),
+            control,
+        })
+    }
+
+    fn effect(&self, variant: usize, difference: &Difference, blocks: usize) -> Effect {
+        let (low, high) = difference.interval();
+        let margin = self.plan.goals.margin.get().ln_1p();
+        let verdict = verdict(low, high, margin);
+        // It is decided when the interval is clear of 1, or within the margin.
+        let wanted = difference.mean.abs().max(margin - difference.mean.abs());
+        let needed = self.design.blocks_until(
+            wanted,
+            difference.error,
+            self.confidence,
+            BLOCKS_PREDICTED_MAX,
+        );
+        let more = needed.map(|needed| needed.saturating_sub(blocks).max(1));
+        Effect {
+            variant,
+            ratio: Ratio::new(difference.mean.exp()),
+            low: Ratio::new(low.exp()),
+            high: Ratio::new(high.exp()),
+            verdict,
+            blocks_to_decide: more.filter(|_| verdict == Verdict::NoEvidence),
+        }
+    }
+}
+
+/// The verdict of an interval of logarithms.
+fn verdict(low: f64, high: f64, margin: f64) -> Verdict {
+    let is_inside = low >= -margin && high <= margin;
+    match (high < 0.0, low > 0.0, is_inside) {
+        (true, _, true) => Verdict::LessUnderMargin,
+        (true, _, false) => Verdict::Less,
+        (_, true, true) => Verdict::MoreUnderMargin,
+        (_, true, false) => Verdict::More,
+        (false, false, true) => Verdict::Same,
+        (false, false, false) => Verdict::NoEvidence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_needs_an_interval_that_is_clear_or_small() {
+        for (low, high, expected) in [
+            (-0.4, -0.2, Verdict::Less),
+            (-0.04, -0.01, Verdict::LessUnderMargin),
+            (0.1, 0.3, Verdict::More),
+            (0.01, 0.03, Verdict::MoreUnderMargin),
+            (-0.02, 0.03, Verdict::Same),
+            (-0.12, 0.09, Verdict::NoEvidence),
+        ] {
+            assert_eq!(verdict(low, high, 0.05_f64.ln_1p()), expected, "{low} {high}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Was a variant applied? Read from its processes while they run: the environment shows what was wanted, and a mistyped
+//! preload, a setuid bit or a wrapper that drops it lie silently.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anatomy::{AllocatorKind, EffectiveAllocator, EnvironmentUse, ProviderPlace};
+use probe::{ProcessIdentity, Root};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::PageSize;
+
+use crate::variant::{MallocChoice, Variant, VariantSetting};
+
+/// A process of a run as it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SeenProcess {
+    /// Its PID.
+    pub pid: u32,
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// Where its calls of malloc go, most of them first: names of allocators, or paths of libraries without a known one.
+    pub mallocs: Vec<String>,
+    /// The file of the first of them.
+    pub malloc_file: Option<String>,
+    /// Allocators in the program's own file that are another malloc than that.
+    pub bundled: Vec<String>,
+    /// Whether no library can be loaded into it.
+    pub is_static: bool,
+    /// Whether it ignores the environment, as it was started with more rights than its user has.
+    pub ignores_environment: bool,
+    /// Whether transparent huge pages are on for it; unknown before 5.0.
+    pub has_thp: Option<bool>,
+    /// Arenas of glibc's malloc, where they were counted.
+    pub arenas: Option<usize>,
+}
+
+/// Whether a variant was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Applied {
+    /// Seen in each process.
+    Yes,
+    /// Seen not to be, and how.
+    No(String),
+    /// Not seen, and why.
+    NotSeen(String),
+}
+
+/// Looks at the processes of a run as it goes on.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    wanted: Wanted,
+    seen: BTreeMap<u32, SeenProcess>,
+    next: Duration,
+    begun: Instant,
+}
+
+/// What a variant wants to be seen.
+#[derive(Debug, Clone, Default)]
+struct Wanted {
+    malloc: Option<MallocChoice>,
+    arenas: Option<u32>,
+    is_without_thp: bool,
+    has_environment: bool,
+}
+
+impl Wanted {
+    fn of(variant: &Variant) -> Self {
+        let mut wanted = Self::default();
+        for setting in &variant.settings {
+            match setting {
+                VariantSetting::Malloc(choice) => wanted.malloc = Some(choice.clone()),
+                VariantSetting::Arenas(arenas) => wanted.arenas = Some(*arenas),
+                VariantSetting::ThpOff => wanted.is_without_thp = true,
+                VariantSetting::Tunable { .. } => wanted.has_environment = true,
+                // Read back where they are set, or not to be seen from outside.
+                VariantSetting::Command(_)
+                | VariantSetting::Environment { .. }
+                | VariantSetting::Limit(_)
+                | VariantSetting::High(_)
+                | VariantSetting::Swap(_)
+                | VariantSetting::Cpus(_) => {}
+            }
+        }
+        wanted
+    }
+}
+
+impl Watcher {
+    /// The first look: earlier the dynamic linker is still at work.
+    const FIRST: Duration = Duration::from_millis(40);
+    /// Processes beyond this number are not examined.
+    const PROCESSES_MAX: usize = 64;
+
+    pub(crate) fn of(variant: &Variant) -> Self {
+        Self {
+            wanted: Wanted::of(variant),
+            seen: BTreeMap::new(),
+            next: Self::FIRST,
+            begun: Instant::now(),
+        }
+    }
+
+    /// Looks where it is time for it: after 40 ms, 80 ms and so on.
+    pub(crate) fn look_when_due(&mut self, pids: impl FnOnce() -> Vec<u32>) {
+        if self.begun.elapsed() >= self.next {
+            self.next = self.begun.elapsed() * 2;
+            self.look(&pids());
+        }
+    }
+
+    /// Looks at processes that are new, and at those whose calls were not bound before.
+    pub(crate) fn look(&mut self, pids: &[u32]) {
+        for pid in pids.iter().take(Self::PROCESSES_MAX) {
+            let is_settled = self.seen.get(pid).is_some_and(|one| {
+                one.is_static || (!one.mallocs.is_empty() && self.wanted.arenas.is_none())
+            });
+            if !is_settled && let Some(seen) = see(*pid, self.wanted.arenas.is_some()) {
+                self.seen.insert(*pid, seen);
+            }
+        }
+    }
+
+    /// What was seen, and whether it is what was wanted.
+    pub(crate) fn finish(self) -> (Vec<SeenProcess>, Applied) {
+        let seen: Vec<SeenProcess> = self.seen.into_values().collect();
+        let applied = judge(&self.wanted, &seen);
+        (seen, applied)
+    }
+}
+
+/// Examines a process; `None` where it has ended, or may not be read.
+fn see(pid: u32, counts_arenas: bool) -> Option<SeenProcess> {
+    let root = Root::default();
+    let page = u64::try_from(rustix::param::page_size()).ok().and_then(PageSize::from_bytes)?;
+    let identity = ProcessIdentity::read(&root, pid).ok()?;
+    let found = anatomy::effective_allocator(&root, pid, page).ok()?;
+    let arenas = counts_arenas
+        .then(|| heap::read_process(&root, pid, page).ok().map(|heap| heap.arenas.len()))
+        .flatten();
+    Some(SeenProcess {
+        pid,
+        name: String::from_utf8_lossy(&identity.name).into_owned(),
+        mallocs: names(&found),
+        malloc_file: found.providers.first().and_then(|one| Some(one.file()?.path.clone())),
+        bundled: if found.has_several() {
+            found.bundled.iter().map(|one| one.kind.name().to_owned()).collect()
+        } else {
+            Vec::new()
+        },
+        is_static: found.is_static,
+        ignores_environment: found.environment == EnvironmentUse::IgnoredAsSecure,
+        has_thp: identity.facts.thp_enabled,
+        arenas,
+    })
+}
+
+fn names(found: &EffectiveAllocator) -> Vec<String> {
+    let name = |place: &ProviderPlace, kind: Option<AllocatorKind>| match (kind, place) {
+        (Some(kind), _) => kind.name().to_owned(),
+        (None, ProviderPlace::File(file)) => file.path.clone(),
+        (None, ProviderPlace::Anonymous) => "code without a file".to_owned(),
+        (None, ProviderPlace::Nowhere) => "nothing".to_owned(),
+    };
+    found.providers.iter().map(|one| name(&one.place, one.kind())).collect()
+}
+
+/// The allocator that a choice is.
+fn wanted_kind(choice: &MallocChoice) -> Option<AllocatorKind> {
+    Some(match choice {
+        MallocChoice::Glibc => AllocatorKind::Ptmalloc,
+        MallocChoice::Jemalloc => AllocatorKind::Jemalloc,
+        MallocChoice::Tcmalloc => AllocatorKind::Gperftools,
+        MallocChoice::Mimalloc => AllocatorKind::Mimalloc,
+        MallocChoice::Library(_) => return None,
+    })
+}
+
+fn judge(wanted: &Wanted, seen: &[SeenProcess]) -> Applied {
+    let wants_anything = wanted.malloc.is_some()
+        || wanted.arenas.is_some()
+        || wanted.is_without_thp
+        || wanted.has_environment;
+    if !wants_anything {
+        return Applied::Yes;
+    }
+    if seen.is_empty() {
+        return Applied::NotSeen("it ended before it could be looked at".to_owned());
+    }
+    let mut unseen = None;
+    for one in seen {
+        match judge_one(wanted, one) {
+            Applied::Yes => {}
+            Applied::No(why) => return Applied::No(format!("{} ({}) {why}", one.name, one.pid)),
+            Applied::NotSeen(why) => unseen = Some(format!("{} ({}) {why}", one.name, one.pid)),
+        }
+    }
+    unseen.map_or(Applied::Yes, Applied::NotSeen)
+}
+
+fn judge_one(wanted: &Wanted, one: &SeenProcess) -> Applied {
+    let needs_environment =
+        wanted.malloc.is_some() || wanted.arenas.is_some() || wanted.has_environment;
+    if needs_environment && one.ignores_environment {
+        return Applied::No(
+            "runs with more rights than its user (set-user-ID or capabilities) and ignores the \
+             environment"
+                .to_owned(),
+        );
+    }
+    if let Some(choice) = &wanted.malloc {
+        if one.is_static {
+            return Applied::No("is static: no library can be loaded into it".to_owned());
+        }
+        let kind = wanted_kind(choice).map(AllocatorKind::name);
+        let is_it = match (kind, choice) {
+            (Some(kind), _) => one.mallocs.first().is_some_and(|name| name == kind),
+            (None, MallocChoice::Library(path)) => is_same_file(one.malloc_file.as_deref(), path),
+            (None, _) => false,
+        };
+        match one.mallocs.first() {
+            None => {
+                return Applied::NotSeen("had not called malloc when it was looked at".to_owned());
+            }
+            Some(name) if !is_it => return Applied::No(format!("uses {name}")),
+            Some(_) => {}
+        }
+        if one.mallocs.len() > 1 || !one.bundled.is_empty() {
+            let others: Vec<&str> =
+                one.mallocs.iter().skip(1).chain(&one.bundled).map(String::as_str).collect();
+            return Applied::NotSeen(format!("has two allocators: {} too", others.join(", ")));
+        }
+    }
+    if wanted.is_without_thp && one.has_thp == Some(true) {
+        return Applied::No("has transparent huge pages".to_owned());
+    }
+    if let Some(most) = wanted.arenas {
+        match one.arenas {
+            Some(arenas) if arenas > usize::try_from(most).unwrap_or(usize::MAX) => {
+                return Applied::No(format!("has {arenas} arenas"));
+            }
+            Some(_) => {}
+            None if one
+                .mallocs
+                .first()
+                .is_some_and(|name| name == AllocatorKind::Ptmalloc.name()) =>
+            {
+                return Applied::NotSeen("has a heap that could not be read".to_owned());
+            }
+            None => return Applied::No("does not use glibc's malloc".to_owned()),
+        }
+    }
+    Applied::Yes
+}
+
+/// Whether a mapped file is the one that was asked for: links and `..` lead to the same.
+fn is_same_file(mapped: Option<&str>, asked: &str) -> bool {
+    let real = std::fs::canonicalize(asked).ok();
+    mapped.is_some_and(|mapped| {
+        mapped == asked || real.is_some_and(|real| real.as_os_str() == mapped)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(malloc: &str) -> SeenProcess {
+        SeenProcess {
+            pid: 7,
+            name: "jobs".into(),
+            mallocs: vec![malloc.to_owned()],
+            malloc_file: None,
+            bundled: Vec::new(),
+            is_static: false,
+            ignores_environment: false,
+            has_thp: Some(true),
+            arenas: None,
+        }
+    }
+
+    #[test]
+    fn what_is_seen_decides_and_not_what_was_wanted() {
+        let jemalloc = Wanted { malloc: Some(MallocChoice::Jemalloc), ..Wanted::default() };
+        assert_eq!(judge(&jemalloc, &[seen("jemalloc")]), Applied::Yes);
+        let escaped = judge(&jemalloc, &[seen("jemalloc"), seen("ptmalloc (glibc)")]);
+        assert_eq!(escaped, Applied::No("jobs (7) uses ptmalloc (glibc)".into()));
+        let secure = SeenProcess { ignores_environment: true, ..seen("jemalloc") };
+        assert!(matches!(judge(&jemalloc, &[secure]), Applied::No(_)));
+        assert!(matches!(judge(&jemalloc, &[]), Applied::NotSeen(_)));
+        let unbound = SeenProcess { mallocs: Vec::new(), ..seen("") };
+        assert!(matches!(judge(&jemalloc, &[unbound]), Applied::NotSeen(_)));
+        assert_eq!(judge(&Wanted::default(), &[seen("jemalloc")]), Applied::Yes);
+    }
+
+    #[test]
+    fn arenas_and_huge_pages_are_read_back() {
+        let wanted = Wanted { arenas: Some(2), ..Wanted::default() };
+        let with = |arenas| SeenProcess { arenas, ..seen("ptmalloc (glibc)") };
+        assert_eq!(judge(&wanted, &[with(Some(2))]), Applied::Yes);
+        assert_eq!(judge(&wanted, &[with(Some(8))]), Applied::No("jobs (7) has 8 arenas".into()));
+        assert!(matches!(judge(&wanted, &[with(None)]), Applied::NotSeen(_)));
+        let without = Wanted { is_without_thp: true, ..Wanted::default() };
+        assert!(matches!(judge(&without, &[seen("x")]), Applied::No(_)));
+    }
+}

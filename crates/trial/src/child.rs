@@ -1,0 +1,238 @@
+//! The process of a run as it is started: its environment, what it announces, what it writes to standard error.
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::io::{Read, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::thread::CpuSet;
+
+use crate::variant::VariantSetting;
+
+/// The variable that names the file descriptor on which a program can announce.
+pub const ANNOUNCE_VARIABLE: &str = "MEMTIDE_FD";
+
+/// What is set here is put in front of what memtide's own environment has: the baseline is the command as the user runs it.
+const LOADED: &str = "LD_PRELOAD";
+const TUNABLES: &str = "GLIBC_TUNABLES";
+
+/// The last of what a program wrote to standard error.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tail(Arc<Mutex<VecDeque<u8>>>);
+
+impl Tail {
+    /// What is kept.
+    const BYTES_MAX: usize = 4096;
+
+    /// Reads to the end in a thread of its own, so that a program that writes 10 GB waits for nobody and costs 4 KiB.
+    pub(crate) fn of(mut stream: impl Read + Send + 'static) -> Self {
+        let tail = Self::default();
+        let kept = Arc::clone(&tail.0);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 16 << 10];
+            while let Ok(got @ 1..) = stream.read(&mut buffer) {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend(&buffer[..got]);
+                let surplus = kept.len().saturating_sub(Self::BYTES_MAX);
+                kept.drain(..surplus);
+            }
+        });
+        tail
+    }
+
+    /// The last lines.
+    pub(crate) fn text(&self) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+}
+
+/// What a program announced.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Announcement {
+    /// Operations so far.
+    Operations(f64),
+    /// The latency of one operation in milliseconds.
+    Latency(f64),
+    /// What came before was warming up.
+    Steady,
+    /// The work is done, and the program waits.
+    Hold,
+}
+
+/// Our end of what a program announces.
+#[derive(Debug)]
+pub(crate) struct Announcements {
+    stream: UnixStream,
+    unread: Vec<u8>,
+}
+
+impl Announcements {
+    /// A line that is longer is none of ours.
+    const LINE_MAX: usize = 4096;
+
+    /// Takes what has come since.
+    pub(crate) fn take(&mut self) -> Vec<Announcement> {
+        let mut buffer = [0; 16 << 10];
+        // What comes faster waits for the next time.
+        if let Ok(got) = self.stream.read(&mut buffer) {
+            self.unread.extend(&buffer[..got]);
+        }
+        let mut all = Vec::new();
+        while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.unread.drain(..=end).collect();
+            all.extend(announcement(&String::from_utf8_lossy(&line)));
+        }
+        if self.unread.len() > Self::LINE_MAX {
+            self.unread.clear();
+        }
+        all
+    }
+
+    /// Lets a program go on that holds.
+    pub(crate) fn release(&mut self) {
+        let _ = self.stream.write_all(b"go\n");
+    }
+}
+
+fn announcement(line: &str) -> Option<Announcement> {
+    let mut words = line.split_whitespace().skip_while(|word| *word == "memtide:");
+    let word = words.next()?;
+    let mut value = || words.next()?.parse::<f64>().ok().filter(|value| value.is_finite());
+    Some(match word {
+        "ops" => Announcement::Operations(value()?),
+        "latency_ms" => Announcement::Latency(value()?),
+        "phase" => (words.next()? == "steady").then_some(Announcement::Steady)?,
+        "hold" => Announcement::Hold,
+        _ => return None,
+    })
+}
+
+/// A command with a variant's settings, ready to be started.
+pub(crate) struct PreparedChild {
+    pub(crate) command: Command,
+    pub(crate) announcements: Announcements,
+    /// The program's end, open until it has been started.
+    pub(crate) their_end: OwnedFd,
+}
+
+/// Prepares a command: in a session of its own, without input, its output discarded.
+///
+/// # Errors
+/// There are no more file descriptors.
+pub(crate) fn prepare(
+    words: &[String],
+    settings: &[VariantSetting],
+    preload: Option<&str>,
+) -> std::io::Result<PreparedChild> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    // The lowest number that is free: dash redirects to one digit only.
+    let their_end = fcntl_dupfd_cloexec(&theirs, 3)?;
+    let mut command = Command::new(words.first().map_or("", String::as_str));
+    command
+        .args(words.get(1..).unwrap_or_default())
+        .env(ANNOUNCE_VARIABLE, their_end.as_raw_fd().to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    if let Some(library) = preload {
+        command.env(LOADED, joined(LOADED, library, ' '));
+    }
+    let mut tunables = Vec::new();
+    let (mut has_thp, mut cpus) = (true, None);
+    for setting in settings {
+        match setting {
+            VariantSetting::Arenas(arenas) => {
+                command.env("MALLOC_ARENA_MAX", arenas.to_string());
+            }
+            VariantSetting::Environment { name, value } => {
+                command.env(name, value);
+            }
+            VariantSetting::Tunable { name, value } => {
+                tunables.push(format!("glibc.malloc.{name}={value}"));
+            }
+            VariantSetting::ThpOff => has_thp = false,
+            VariantSetting::Cpus(list) => {
+                let mut set = CpuSet::new();
+                list.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+                cpus = Some(set);
+            }
+            VariantSetting::Command(_)
+            | VariantSetting::Malloc(_)
+            | VariantSetting::Limit(_)
+            | VariantSetting::High(_)
+            | VariantSetting::Swap(_) => {}
+        }
+    }
+    if !tunables.is_empty() {
+        command.env(TUNABLES, joined(TUNABLES, &tunables.join(":"), ':'));
+    }
+    let end = their_end.try_clone()?;
+    drop(theirs);
+    let number = their_end.as_raw_fd();
+    // SAFETY: the closure runs in the child between fork and exec and makes system calls on a file that the parent keeps open
+    // until then, which are async-signal-safe: it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            let _ = &end;
+            let announced = std::os::fd::BorrowedFd::borrow_raw(number);
+            fcntl_setfd(announced, FdFlags::empty())?;
+            // Without a terminal: a program that needs one fails, and does not stop.
+            let _ = rustix::process::setsid();
+            if !has_thp {
+                rustix::thread::disable_transparent_huge_pages(true)?;
+            }
+            if let Some(cpus) = &cpus {
+                rustix::thread::sched_setaffinity(None, cpus)?;
+            }
+            Ok(())
+        });
+    }
+    let announcements = Announcements { stream: ours, unread: Vec::new() };
+    Ok(PreparedChild { command, announcements, their_end })
+}
+
+/// A value in front of the one that memtide's own environment has.
+fn joined(name: &str, value: &str, separator: char) -> String {
+    match std::env::var(name).ok().filter(|own| !own.is_empty()) {
+        Some(own) => format!("{value}{separator}{own}"),
+        None => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_announces_on_the_file_that_it_was_given() {
+        let script = "echo ops 5 >&$MEMTIDE_FD; echo memtide: latency_ms 2.5 >&$MEMTIDE_FD; echo \
+            'phase steady\nnoise\nops x\nhold' >&$MEMTIDE_FD; read answer <&$MEMTIDE_FD; echo $answer >&2; [ ! -t 0 ]";
+        let words = ["/bin/sh", "-c", script].map(str::to_owned);
+        let mut child = prepare(&words, &[VariantSetting::ThpOff], None).unwrap();
+        let mut started = child.command.stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.command);
+        drop(child.their_end);
+        let tail = Tail::of(started.stderr.take().unwrap());
+        let mut all = Vec::new();
+        while !all.contains(&Announcement::Hold) {
+            all.extend(child.announcements.take());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        use Announcement::{Hold, Latency, Operations, Steady};
+        assert_eq!(all, [Operations(5.0), Latency(2.5), Steady, Hold]);
+        child.announcements.release();
+        assert!(started.wait().unwrap().success());
+        while tail.text().is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert_eq!(tail.text(), "go");
+    }
+}

@@ -1,0 +1,60 @@
+//! Tries commands and settings side by side: memory and speed together, with intervals that hold.
+//!
+//! Four nouns: a **variant** ([`Variant`]) is the command with some settings, the first is the baseline; a **run** ([`Run`])
+//! is one execution in a cgroup of its own, from which is read whether its settings were applied; a **block** is one run of
+//! each variant, in a balanced order, and of the baseline once more as a control; a **verdict** ([`Verdict`]) is what the
+//! blocks show, which may be that they show nothing.
+//!
+//! ```
+//! use trial::{Verdict, grid};
+//! let variants = grid(&["arenas=default,2".to_owned()])?;
+//! assert_eq!(variants[1].name, "arenas=2");
+//! # Ok::<(), trial::SettingError>(())
+//! ```
+
+mod analysis;
+mod applied;
+mod child;
+mod directory;
+mod footprint;
+mod markdown;
+mod model;
+mod order;
+mod outside;
+mod page;
+mod picture;
+mod plan;
+mod preflight;
+mod ready;
+mod recommend;
+mod run;
+mod score;
+mod screen;
+mod trial;
+mod variant;
+mod words;
+
+pub use analysis::{
+    Analysis, CONFIDENCE, ControlEffect, Effect, Metric, MetricResult, VariantState, Verdict,
+};
+pub use applied::{Applied, SeenProcess};
+pub use child::ANNOUNCE_VARIABLE;
+pub use directory::{DirectoryError, TrialDirectory};
+pub use markdown::markdown;
+pub use model::{TRIAL_FORMAT, TrialReport};
+pub use order::Orders;
+pub use page::trial_page;
+pub use plan::{Goals, PLAN_FORMAT, Plan, RunPlan, ServerPlan, TrialCommand, TrialHost};
+pub use preflight::{
+    DroppedVariant, NoTrial, Preflight, ReadyVariant, default_variants, preflight,
+};
+pub use ready::ReadyWhen;
+pub use recommend::{ChoiceReason, Recommendation, Standing, speed};
+pub use run::{Outcome, Run, RunMemory, RunPlace, RunSpeed, run_once};
+pub use score::{Score, ScoreFormat};
+pub use screen::trial_screen;
+pub use trial::{Trial, TrialEnd, TrialError, TrialEvent};
+pub use variant::{
+    BASELINE, MallocChoice, SettingError, Variant, VariantSetting, check_names, grid, named,
+};
+pub use words::{headline, ratio};

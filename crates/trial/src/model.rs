@@ -1,0 +1,72 @@
+//! The answer of a trial as JSON: `memtide-trial/1`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::{Analysis, Effect, Verdict};
+use crate::plan::Plan;
+use crate::recommend::{Recommendation, Standing};
+use crate::run::Run;
+use crate::trial::{Trial, TrialEnd};
+
+/// The format of the answer.
+pub const TRIAL_FORMAT: &str = "memtide-trial/1";
+
+/// The answer of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialReport {
+    /// [`TRIAL_FORMAT`].
+    pub format: String,
+    /// Where its runs are kept.
+    pub directory: String,
+    /// The plan.
+    pub plan: Plan,
+    /// Why it ended.
+    pub end: TrialEnd,
+    /// What to choose; `None` where nothing was compared.
+    pub recommendation: Option<Recommendation>,
+    /// What the runs show.
+    pub analysis: Analysis,
+    /// Where each compared variant stands between memory and speed, by its number.
+    pub standings: Vec<Option<Standing>>,
+    /// All runs.
+    pub runs: Vec<Run>,
+}
+
+impl TrialReport {
+    /// The answer of a trial that is only read.
+    pub fn of_kept(trial: &Trial) -> Self {
+        let blocks = trial.analysis().blocks;
+        let is_early = trial.plan().looks.first().is_some_and(|first| blocks < *first);
+        Self::of(trial, if is_early { TrialEnd::Interrupted } else { TrialEnd::AllBlocks })
+    }
+
+    /// Whether anything is decided; `None` where nothing was compared.
+    pub fn is_answered(&self) -> Option<bool> {
+        let effects: Vec<&Effect> = self.analysis.deciding().flat_map(|one| &one.effects).collect();
+        let has_killed = self.analysis.variants.iter().any(|one| one.killed > 0);
+        let is_decided = effects.iter().any(|one| one.verdict != Verdict::NoEvidence);
+        (has_killed || !effects.is_empty()).then_some(has_killed || is_decided)
+    }
+
+    /// The answer of a trial so far.
+    pub fn of(trial: &Trial, end: TrialEnd) -> Self {
+        let analysis = trial.analysis();
+        let plan = trial.plan().clone();
+        let is_compared =
+            |variant: usize| analysis.variants.get(variant).is_some_and(|one| one.out.is_none());
+        let standing = |variant: usize| {
+            is_compared(variant).then(|| Standing::of(&plan, &analysis, variant)).flatten()
+        };
+        Self {
+            format: TRIAL_FORMAT.to_owned(),
+            directory: trial.directory().path().display().to_string(),
+            end,
+            recommendation: Recommendation::of(&plan, &analysis, trial.runs()),
+            standings: (0..plan.variants.len()).map(standing).collect(),
+            runs: trial.runs().to_vec(),
+            analysis,
+            plan,
+        }
+    }
+}

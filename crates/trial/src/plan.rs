@@ -1,0 +1,217 @@
+//! A trial as it was planned: written once, and never changed by what comes of it.
+
+use std::path::PathBuf;
+
+use probe::{Root, host_facts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use timeline::Facts;
+use units::{Bytes, Ratio, Span};
+
+use crate::outside::HostMoment;
+use crate::preflight::{DroppedVariant, Preflight, ReadyVariant};
+use crate::ready::ReadyWhen;
+use crate::score::ScoreFormat;
+use crate::variant::{Variant, VariantSetting};
+
+/// The format of `plan.json`.
+pub const PLAN_FORMAT: &str = "memtide-trial-plan/1";
+
+/// A trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// [`PLAN_FORMAT`].
+    pub format: String,
+    /// What is run, unless a variant has a command of its own.
+    pub command: TrialCommand,
+    /// What is tried; the first is the baseline.
+    pub variants: Vec<Variant>,
+    /// Variants that were asked for and are not run.
+    pub left_out: Vec<DroppedVariant>,
+    /// What the figures cannot show.
+    pub notes: Vec<String>,
+    /// Where the commands are run.
+    pub working_directory: PathBuf,
+    /// Whether the baseline runs twice in each block: as a control, and so that every comparison is closer.
+    pub has_control: bool,
+    /// After how many blocks the results are looked at, ascending. With a single look, no block is saved and no limit is
+    /// widened for looking.
+    pub looks: Vec<usize>,
+    /// Decides the order of runs.
+    pub seed: u64,
+    /// What decides the verdicts and the recommendation.
+    pub goals: Goals,
+    /// How each run is made.
+    pub runs: RunPlan,
+    /// No block is begun after this time.
+    pub time_limit: Option<Span>,
+    /// Where it was planned: results of another machine or boot are not mixed with it.
+    pub host: TrialHost,
+}
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialCommand {
+    /// A program with its arguments.
+    Program(Vec<String>),
+    /// A line; a shell reads it where it has more than words.
+    Line(String),
+}
+
+/// What counts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Goals {
+    /// What counts as a difference: a smaller one is the same.
+    pub margin: Ratio,
+    /// How much slower the recommended variant may be.
+    pub max_slowdown: Ratio,
+    /// How much memory it may have at its peak.
+    pub memory_budget: Option<Bytes>,
+}
+
+/// How each run is made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunPlan {
+    /// A run that takes longer is ended.
+    pub timeout: Span,
+    /// Memory is measured again so long after the work, where the program still runs.
+    pub idle: Span,
+    /// A command to run before each run, unmeasured, as a shell reads it.
+    pub prepare: Option<String>,
+    /// For a server: when it is ready, and its load.
+    pub server: Option<ServerPlan>,
+}
+
+/// A server under a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerPlan {
+    /// When it is ready.
+    pub ready: ReadyWhen,
+    /// The command that makes the load, as a shell reads it.
+    pub load: String,
+    /// Whether the load is run once before, unmeasured.
+    pub has_warm_up: bool,
+    /// How operations, throughput and latency are read from what the load prints.
+    pub score: Option<ScoreFormat>,
+}
+
+/// The machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialHost {
+    /// Its name.
+    pub name: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// Its boot, by the kernel's random number.
+    pub boot: String,
+    /// CPUs that are online.
+    pub cpus: u64,
+    /// RAM that the kernel manages.
+    pub ram: Bytes,
+}
+
+impl TrialHost {
+    /// This machine.
+    pub fn here() -> Self {
+        let root = Root::default();
+        let mut facts = Facts::default();
+        host_facts::read(&root, Span::ZERO, &mut facts);
+        let release = rustix::system::uname();
+        Self {
+            name: host_facts::hostname(&root).unwrap_or_default(),
+            kernel: release.release().to_string_lossy().into_owned(),
+            boot: probe::boot_id(&root).map(|id| id.to_string()).unwrap_or_default(),
+            cpus: facts.cpus.map(u64::from).unwrap_or_default(),
+            ram: HostMoment::now().ram.unwrap_or_default(),
+        }
+    }
+}
+
+impl Plan {
+    /// The same with the variants that can be run.
+    #[must_use]
+    pub fn with(mut self, checked: Preflight) -> (Self, Vec<ReadyVariant>) {
+        self.variants = checked.ready.iter().map(|one| one.variant.clone()).collect();
+        self.left_out.extend(checked.dropped);
+        self.notes.extend(checked.notes);
+        (self, checked.ready)
+    }
+
+    /// The variant of each column of a block: the baseline first, and again where there is a control.
+    pub fn columns(&self) -> Vec<usize> {
+        let again = std::iter::repeat_n(0, self.baselines() - 1);
+        again.chain(0..self.variants.len()).collect()
+    }
+
+    /// How many of the columns are the baseline.
+    pub fn baselines(&self) -> usize {
+        if self.has_control { 2 } else { 1 }
+    }
+
+    /// The most blocks that are run.
+    pub fn blocks_max(&self) -> usize {
+        self.looks.last().copied().unwrap_or(0)
+    }
+
+    /// The command of a variant.
+    pub fn command_of(&self, variant: &Variant) -> TrialCommand {
+        let mut settings = variant.settings.iter();
+        let own = settings.find_map(|setting| match setting {
+            VariantSetting::Command(line) => Some(TrialCommand::Line(line.clone())),
+            _ => None,
+        });
+        own.unwrap_or_else(|| self.command.clone())
+    }
+}
+
+impl TrialCommand {
+    /// The program and its arguments.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Program(words) => words.clone(),
+            Self::Line(line) => match plain_words(line) {
+                Some(words) => words,
+                None => vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for TrialCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => f.write_str(line),
+            Self::Program(words) => {
+                let quoted = shlex::try_join(words.iter().map(String::as_str));
+                f.write_str(&quoted.unwrap_or_else(|_| words.join(" ")))
+            }
+        }
+    }
+}
+
+/// The words of a line that needs no shell: a shell of its own would be a process more, and its memory.
+fn plain_words(line: &str) -> Option<Vec<String>> {
+    const OF_SHELLS: &[char] =
+        &['|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '?', '[', '~', '{', '#', '\n', '!'];
+    let words = shlex::split(line).filter(|words| !words.is_empty())?;
+    let is_plain =
+        !line.contains(OF_SHELLS) && words.first().is_some_and(|first| !first.contains('='));
+    is_plain.then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_only_what_needs_one() {
+        let words = |line: &str| TrialCommand::Line(line.to_owned()).words();
+        assert_eq!(words("./import.sh 'big file.csv'"), ["./import.sh", "big file.csv"]);
+        for line in ["a | b", "N=1 ./run", "cat *.csv", "echo $HOME", "a && b"] {
+            assert_eq!(words(line), ["/bin/sh", "-c", line]);
+        }
+        let program = TrialCommand::Program(vec!["a b".into(), "c".into()]);
+        assert_eq!(program.to_string(), "'a b' c");
+    }
+}

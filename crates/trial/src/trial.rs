@@ -1,0 +1,259 @@
+//! The trial itself: block after block, until everything is decided, or nothing more can be.
+
+use std::time::Instant;
+
+use sampler::CgroupRunError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::BlockDesign;
+use units::{Ratio, Span};
+
+use crate::analysis::{Analysis, CONFIDENCE};
+use crate::applied::Applied;
+use crate::directory::{DirectoryError, TrialDirectory};
+use crate::order::Orders;
+use crate::plan::Plan;
+use crate::preflight::ReadyVariant;
+use crate::run::{Outcome, Run, RunPlace, run_once};
+
+/// A trial that goes on.
+#[derive(Debug)]
+pub struct Trial {
+    plan: Plan,
+    ready: Vec<ReadyVariant>,
+    directory: TrialDirectory,
+    orders: Orders,
+    runs: Vec<Run>,
+    /// The confidence of each look.
+    confidence: f64,
+}
+
+/// Why a trial ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialEnd {
+    /// Every verdict on memory and CPU time is decided, or cannot be within the blocks that are left.
+    Settled,
+    /// All blocks were run.
+    AllBlocks,
+    /// The time limit came first.
+    TimeLimit,
+    /// The user ended it.
+    Interrupted,
+    /// The baseline does not do its work, or no other variant does.
+    NothingToCompare,
+}
+
+/// What happens in a trial.
+#[derive(Debug)]
+pub enum TrialEvent<'a> {
+    /// A run begins.
+    Begins {
+        /// Its place.
+        place: RunPlace,
+        /// Runs in its block.
+        places: usize,
+    },
+    /// A run has ended.
+    Ended(&'a Run),
+    /// A run is made again, for this reason.
+    Again(&'a str),
+    /// A block is whole: what there is so far.
+    Block(&'a Analysis),
+}
+
+/// Why a trial cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// No run can be made.
+    #[error(transparent)]
+    Run(#[from] CgroupRunError),
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+}
+
+impl TrialError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Run(error) => error.help().map(str::to_owned),
+            Self::Directory(error) => error.help(),
+        }
+    }
+}
+
+/// A run is made again where the hypervisor took more than this of a CPU…
+const STEAL_MAX: Ratio = Ratio::from_percent(5.0);
+/// …or where others used so many CPUs more or less than in the other runs of its block.
+const OUTSIDE_OFF_MAX: f64 = 0.3;
+/// A variant that the kernel kills so often at its limit is not run again.
+const KILLED_ENOUGH: usize = 3;
+
+impl Trial {
+    /// Opens a trial: a new one, or one that was interrupted.
+    ///
+    /// # Errors
+    /// [`DirectoryError`] where earlier runs cannot be read.
+    pub fn open(
+        plan: Plan,
+        ready: Vec<ReadyVariant>,
+        directory: TrialDirectory,
+    ) -> Result<Self, DirectoryError> {
+        let runs = directory.load_runs()?;
+        let columns = plan.columns().len();
+        let design =
+            BlockDesign { baselines: plan.baselines(), treatments: columns - plan.baselines() };
+        let confidence = design.confidence_of_each_look(&plan.looks, CONFIDENCE);
+        let orders = Orders::new(columns, plan.seed);
+        Ok(Self { plan, ready, directory, orders, runs, confidence })
+    }
+
+    /// Its plan.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Where its runs are kept.
+    pub const fn directory(&self) -> &TrialDirectory {
+        &self.directory
+    }
+
+    /// Its runs so far.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// What the runs so far show.
+    pub fn analysis(&self) -> Analysis {
+        Analysis::of(&self.plan, &self.runs, self.confidence)
+    }
+
+    /// Runs blocks until it ends.
+    ///
+    /// # Errors
+    /// [`TrialError`]: the runs so far are kept.
+    pub fn go_on(
+        &mut self,
+        is_interrupted: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&TrialEvent<'_>),
+    ) -> Result<TrialEnd, TrialError> {
+        let begun = Instant::now();
+        for block in 0..self.plan.blocks_max() {
+            let is_late = |limit: Span| begun.elapsed() >= limit.as_duration();
+            if self.plan.time_limit.is_some_and(is_late) {
+                return Ok(TrialEnd::TimeLimit);
+            }
+            if let Some(end) = self.block(block, is_interrupted, tell)? {
+                return Ok(end);
+            }
+            let analysis = self.analysis();
+            tell(&TrialEvent::Block(&analysis));
+            let others = analysis.variants.get(1..).unwrap_or_default();
+            let is_killed_only =
+                |one: &crate::analysis::VariantState| one.killed > 0 && one.killed < KILLED_ENOUGH;
+            if others.iter().all(|one| one.out.is_some()) && !others.iter().any(is_killed_only) {
+                return Ok(TrialEnd::NothingToCompare);
+            }
+            let left = self.plan.blocks_max() - block - 1;
+            let is_look = self.plan.looks.contains(&(block + 1));
+            let is_open = others.iter().any(is_killed_only);
+            if is_look && left > 0 && !is_open && analysis.is_settled(left) {
+                return Ok(TrialEnd::Settled);
+            }
+        }
+        Ok(TrialEnd::AllBlocks)
+    }
+
+    /// Makes what is missing of a block. Returns the end of the trial where there is one.
+    fn block(
+        &mut self,
+        block: usize,
+        is_interrupted: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&TrialEvent<'_>),
+    ) -> Result<Option<TrialEnd>, TrialError> {
+        let columns = self.plan.columns();
+        let order = self.orders.of_block(block).to_vec();
+        let places = order.len();
+        for (place, column) in order.iter().enumerate() {
+            let variant = columns[*column];
+            let is_there = self.runs.iter().any(|run| run.block == block && run.column == *column);
+            if is_there || self.is_out(variant) {
+                continue;
+            }
+            let place = RunPlace { block, place, column: *column, variant };
+            tell(&TrialEvent::Begins { place, places });
+            let run = run_once(&self.plan, &self.ready[variant], place, is_interrupted)?;
+            if run.outcome == Outcome::Interrupted {
+                return Ok(Some(TrialEnd::Interrupted));
+            }
+            self.keep(run, tell)?;
+            if self.is_out(0) {
+                return Ok(Some(TrialEnd::NothingToCompare));
+            }
+        }
+        self.repeat_disturbed(block, is_interrupted, tell)
+    }
+
+    fn keep(&mut self, run: Run, tell: &mut dyn FnMut(&TrialEvent<'_>)) -> Result<(), TrialError> {
+        self.directory.keep(&run)?;
+        tell(&TrialEvent::Ended(&run));
+        self.runs.retain(|other| other.block != run.block || other.column != run.column);
+        self.runs.push(run);
+        Ok(())
+    }
+
+    /// Whether a variant is not run any more: it fails, or was killed often enough.
+    fn is_out(&self, variant: usize) -> bool {
+        let own = || self.runs.iter().filter(|run| run.variant == variant);
+        let killed = own().filter(|run| run.outcome == Outcome::OomKilled).count();
+        killed >= KILLED_ENOUGH
+            || own().any(|run| {
+                let is_killed = run.outcome == Outcome::OomKilled && variant != 0;
+                (run.outcome != Outcome::Completed && !is_killed)
+                    || matches!(run.applied, Applied::No(_))
+            })
+    }
+
+    /// Makes runs of a block once again that the host disturbed. The reasons do not know the run's result.
+    fn repeat_disturbed(
+        &mut self,
+        block: usize,
+        is_interrupted: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&TrialEvent<'_>),
+    ) -> Result<Option<TrialEnd>, TrialError> {
+        let own: Vec<Run> = self.runs.iter().filter(|run| run.block == block).cloned().collect();
+        let outside: Vec<f64> =
+            own.iter().filter_map(|run| run.outside_cpus).map(Ratio::get).collect();
+        let usual = stats::median(&outside);
+        for run in own.iter().filter(|run| run.repeated.is_empty()) {
+            let Some(why) = disturbance(run, usual) else {
+                continue;
+            };
+            tell(&TrialEvent::Again(&why));
+            let place =
+                RunPlace { block, place: run.place, column: run.column, variant: run.variant };
+            let mut again = run_once(&self.plan, &self.ready[run.variant], place, is_interrupted)?;
+            if again.outcome == Outcome::Interrupted {
+                return Ok(Some(TrialEnd::Interrupted));
+            }
+            again.repeated = vec![why];
+            self.keep(again, tell)?;
+        }
+        Ok(None)
+    }
+}
+
+/// Why a run is made again, if it is.
+fn disturbance(run: &Run, usual: Option<f64>) -> Option<String> {
+    if run.outcome != Outcome::Completed {
+        return None;
+    }
+    if let Some(steal) = run.steal.filter(|steal| *steal > STEAL_MAX) {
+        return Some(format!("the hypervisor took {steal} of a CPU"));
+    }
+    let (outside, usual) = (run.outside_cpus?.get(), usual?);
+    ((outside - usual).abs() > OUTSIDE_OFF_MAX).then(|| {
+        format!("other programs used {outside:.1} CPUs, {usual:.1} in its block's other runs")
+    })
+}

@@ -1,0 +1,573 @@
+//! The words of an answer, for the terminal, for Markdown and for the page.
+
+use units::{Bytes, Quantity as _, Ratio, Span};
+
+use crate::analysis::{Effect, Metric, MetricResult, Verdict};
+use crate::applied::Applied;
+use crate::model::TrialReport;
+use crate::recommend::{ChoiceReason, Standing, speed};
+use crate::run::{Outcome, Run};
+use crate::trial::TrialEnd;
+use crate::variant::VariantSetting;
+
+/// Runs shorter than this show little of what malloc keeps: retention grows for hours.
+const SHORT_RUN: Span = Span::from_mins(10);
+/// A baseline that grew so much in its last fifth had not reached its size.
+const GROWING_MIN: f64 = 1.02;
+
+/// A table of variants: names of columns, and a row for each.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<TableRow>,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TableRow {
+    pub(crate) variant: usize,
+    pub(crate) name: String,
+    pub(crate) cells: Vec<TableCell>,
+    pub(crate) remark: String,
+}
+
+/// A cell: a value or a ratio with its interval.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TableCell {
+    pub(crate) text: String,
+    /// `None` for the baseline's own value.
+    pub(crate) verdict: Option<Verdict>,
+}
+
+impl Verdict {
+    /// As a sign, which [`legend`] explains.
+    pub(crate) const fn sign(self) -> &'static str {
+        match self {
+            Self::Less | Self::LessUnderMargin => "↓",
+            Self::More | Self::MoreUnderMargin => "↑",
+            Self::Same => "=",
+            Self::NoEvidence => "~",
+        }
+    }
+
+    /// In one or two words.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Less => "less",
+            Self::More => "more",
+            Self::LessUnderMargin => "less, little",
+            Self::MoreUnderMargin => "more, little",
+            Self::Same => "same",
+            Self::NoEvidence => "~",
+        }
+    }
+}
+
+impl Metric {
+    /// Its heading; where operations are counted, figures are for each.
+    pub(crate) fn heading(self, has_operations: bool) -> &'static str {
+        match (self, has_operations) {
+            (Self::Memory, _) => "memory",
+            (Self::PeakMemory, _) => "peak memory",
+            (Self::EndMemory, _) => "memory at the end",
+            (Self::IdleMemory, _) => "memory after idling",
+            (Self::Cpu, true) => "CPU time per op",
+            (Self::Cpu, false) => "CPU time",
+            (Self::Time, true) => "time per op",
+            (Self::Time, false) => "time",
+            (Self::P50, _) => "latency p50",
+            (Self::P95, _) => "latency p95",
+            (Self::P99, _) => "latency p99",
+            (Self::Faults, true) => "page faults per op",
+            (Self::Faults, false) => "page faults",
+        }
+    }
+
+    /// A value of it.
+    pub(crate) fn value(self, value: f64) -> String {
+        match self {
+            one if one.is_memory() => Bytes::from_f64(value).to_string(),
+            Self::Faults => units::Count::from_f64(value).to_string(),
+            _ => Span::from_secs_f64(value).to_string(),
+        }
+    }
+}
+
+/// Whether operations were counted.
+pub(crate) fn has_operations(report: &TrialReport) -> bool {
+    let mut speeds = report.runs.iter().filter_map(|run| run.speed);
+    speeds.any(|speed| speed.operations.is_some())
+}
+
+/// The table of these metrics.
+pub(crate) fn table(report: &TrialReport, metrics: &[Metric]) -> Table {
+    let results: Vec<&MetricResult> =
+        metrics.iter().filter_map(|metric| report.analysis.metric(*metric)).collect();
+    let counts = has_operations(report);
+    let rows = report.analysis.variants.iter().enumerate().map(|(variant, state)| TableRow {
+        variant,
+        name: state.name.clone(),
+        cells: results.iter().map(|result| cell(result, variant)).collect(),
+        remark: remark(report, variant),
+    });
+    Table {
+        columns: results.iter().map(|one| one.metric.heading(counts).to_owned()).collect(),
+        rows: rows.collect(),
+    }
+}
+
+fn cell(result: &MetricResult, variant: usize) -> TableCell {
+    if variant == 0 {
+        return TableCell { text: result.metric.value(result.baseline), verdict: None };
+    }
+    match result.effect(variant) {
+        Some(effect) => TableCell { text: ratio(effect), verdict: Some(effect.verdict) },
+        None => TableCell { text: "–".to_owned(), verdict: None },
+    }
+}
+
+/// `0.69 (0.66–0.72)`.
+pub fn ratio(effect: &Effect) -> String {
+    let [ratio, low, high] = [effect.ratio, effect.low, effect.high].map(short);
+    format!("{ratio} ({low}–{high})")
+}
+
+/// A ratio with three digits where it is large.
+fn short(ratio: Ratio) -> String {
+    match ratio.get() {
+        small if small < 9.995 => format!("{small:.2}"),
+        large if large < 99.5 => format!("{large:.1}"),
+        large if large < 10_000.0 => format!("{large:.0}"),
+        _ => "> 10,000".to_owned(),
+    }
+}
+
+/// What the signs of a table mean.
+pub(crate) fn legend(report: &TrialReport) -> String {
+    let margin = report.plan.goals.margin;
+    format!(
+        "Ratios to {}, in brackets 95 % intervals that hold together; ↓ less, ↑ more, = the same within {margin}, \
+         ~ no evidence of a difference.",
+        report.analysis.variants.first().map_or("the baseline", |one| &one.name)
+    )
+}
+
+/// Variants that another beats.
+pub(crate) fn dominated(report: &TrialReport) -> Vec<String> {
+    let name =
+        |variant: usize| report.analysis.variants.get(variant).map_or("", |one| one.name.as_str());
+    let of_variant = |(variant, standing): (usize, &Option<Standing>)| match standing {
+        Some(Standing::Dominated { by }) => Some(format!(
+            "{} is beaten by {} in memory and speed together.",
+            name(variant),
+            name(*by)
+        )),
+        _ => None,
+    };
+    report.standings.iter().enumerate().filter_map(of_variant).collect()
+}
+
+pub(crate) fn is_recommended(report: &TrialReport, variant: usize) -> bool {
+    report.recommendation.as_ref().is_some_and(|one| one.variant == variant)
+}
+
+fn remark(report: &TrialReport, variant: usize) -> String {
+    let Some(state) = report.analysis.variants.get(variant) else {
+        return String::new();
+    };
+    if let Some(out) = &state.out {
+        return out.clone();
+    }
+    let chosen = is_recommended(report, variant);
+    let standing = match report.standings.get(variant).copied().flatten() {
+        Some(Standing::Front) if chosen => "recommended".to_owned(),
+        Some(Standing::Front) => "front".to_owned(),
+        Some(Standing::Undecided) if chosen => "recommended".to_owned(),
+        Some(Standing::Undecided) => "undecided".to_owned(),
+        Some(Standing::Dominated { by }) => {
+            let name = report.analysis.variants.get(by).map_or("", |one| &one.name);
+            format!("dominated by {name}")
+        }
+        None => String::new(),
+    };
+    if variant > 0 {
+        return standing;
+    }
+    match malloc_of(report, 0) {
+        Some(malloc) => format!("baseline: {malloc}"),
+        None => "baseline".to_owned(),
+    }
+}
+
+/// The malloc that most processes of a variant used.
+fn malloc_of(report: &TrialReport, variant: usize) -> Option<String> {
+    let runs = report.runs.iter().filter(|run| run.variant == variant);
+    let mut seen = runs.flat_map(|run| &run.processes).filter_map(|one| one.mallocs.first());
+    seen.next().cloned()
+}
+
+/// The line that matters first.
+pub fn headline(report: &TrialReport) -> String {
+    let killed = killed(report);
+    let name =
+        |variant: usize| report.analysis.variants.get(variant).map_or("", |one| one.name.as_str());
+    let Some(recommendation) = &report.recommendation else {
+        let out: Vec<String> = report
+            .analysis
+            .variants
+            .iter()
+            .filter_map(|one| Some(format!("{} {}", one.name, one.out.as_ref()?)))
+            .collect();
+        return if out.is_empty() {
+            "UNDECIDED  Too few blocks to compare anything.".to_owned()
+        } else {
+            format!("NOT COMPARED  {}.", out.join("; "))
+        };
+    };
+    let variant = recommendation.variant;
+    let effect = |metric: Metric| report.analysis.metric(metric)?.effect(variant).copied();
+    let speed = speed(&report.analysis).map(|result| result.metric);
+    let sentence = match recommendation.reason {
+        ChoiceReason::LessMemory => {
+            let saved = effect(Metric::Memory).map(|one| saved(report, &one)).unwrap_or_default();
+            format!("{}  {saved}{}", name(variant), speed_part(speed.and_then(effect), speed))
+        }
+        ChoiceReason::Faster => {
+            let faster = speed.and_then(effect).map(|one| percent_less(one.ratio));
+            let what = speed.map_or("time", |speed| speed.heading(false));
+            format!(
+                "{}  {} less {what}, and no more memory",
+                name(variant),
+                faster.unwrap_or_default()
+            )
+        }
+        ChoiceReason::NothingSaves => {
+            let undecided = report.analysis.metric(Metric::Memory).is_some_and(|one| {
+                one.effects.iter().any(|one| one.verdict == Verdict::NoEvidence)
+            });
+            let what = if undecided {
+                "no other is shown to take less memory"
+            } else {
+                "no other takes less memory"
+            };
+            format!("KEEP {}  {what}", name(0))
+        }
+        ChoiceReason::SavingsAreSlower => format!("KEEP {}  {}", name(0), slower(report)),
+        ChoiceReason::OverBudget => format!(
+            "KEEP {}  what takes less memory stays above the budget of {}",
+            name(0),
+            report.plan.goals.memory_budget.unwrap_or_default()
+        ),
+    };
+    match killed {
+        Some(killed) => format!("{killed}. {sentence}"),
+        None => sentence,
+    }
+}
+
+/// What saves most memory, and what it may cost.
+fn slower(report: &TrialReport) -> String {
+    let memory = report.analysis.metric(Metric::Memory);
+    let savers = memory.into_iter().flat_map(|one| &one.effects);
+    let savers = savers.filter(|one| one.verdict == Verdict::Less);
+    let best = savers.min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()));
+    let Some((best, speed)) = best.zip(speed(&report.analysis)) else {
+        return String::new();
+    };
+    let name = report.analysis.variants.get(best.variant).map_or("", |one| &one.name);
+    let cost = speed.effect(best.variant);
+    let percent = |ratio: Ratio| format!("{:.0} %", (ratio.get() - 1.0) * 100.0);
+    let what = speed.metric.heading(false);
+    let cost = cost.map_or_else(String::new, |cost| match cost.verdict {
+        Verdict::More | Verdict::MoreUnderMargin => {
+            format!("costs {} more {what}", percent(cost.ratio))
+        }
+        _ => format!("may cost up to {} more {what}", percent(cost.high)),
+    });
+    let allowed = report.plan.goals.max_slowdown;
+    format!(
+        "{name} takes {} less memory, but {cost} (allowed: {allowed})",
+        percent_less(best.ratio)
+    )
+}
+
+/// Variants that the kernel killed at their limit.
+fn killed(report: &TrialReport) -> Option<String> {
+    let all: Vec<String> = report
+        .analysis
+        .variants
+        .iter()
+        .filter(|one| one.killed > 0)
+        .map(|one| format!("{} was killed {} of {}", one.name, one.killed, one.runs))
+        .collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn saved(report: &TrialReport, effect: &Effect) -> String {
+    let baseline = report.analysis.metric(Metric::Memory).map_or(0.0, |one| one.baseline);
+    let bytes = Bytes::from_f64(baseline * (1.0 - effect.ratio.get()));
+    format!("{} less memory ({bytes})", percent_less(effect.ratio))
+}
+
+fn percent_less(ratio: Ratio) -> String {
+    format!("{:.0} %", (1.0 - ratio.get()) * 100.0)
+}
+
+fn speed_part(effect: Option<Effect>, metric: Option<Metric>) -> String {
+    let Some((effect, metric)) = effect.zip(metric) else {
+        return String::new();
+    };
+    let what = metric.heading(false);
+    let percent = |ratio: Ratio| format!("{:.0} %", (ratio.get() - 1.0) * 100.0);
+    match effect.verdict {
+        Verdict::Less | Verdict::LessUnderMargin => {
+            format!(" and {} less {what}", percent_less(effect.ratio))
+        }
+        Verdict::More | Verdict::MoreUnderMargin => {
+            format!("; {} more {what}", percent(effect.ratio))
+        }
+        Verdict::Same => format!("; {what} is the same within 5 %"),
+        Verdict::NoEvidence => format!("; {what} at most {} more", percent(effect.high)),
+    }
+}
+
+/// What was run, in a line.
+pub(crate) fn what_was_run(report: &TrialReport) -> String {
+    let variants = report.plan.variants.len();
+    let runs = report.runs.len();
+    let malloc = malloc_of(report, 0).map_or(String::new(), |malloc| format!(" · {malloc}"));
+    let control = if report.plan.has_control { ", the baseline twice in each" } else { "" };
+    format!(
+        "{}{malloc} · {variants} variants × {} blocks{control} · {runs} runs · {} CPUs, {} of RAM, Linux {}",
+        report.plan.command,
+        report.analysis.blocks,
+        report.plan.host.cpus,
+        report.plan.host.ram,
+        report.plan.host.kernel
+    )
+}
+
+/// What a reader must know beside the table, most important first.
+pub(crate) fn remarks(report: &TrialReport) -> Vec<String> {
+    let mut all = Vec::new();
+    all.extend(why_ended(report));
+    all.extend(dominated(report));
+    all.extend(no_evidence(report));
+    all.extend(control(report));
+    all.extend(as_good(report));
+    all.extend(outside(report));
+    all.extend(growing(report));
+    all.extend(not_seen(report));
+    all.extend(left_over(report));
+    all.extend(report.plan.notes.iter().cloned());
+    all.extend(report.plan.left_out.iter().map(|one| match &one.help {
+        Some(help) => format!("Not run: {}: {} ({help})", one.name, one.why),
+        None => format!("Not run: {}: {}", one.name, one.why),
+    }));
+    all
+}
+
+fn why_ended(report: &TrialReport) -> Option<String> {
+    let most = report.plan.blocks_max();
+    match report.end {
+        TrialEnd::Interrupted => {
+            Some(format!("Interrupted. Go on with: memtide trial --resume {}", report.directory))
+        }
+        TrialEnd::TimeLimit => Some(format!(
+            "The time limit ended it before {most} blocks. Go on with: memtide trial --resume {}",
+            report.directory
+        )),
+        TrialEnd::NothingToCompare => {
+            Some("It ended as there was nothing left to compare.".to_owned())
+        }
+        TrialEnd::Settled | TrialEnd::AllBlocks => None,
+    }
+}
+
+/// For each deciding metric that has open verdicts: what could be, and how many blocks would show it.
+fn no_evidence(report: &TrialReport) -> Vec<String> {
+    let margin = report.plan.goals.margin;
+    let of_metric = |result: &MetricResult| {
+        let open: Vec<&Effect> =
+            result.effects.iter().filter(|one| one.verdict == Verdict::NoEvidence).collect();
+        let worst = open.iter().max_by_key(|one| one.blocks_to_decide.unwrap_or(usize::MAX))?;
+        let more = match worst.blocks_to_decide {
+            Some(1) => "about 1 more block would settle it".to_owned(),
+            Some(more) => format!("about {more} more blocks would settle it"),
+            None => "more than 200 blocks would be needed".to_owned(),
+        };
+        let percent =
+            |ratio: Ratio| format!("{:+.0} %", (ratio.get() - 1.0) * 100.0).replace('-', "−");
+        Some(format!(
+            "~ no evidence of a difference in {}: {} to {} cannot be excluded; {more} (± {margin}).",
+            result.metric.heading(has_operations(report)),
+            percent(worst.low),
+            percent(worst.high),
+        ))
+    };
+    report
+        .analysis
+        .metrics
+        .iter()
+        .filter(|one| is_shown(one.metric))
+        .filter_map(of_metric)
+        .collect()
+}
+
+/// The metrics of the screen.
+pub(crate) fn is_shown(metric: Metric) -> bool {
+    matches!(metric, Metric::Memory | Metric::Cpu | Metric::Time | Metric::P95)
+}
+
+fn control(report: &TrialReport) -> Option<String> {
+    let results = report.analysis.metrics.iter().filter(|one| is_shown(one.metric));
+    let off: Vec<String> = results
+        .filter_map(|result| {
+            let control = result.control.filter(|control| control.is_off)?;
+            let heading = result.metric.heading(false);
+            Some(format!(
+                "{heading} {} ({}–{})",
+                short(control.ratio),
+                short(control.low),
+                short(control.high)
+            ))
+        })
+        .collect();
+    (!off.is_empty()).then(|| {
+        format!(
+            "The baseline against itself: {}. Intervals were widened to what nothing produces.",
+            off.join(", ")
+        )
+    })
+}
+
+fn as_good(report: &TrialReport) -> Option<String> {
+    let recommendation = report.recommendation.as_ref()?;
+    let names: Vec<&str> = recommendation
+        .as_good
+        .iter()
+        .filter_map(|variant| Some(report.analysis.variants.get(*variant)?.name.as_str()))
+        .collect();
+    (!names.is_empty())
+        .then(|| format!("Undecided against the recommended one: {}.", names.join(", ")))
+}
+
+fn outside(report: &TrialReport) -> Option<String> {
+    let others: Vec<f64> =
+        report.runs.iter().filter_map(|run| run.outside_cpus).map(Ratio::get).collect();
+    let median = stats::median(&others)?;
+    /// Of a CPU.
+    const WORTH_NAMING: f64 = 0.15;
+    (median >= WORTH_NAMING).then(|| {
+        format!(
+            "Other programs used {median:.1} of {} CPUs, load generators included: a ratio holds for the load that \
+             it was measured under.",
+            report.plan.host.cpus
+        )
+    })
+}
+
+/// What the length of the runs does not show.
+fn growing(report: &TrialReport) -> Option<String> {
+    let baseline: Vec<&Run> = report
+        .runs
+        .iter()
+        .filter(|run| run.variant == 0 && run.outcome == Outcome::Completed)
+        .collect();
+    let walls: Vec<f64> =
+        baseline.iter().filter_map(|run| run.speed).map(|speed| speed.wall.as_secs_f64()).collect();
+    let wall = Span::from_secs_f64(stats::median(&walls)?);
+    let growth: Vec<f64> = baseline
+        .iter()
+        .filter_map(|run| run.memory.and_then(|memory| memory.growth))
+        .map(Ratio::get)
+        .collect();
+    let growth = stats::median(&growth).filter(|growth| *growth > GROWING_MIN);
+    match growth {
+        Some(growth) => Some(format!(
+            "A run took {wall}, and the baseline was growing still: by {:.0} % in its last fifth. A longer run \
+             may have another winner.",
+            (growth - 1.0) * 100.0
+        )),
+        None if wall < SHORT_RUN && changes_malloc(report) => Some(format!(
+            "A run took {wall}; what malloc keeps grows for hours: try longer work before you decide for a server."
+        )),
+        None => None,
+    }
+}
+
+fn changes_malloc(report: &TrialReport) -> bool {
+    let mut settings = report.plan.variants.iter().flat_map(|one| &one.settings);
+    settings.any(|one| {
+        matches!(
+            one,
+            VariantSetting::Malloc(_) | VariantSetting::Arenas(_) | VariantSetting::Tunable { .. }
+        )
+    })
+}
+
+/// Variants of which no run shows that they were applied.
+fn not_seen(report: &TrialReport) -> Vec<String> {
+    let of_variant = |(variant, name): (usize, &str)| {
+        let runs: Vec<&Run> = report.runs.iter().filter(|run| run.variant == variant).collect();
+        let is_seen = runs.iter().any(|run| run.applied == Applied::Yes);
+        let why = runs.iter().find_map(|run| match &run.applied {
+            Applied::NotSeen(why) => Some(why),
+            Applied::Yes | Applied::No(_) => None,
+        });
+        why.filter(|_| !is_seen).map(|why| format!("{name} was not seen to be applied: {why}."))
+    };
+    let names = report.analysis.variants.iter().map(|one| one.name.as_str()).enumerate();
+    names.filter_map(of_variant).collect()
+}
+
+fn left_over(report: &TrialReport) -> Option<String> {
+    let most = report.runs.iter().map(|run| run.left_over).max()?;
+    let is_server = report.plan.runs.server.is_some();
+    (most > 0 && !is_server).then(|| {
+        format!(
+            "A run left up to {most} processes behind, which were ended: run a daemon in the foreground, with \
+             --ready and --load."
+        )
+    })
+}
+
+/// The class of a verdict on a page.
+pub(crate) const fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Less => "less",
+        Verdict::More => "more",
+        Verdict::NoEvidence => "open",
+        Verdict::LessUnderMargin | Verdict::MoreUnderMargin | Verdict::Same => "same",
+    }
+}
+
+/// The cells of a run: block, variant, memory, peak, CPU time, time, CPUs of others, what was wrong or repeated.
+pub(crate) fn run_cells(report: &TrialReport, run: &Run) -> [String; 8] {
+    let name = report.analysis.variants.get(run.variant).map_or("", |one| &one.name);
+    let name = match run.column {
+        1 if report.plan.has_control => format!("{name} (control)"),
+        _ => name.to_owned(),
+    };
+    let absent = || "–".to_owned();
+    let bytes = |value: Option<Bytes>| value.map_or_else(absent, |value| value.to_string());
+    let span = |value: Option<Span>| value.map_or_else(absent, |value| value.to_string());
+    let wrong = match (&run.outcome, &run.applied) {
+        (Outcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
+        (Outcome::Completed, _) => {
+            run.repeated.iter().map(|why| format!("made again: {why}")).collect()
+        }
+        (Outcome::OomKilled, _) => "killed at its limit".to_owned(),
+        (outcome, _) => format!("{outcome:?}"),
+    };
+    [
+        (run.block + 1).to_string(),
+        name,
+        bytes(run.memory.map(|memory| memory.mean)),
+        bytes(run.memory.map(|memory| memory.peak)),
+        span(run.speed.and_then(|speed| speed.cpu)),
+        span(run.speed.map(|speed| speed.wall)),
+        run.outside_cpus.map_or_else(absent, |cpus| format!("{:.1}", cpus.get())),
+        wrong,
+    ]
+}
