@@ -43,6 +43,13 @@ if [ "$want" = test ]; then
     command -v qemu-system-x86_64 >/dev/null 2>&1 || need qemu-system-x86 # runs the lab's machines
     [ -x /usr/sbin/mke2fs ] || command -v mke2fs >/dev/null 2>&1 || need e2fsprogs
     command -v systemd-analyze >/dev/null 2>&1 || need systemd                            # judges the recorder's unit; nothing of it runs
+    # Programs that other allocators serve, and why not.
+    ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || need libjemalloc2
+    ls /usr/lib/*/libtcmalloc_minimal.so.4 >/dev/null 2>&1 || need libtcmalloc-minimal4
+    ls /usr/lib/*/libmimalloc.so.2 >/dev/null 2>&1 || need libmimalloc2.0
+    command -v musl-gcc >/dev/null 2>&1 || need musl-tools
+    command -v redis-check-rdb >/dev/null 2>&1 || need redis-tools # is the server, too; its own package starts one
+    [ -x /usr/sbin/setcap ] || command -v setcap >/dev/null 2>&1 || need libcap2-bin
     command -v promtool >/dev/null 2>&1 || need prometheus                                # judges the metrics
     command -v prometheus-node-exporter >/dev/null 2>&1 || need prometheus-node-exporter # its values are compared with ours
 fi

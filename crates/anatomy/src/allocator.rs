@@ -123,7 +123,7 @@ pub(crate) fn by_library(path: &[u8]) -> Option<(AllocatorKind, Option<String>)>
 }
 
 /// Symbols that only these allocators define.
-const SYMBOLS: [(&[u8], AllocatorKind); 25] = [
+const SYMBOLS: [(&[u8], AllocatorKind); 26] = [
     (b"gnu_get_libc_version", AllocatorKind::Ptmalloc),
     (b"__libc_mallopt", AllocatorKind::Ptmalloc),
     (b"__malloc_hugepage_config", AllocatorKind::Ptmalloc),
@@ -142,6 +142,8 @@ const SYMBOLS: [(&[u8], AllocatorKind); 25] = [
     (b"__malloc_donate", AllocatorKind::Musl),
     (b"__malloc_alloc_meta", AllocatorKind::Musl),
     (b"__libc_malloc_impl", AllocatorKind::Musl),
+    // musl's dynamic linker, which is its C library.
+    (b"__dls2b", AllocatorKind::Musl),
     (b"runtime.mallocgc", AllocatorKind::Go),
     (b"JNI_CreateJavaVM", AllocatorKind::Jvm),
     (b"_ZN2v82V810GetVersionEv", AllocatorKind::V8),

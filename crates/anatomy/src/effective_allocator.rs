@@ -13,7 +13,7 @@
 
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use probe::{
     FileKey, MapFiles, MappedFile, Mapping, Mappings, ProcessIdentity, ProcessMemory, ReadError,
@@ -22,14 +22,16 @@ use probe::{
 use units::PageSize;
 
 use crate::allocator::{Allocator, AllocatorKind};
-use crate::elf::{Bytewise, ElfImage, RelocationSlot};
-use crate::find_allocators::{allocators_of_file, key_of};
+use crate::elf::{Bytewise, ElfImage, OwnFunction, RelocationSlot};
+use crate::find_allocators::{allocators_of_file, bundled_in, key_of};
 use crate::provider_file::ProviderFile;
 
 /// The functions by which an allocator is reached.
 const FUNCTIONS: [&str; 4] = ["malloc", "free", "calloc", "realloc"];
 /// Files beyond this number are not opened.
 const FILES_MAX: usize = 512;
+/// More places that slots point into are not named: a usual process has one.
+const PROVIDERS_MAX: usize = 16;
 /// Of one file, mapped several times by `dlmopen(3)`: the C library takes 16 namespaces.
 const INSTANCES_MAX: usize = 16;
 /// Tables of all files together: a browser's have 30 MiB.
@@ -124,11 +126,13 @@ impl EffectiveAllocator {
         }
     }
 
-    /// Returns whether it has more than one malloc: slots that disagree, or another one in the program's file.
+    /// Returns whether it has more than one allocator: slots that disagree, or one in the program's file besides that to which
+    /// they point.
     pub fn has_several(&self) -> bool {
-        let served = self.providers.first().and_then(MallocProvider::kind);
-        let is_other = |one: &Allocator| one.kind.is_malloc() && Some(one.kind) != served;
-        self.providers.len() > 1 || (served.is_some() && self.bundled.iter().any(is_other))
+        let served = self.providers.first();
+        let file = served.and_then(MallocProvider::file).map(|file| file.path.as_str());
+        let others = self.bundled.iter().filter(|one| Some(one.file.as_str()) != file);
+        self.providers.len() > 1 || others.count() > usize::from(served.is_none())
     }
 }
 
@@ -185,18 +189,30 @@ pub fn effective_allocator(
 struct SlotSearch<'a> {
     mappings: &'a Mappings,
     program: &'a [u8],
-    found: HashMap<SlotTarget, Vec<CallingFile<'a>>>,
+    slots: Vec<FilledSlot<'a>>,
+    /// Addresses at which a program jumps through its own slot.
+    stubs: HashSet<u64>,
     bundled: Vec<Allocator>,
     is_static: bool,
     unread: Vec<UnreadImage>,
 }
 
 /// What a slot points into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SlotTarget {
     File(FileKey),
     Anonymous,
     Nowhere,
+}
+
+/// What a slot holds.
+struct FilledSlot<'a> {
+    caller: &'a Mapping,
+    /// Its number in [`FUNCTIONS`].
+    function: usize,
+    value: u64,
+    /// Whether it is the address of the function in the caller's own file.
+    is_own: bool,
 }
 
 struct CallingFile<'a> {
@@ -206,7 +222,19 @@ struct CallingFile<'a> {
     slots: usize,
 }
 
-impl CallingFile<'_> {
+impl<'a> CallingFile<'a> {
+    fn note(callers: &mut Vec<Self>, slot: &FilledSlot<'a>) {
+        let key = key_of(slot.caller);
+        let at = callers.iter().position(|one| key_of(one.mapping) == key).unwrap_or_else(|| {
+            callers.push(Self { mapping: slot.caller, functions: [false; 4], slots: 0 });
+            callers.len() - 1
+        });
+        if let Some(is_called) = callers[at].functions.get_mut(slot.function) {
+            *is_called = true;
+            callers[at].slots += 1;
+        }
+    }
+
     fn named(&self, program: &[u8]) -> MallocCaller {
         let path = self.mapping.path().unwrap_or_default();
         let functions = FUNCTIONS.iter().zip(self.functions);
@@ -214,7 +242,7 @@ impl CallingFile<'_> {
             file: String::from_utf8_lossy(path).into_owned(),
             is_program: path == program,
             functions: functions
-                .filter(|(_, is_reached)| *is_reached)
+                .filter(|(_, is_called)| *is_called)
                 .map(|(name, _)| *name)
                 .collect(),
         }
@@ -265,7 +293,8 @@ impl<'a> SlotSearch<'a> {
         Self {
             mappings,
             program,
-            found: HashMap::new(),
+            slots: Vec::new(),
+            stubs: HashSet::new(),
             bundled: Vec::new(),
             is_static: false,
             unread: Vec::new(),
@@ -304,8 +333,7 @@ impl<'a> SlotSearch<'a> {
         if is_program {
             self.is_static = elf.interpreter.is_none();
             let signs = allocators_of_file(file.file, self.program, true);
-            let is_own = |one: &Allocator| one.kind.is_malloc() || one.kind == AllocatorKind::Go;
-            self.bundled = signs.into_iter().filter(is_own).collect();
+            self.bundled = bundled_in(signs, self.is_static);
         }
         let names = FUNCTIONS.map(str::as_bytes);
         let slots = elf.slots(&names);
@@ -333,38 +361,57 @@ impl<'a> SlotSearch<'a> {
     }
 
     fn note(&mut self, caller: &'a Mapping, slot: &RelocationSlot, bias: u64, value: u64) {
-        let key = key_of(caller);
-        let target = match self.mappings.at(value) {
-            // The linker clears what an optional function is missing from.
-            None if value == 0 => return,
-            None => SlotTarget::Nowhere,
-            Some(mapping) if mapping.path().is_none() => SlotTarget::Anonymous,
-            Some(mapping) => {
-                let own = slot.own.map(|address| bias.wrapping_add(address));
-                if key_of(mapping) == key && own != Some(value) {
-                    return;
-                }
-                SlotTarget::File(key_of(mapping))
+        let own = match slot.own {
+            OwnFunction::None => None,
+            OwnFunction::Defined(address) => Some(bias.wrapping_add(address)),
+            OwnFunction::Stub(address) => {
+                self.stubs.insert(bias.wrapping_add(address));
+                None
             }
         };
-        let callers = self.found.entry(target).or_default();
-        let at = callers.iter().position(|one| key_of(one.mapping) == key);
-        let at = at.unwrap_or_else(|| {
-            callers.push(CallingFile { mapping: caller, functions: Default::default(), slots: 0 });
-            callers.len() - 1
-        });
-        if let Some(reached) = callers[at].functions.get_mut(slot.function) {
-            *reached = true;
-            callers[at].slots += 1;
+        // An optional function that no file has.
+        if value != 0 {
+            let is_own = own == Some(value);
+            self.slots.push(FilledSlot { caller, function: slot.function, value, is_own });
         }
     }
 
-    fn finish(mut self, open: OpenFile<'_>, environment: EnvironmentUse) -> EffectiveAllocator {
+    /// What a slot points into; `None` if it is not bound yet, or leads to another slot.
+    fn target_of(&self, slot: &FilledSlot<'_>) -> Option<SlotTarget> {
+        if self.stubs.contains(&slot.value) {
+            return None;
+        }
+        match self.mappings.at(slot.value) {
+            None => Some(SlotTarget::Nowhere),
+            Some(mapping) if mapping.path().is_none() => Some(SlotTarget::Anonymous),
+            Some(mapping) => {
+                let key = key_of(mapping);
+                (slot.is_own || key != key_of(slot.caller)).then_some(SlotTarget::File(key))
+            }
+        }
+    }
+
+    /// The callers by what their slots point into, that of most slots first; of as many, that which comes first in memory.
+    fn bound(&self) -> Vec<(SlotTarget, Vec<CallingFile<'a>>)> {
+        let mut bound: Vec<(SlotTarget, Vec<CallingFile<'a>>)> = Vec::new();
+        for slot in &self.slots {
+            let Some(target) = self.target_of(slot) else {
+                continue;
+            };
+            let at = bound.iter().position(|(one, _)| *one == target).unwrap_or_else(|| {
+                bound.push((target, Vec::new()));
+                bound.len() - 1
+            });
+            CallingFile::note(&mut bound[at].1, slot);
+        }
         let slots_of = |callers: &[CallingFile<'_>]| callers.iter().map(|one| one.slots).sum();
-        let mut found: Vec<_> = std::mem::take(&mut self.found).into_iter().collect();
-        found.sort_by_key(|(_, callers)| Reverse::<usize>(slots_of(callers)));
+        bound.sort_by_key(|(_, callers)| Reverse::<usize>(slots_of(callers)));
+        bound
+    }
+
+    fn finish(self, open: OpenFile<'_>, environment: EnvironmentUse) -> EffectiveAllocator {
         let mut providers = Vec::new();
-        for (target, callers) in found {
+        for (target, callers) in self.bound().into_iter().take(PROVIDERS_MAX) {
             let place = match target {
                 SlotTarget::Anonymous => ProviderPlace::Anonymous,
                 SlotTarget::Nowhere => ProviderPlace::Nowhere,
@@ -382,7 +429,7 @@ impl<'a> SlotSearch<'a> {
         }
     }
 
-    fn provider(&mut self, key: FileKey, open: OpenFile<'_>) -> ProviderFile {
+    fn provider(&self, key: FileKey, open: OpenFile<'_>) -> ProviderFile {
         let mapping = self.mappings.all.iter().find(|one| key_of(one) == key);
         let path = mapping.and_then(Mapping::path).unwrap_or_default();
         let is_deleted = mapping.is_some_and(Mapping::is_deleted);

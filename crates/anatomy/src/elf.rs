@@ -10,7 +10,7 @@ mod dynamic;
 
 use std::ops::Range;
 
-pub(crate) use dynamic::RelocationSlot;
+pub(crate) use dynamic::{OwnFunction, RelocationSlot};
 
 /// Something that can be read at an offset.
 pub(crate) trait Bytewise {
@@ -68,6 +68,9 @@ pub enum ElfMachine {
 }
 
 impl ElfMachine {
+    /// That of this program.
+    pub const HOST: Self = if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 };
+
     const fn of(number: u16) -> Self {
         match number {
             62 => Self::X86_64,
@@ -326,10 +329,12 @@ fn bytes(file: &dyn Bytewise, offset: u64, size: usize) -> Option<Vec<u8>> {
     Some(all)
 }
 
-/// Returns the text from an offset to its zero byte.
+/// Returns the text from an offset to its zero byte. Longer ones are cut, so that a million symbols that share one cost little.
 fn text_at(texts: &[u8], offset: u32) -> &[u8] {
+    const TEXT_LEN_MAX: usize = 1024;
     let rest = usize::try_from(offset).ok().and_then(|at| texts.get(at..));
     let rest = rest.unwrap_or_default();
+    let rest = &rest[..rest.len().min(TEXT_LEN_MAX)];
     &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
 }
 
@@ -346,7 +351,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -354,7 +359,7 @@ mod tests {
         std::fs::read(std::env::current_exe().unwrap()).unwrap()
     }
 
-    fn everything(file: &[u8]) -> usize {
+    pub(super) fn everything(file: &[u8]) -> usize {
         let Some(image) = ElfImage::open(&file) else {
             return 0;
         };
@@ -362,6 +367,8 @@ mod tests {
         image.each_defined(true, &mut |_| symbols += 1);
         image.search(&[b"glibc"], 1 << 20, &mut |_, _| false);
         let _ = image.section(".go.buildinfo", 1 << 10);
+        let _ = (image.soname(), image.needed(), image.build_id(), image.bias(4096, 0));
+        image.slots(&[b"malloc", b"free"]);
         symbols
     }
 

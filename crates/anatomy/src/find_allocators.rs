@@ -106,6 +106,16 @@ pub(crate) fn allocators_of_file(
     signs.finish()
 }
 
+/// Of the allocators that a program's file shows, those that are in it: any malloc, and Go's runtime. A dynamic program of musl
+/// shows it by its dynamic linker, and has none of it.
+pub(crate) fn bundled_in(signs: Vec<Allocator>, is_static: bool) -> Vec<Allocator> {
+    let is_bundled = |kind: AllocatorKind| match kind {
+        AllocatorKind::Musl => is_static,
+        other => other.is_malloc() || other == AllocatorKind::Go,
+    };
+    signs.into_iter().filter(|one| is_bundled(one.kind)).collect()
+}
+
 pub(crate) fn key_of(mapping: &Mapping) -> FileKey {
     FileKey { device: mapping.device, inode: mapping.inode }
 }

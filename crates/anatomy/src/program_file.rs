@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::allocator::{self, AllocatorKind};
 use crate::elf::{Bytewise as _, ElfImage};
-use crate::find_allocators::allocators_of_file;
+use crate::find_allocators::{allocators_of_file, bundled_in};
 use crate::find_library::{CLibrary, open_regular_found};
 use crate::preload_prospect::{
     ExtraRights, LinkedAllocator, NoProspect, PreloadProspect, ProgramLinkage, RunPlace,
@@ -101,14 +101,14 @@ impl ProgramFile {
             return Err(NoProspect::NotExecutable { path: self.path, why });
         };
         let signs = allocators_of_file(&self.file, self.path.as_os_str().as_bytes(), true);
-        let is_own = |kind: AllocatorKind| kind.is_malloc() || kind == AllocatorKind::Go;
+        let is_static = image.interpreter.is_none();
         let needed = image.needed();
         Ok(PreloadProspect {
             chain,
             linkage: linkage(image.interpreter.as_deref()),
             machine: image.machine,
             linked: needed.iter().filter_map(|soname| linked(soname)).collect(),
-            bundled: signs.into_iter().filter(|one| is_own(one.kind)).collect(),
+            bundled: bundled_in(signs, is_static),
             extra_rights: self.extra_rights(place),
         })
     }

@@ -36,8 +36,20 @@ pub(crate) struct RelocationSlot {
     pub(crate) address: u64,
     /// Which of the wanted functions.
     pub(crate) function: usize,
-    /// The address of the function where the file defines it too.
-    pub(crate) own: Option<u64>,
+    /// Where the file itself has the function, in its own numbering.
+    pub(crate) own: OwnFunction,
+}
+
+/// What a file has under the name of a function, besides the slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnFunction {
+    /// Nothing: it is another file's.
+    None,
+    /// The function, at this address.
+    Defined(u64),
+    /// A jump through the slot, at this address, which is the function's address for all files: a program at a fixed address
+    /// takes it (`&free`).
+    Stub(u64),
 }
 
 /// The entries of a dynamic segment, in their order.
@@ -109,10 +121,16 @@ impl ElfImage<'_> {
         let names = self.dynamic_strings(table)?;
         let slot = |(address, symbol): (u64, u32)| {
             let row = symbols.get(usize::try_from(symbol).ok()?.checked_mul(24)?..)?;
-            let name = text_at(&names, u32_at(row, 0)?);
-            let function = functions.iter().position(|one| *one == name)?;
-            let is_defined = u16_at(row, 6)? != 0;
-            let own = is_defined.then(|| u64_at(row, 8)).flatten();
+            let name = names.get(usize::try_from(u32_at(row, 0)?).ok()?..)?;
+            let is_it =
+                |one: &&[u8]| name.strip_prefix(*one).is_some_and(|rest| rest.first() == Some(&0));
+            let function = functions.iter().position(is_it)?;
+            let own = match (u16_at(row, 6)?, u64_at(row, 8)?) {
+                // Section 0: the symbol is another file's.
+                (0, 0) => OwnFunction::None,
+                (0, address) => OwnFunction::Stub(address),
+                (_, address) => OwnFunction::Defined(address),
+            };
             Some(RelocationSlot { address, function, own })
         };
         Some(wanted.into_iter().filter_map(slot).take(SLOTS_MAX).collect())
@@ -193,5 +211,121 @@ const fn slot_types(machine: ElfMachine) -> Option<[u32; 2]> {
         ElfMachine::X86_64 => Some([6, 7]),
         ElfMachine::Aarch64 => Some([1025, 1026]),
         ElfMachine::Other(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elf::tests::everything;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const FUNCTIONS: [&[u8]; 4] = [b"malloc", b"free", b"calloc", b"realloc"];
+
+    /// A library that this test runs with.
+    fn library(name: &str) -> Vec<u8> {
+        let own = std::process::id();
+        let mappings = probe::Mappings::read(&probe::Root::default(), own).unwrap().all;
+        let paths = mappings.iter().filter_map(|one| std::str::from_utf8(one.path()?).ok());
+        let path = paths.into_iter().find(|path| path.contains(name)).unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    fn without_sections(mut file: Vec<u8>) -> Vec<u8> {
+        file[40..48].fill(0);
+        file[58..64].fill(0);
+        file
+    }
+
+    fn defined(file: &[u8]) -> BTreeSet<Vec<u8>> {
+        let mut names = BTreeSet::new();
+        let image = ElfImage::open(&file).unwrap();
+        image.each_defined(false, &mut |name| {
+            names.insert(name.to_vec());
+        });
+        names
+    }
+
+    #[test]
+    fn the_c_library_has_a_name_an_id_and_slots_of_its_own_malloc() {
+        let file = library("/libc.so.6");
+        let file = file.as_slice();
+        let image = ElfImage::open(&file).unwrap();
+        assert_eq!(image.soname().as_deref(), Some(b"libc.so.6".as_slice()));
+        assert!(image.build_id().is_none_or(|id| id.len() >= 16));
+        let slots = image.slots(&FUNCTIONS);
+        assert!(slots.iter().any(|slot| slot.function == 0), "{slots:?}");
+        assert!(slots.iter().all(|slot| matches!(slot.own, OwnFunction::Defined(_))), "{slots:?}");
+    }
+
+    #[test]
+    fn a_library_names_what_it_needs_and_calls() {
+        let file = library("/libgcc_s.so.1");
+        let file = file.as_slice();
+        let image = ElfImage::open(&file).unwrap();
+        assert_eq!(image.needed(), [b"libc.so.6"]);
+        let slots = image.slots(&FUNCTIONS);
+        let functions: BTreeSet<usize> = slots.iter().map(|slot| slot.function).collect();
+        assert!(functions.contains(&0) && functions.contains(&1), "{slots:?}");
+        assert!(slots.iter().all(|slot| slot.own == OwnFunction::None), "{slots:?}");
+    }
+
+    #[test]
+    fn without_section_headers_the_same_is_found() {
+        for name in ["/libc.so.6", "/libgcc_s.so.1"] {
+            let whole = library(name);
+            let bare = without_sections(whole.clone());
+            let (whole_file, bare_file) = (whole.as_slice(), bare.as_slice());
+            let [with, without] =
+                [&whole_file, &bare_file].map(|file| ElfImage::open(file).unwrap());
+            assert_eq!(with.slots(&FUNCTIONS), without.slots(&FUNCTIONS), "{name}");
+            assert_eq!(with.build_id(), without.build_id(), "{name}");
+            assert_eq!(with.needed(), without.needed(), "{name}");
+            let (expected, found) = (defined(&whole), defined(&bare));
+            assert!(expected.len() > 50 && found.is_superset(&expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_bias_is_where_the_file_was_loaded() {
+        let file = library("/libgcc_s.so.1");
+        let file = file.as_slice();
+        let image = ElfImage::open(&file).unwrap();
+        let executed = image.loads.iter().find(|load| load.is_executed).unwrap();
+        let start = 0x7000_0000_0000 + (executed.address & !4095);
+        let offset = executed.in_file.start & !4095;
+        assert_eq!(image.bias(start, offset), Some(0x7000_0000_0000));
+        assert_eq!(image.bias(start, 1 << 40), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_forged_dynamic_segment_is_no_panic(
+            words in prop::collection::vec((0..64_usize, prop_oneof![any::<u64>(), 0..1_u64 << 20]), 1..8)
+        ) {
+            let mut file = without_sections(library("/libgcc_s.so.1"));
+            let range = {
+                let file = file.as_slice();
+                ElfImage::open(&file).unwrap().dynamic.unwrap()
+            };
+            for (place, word) in words {
+                let at = usize::try_from(range.start).unwrap() + place * 8;
+                file[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            }
+            everything(&file);
+        }
+
+        #[test]
+        fn forged_program_headers_are_no_panic(
+            words in prop::collection::vec((0..77_usize, prop_oneof![any::<u64>(), 0..1_u64 << 20]), 1..8)
+        ) {
+            let mut file = without_sections(library("/libgcc_s.so.1"));
+            for (place, word) in words {
+                file[64 + place * 8..72 + place * 8].copy_from_slice(&word.to_le_bytes());
+            }
+            everything(&file);
+        }
     }
 }
