@@ -3,10 +3,17 @@
 //! glibc ignores a name in `GLIBC_TUNABLES` that it does not know, and a value out of range, and reports neither. Cost: it
 //! starts a program, 2 ms.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A tunable.
+use units::Span;
+
+/// A list of 35 has 3 KiB.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+const ANSWER_TIME_MAX: Span = Span::from_secs(5);
+
+/// A setting that `GLIBC_TUNABLES` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlibcTunable {
     /// For instance `glibc.malloc.arena_max`.
@@ -32,14 +39,26 @@ pub enum TunablesUnknown {
 /// # Errors
 /// [`TunablesUnknown`] if it cannot be run, or lists none.
 pub fn glibc_tunables(loader: &Path) -> Result<Vec<GlibcTunable>, TunablesUnknown> {
-    let listed = Command::new(loader)
+    let not_run = |source| TunablesUnknown::NotRun { loader: loader.to_owned(), source };
+    let mut listing = Command::new(loader)
         .arg("--list-tunables")
         .env_clear()
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output()
-        .map_err(|source| TunablesUnknown::NotRun { loader: loader.to_owned(), source })?;
-    let text = String::from_utf8_lossy(&listed.stdout);
+        .spawn()
+        .map_err(not_run)?;
+    let output = listing.stdout.take();
+    let listed = probe::read_within(ANSWER_TIME_MAX, move || {
+        let mut text = Vec::new();
+        let mut bounded = output.map(|output| output.take(ANSWER_BYTES_MAX));
+        bounded.as_mut().map(|output| output.read_to_end(&mut text)).transpose().map(|_| text)
+    });
+    // It has ended, unless it is no dynamic linker and goes on.
+    let _ = listing.kill();
+    let _ = listing.wait();
+    let listed = listed.map_err(|why| not_run(std::io::Error::other(why)))?.map_err(not_run)?;
+    let text = String::from_utf8_lossy(&listed);
     let mut tunables: Vec<GlibcTunable> = text.lines().filter_map(parse_line).collect();
     if tunables.is_empty() {
         return Err(TunablesUnknown::NotListed { loader: loader.to_owned() });

@@ -1,7 +1,7 @@
 //! Can `LD_PRELOAD`, `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES` have an effect on a program? Decided by its file, before it runs.
 //!
 //! It is a prospect: a script may start another program, and one that runs may drop its environment. What came of it is seen
-//! by [`crate::effective_allocator`]. Cost: the search for allocators in the program, 5 to 60 ms.
+//! by [`crate::effective_allocator`]. Cost: below 1 ms for a program of 2 MiB, 10 ms for one of 300 MiB.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ pub struct PreloadProspect {
     pub linkage: ProgramLinkage,
     /// Its processor, which a library must have too.
     pub machine: ElfMachine,
+    /// Whether it has a malloc of its own for itself and for its libraries: the dynamic linker takes a program's functions before
+    /// those of what is preloaded.
+    pub defines_malloc: bool,
     /// Allocators among the libraries that it asks for.
     pub linked: Vec<LinkedAllocator>,
     /// Allocators in its own file, Go's runtime among them.
@@ -71,7 +74,7 @@ pub enum ExtraRights {
     SetUser,
     /// Its set-group-ID bit, with another group.
     SetGroup,
-    /// File capabilities.
+    /// Its file capabilities (`setcap(8)`).
     Capabilities,
 }
 
@@ -93,6 +96,8 @@ pub enum SettingLimit {
     Static,
     /// It starts with more rights than its user has.
     ExtraRights(ExtraRights),
+    /// It has a malloc of its own, which its libraries use, too.
+    OwnMalloc,
     /// Its C library is musl, which loads libraries that were built for it only, and has no such settings.
     Musl,
     /// Its dynamic linker is of another C library.
@@ -136,6 +141,9 @@ impl PreloadProspect {
         }
         match &self.linkage {
             ProgramLinkage::Static => SettingEffect::None(SettingLimit::Static),
+            ProgramLinkage::Dynamic { .. } if self.defines_malloc => {
+                SettingEffect::None(SettingLimit::OwnMalloc)
+            }
             ProgramLinkage::Dynamic { c_library, .. } => match (self.in_its_file(), c_library) {
                 (Some(limit), _) => SettingEffect::Part(limit),
                 (None, CLibrary::Glibc) => SettingEffect::Full,
@@ -153,6 +161,9 @@ impl PreloadProspect {
         }
         match &self.linkage {
             ProgramLinkage::Static => self.static_malloc_settings(),
+            ProgramLinkage::Dynamic { .. } if self.defines_malloc => {
+                SettingEffect::None(SettingLimit::OwnMalloc)
+            }
             ProgramLinkage::Dynamic { c_library: CLibrary::Musl, .. } => {
                 SettingEffect::None(SettingLimit::Musl)
             }

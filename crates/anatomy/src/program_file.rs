@@ -21,8 +21,8 @@ use crate::preload_prospect::{
     ExtraRights, LinkedAllocator, NoProspect, PreloadProspect, ProgramLinkage, RunPlace,
 };
 
-/// Scripts that lead to a script: the kernel's own limit (`fs/exec.c`).
-const SCRIPTS_MAX: usize = 4;
+/// Scripts on the way to a program: more end in `ELOOP` (`exec_binprm` in `fs/exec.c`; tried on 6.18).
+const SCRIPTS_MAX: usize = 5;
 
 /// Returns what settings in the environment can do to a program. A name without a slash is looked up as a shell does; a relative
 /// path begins at the working directory. The settings of whoever starts it are not seen: `no_new_privs`, a security module.
@@ -107,6 +107,7 @@ impl ProgramFile {
             chain,
             linkage: linkage(image.interpreter.as_deref()),
             machine: image.machine,
+            defines_malloc: image.defines(b"malloc"),
             linked: needed.iter().filter_map(|soname| linked(soname)).collect(),
             bundled: bundled_in(signs, is_static),
             extra_rights: self.extra_rights(place),

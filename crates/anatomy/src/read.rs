@@ -51,6 +51,8 @@ pub struct ProcessAnatomy {
     pub limits: Option<ProcessLimits>,
     /// Names of settings for allocators that it was started with; absent if they cannot be read.
     pub memory_variables: Option<Vec<&'static str>>,
+    /// Whether it ignores them, as it was started with more rights than its user has; absent if that cannot be read.
+    pub ignores_variables: Option<bool>,
     /// Its allocators, and files that could not be opened.
     pub allocators: AllocatorSearch,
     /// Its memory by owner.
@@ -120,7 +122,9 @@ impl ProcessAnatomy {
             files.read_cache(root, pid, &smaps.blocks, options.page);
         }
         let variables = is_asked.then(|| probe::memory_variables(root, pid));
+        let is_secure = || probe::is_secure_start(root, pid).ok().flatten();
         Ok(Self {
+            ignores_variables: if is_asked { is_secure() } else { None },
             sizes: FourSizes::of(&smaps.blocks, &smaps.beyond),
             memory_variables: variables.and_then(|read| noted(read, &mut problems)),
             threads: stacks.as_ref().map(|stacks| (stacks.threads, stacks.known.len())),

@@ -141,7 +141,7 @@ fn read(
     options: ExplainOptions,
 ) -> Result<(ExplainReport, ProcessIdentity), ExplainError> {
     let (started, cpu) = (std::time::Instant::now(), process_cpu());
-    let ProcessReading { heap, ranges, mut anatomy, stopped } =
+    let ProcessReading { heap, ranges, mut anatomy, malloc_calls, stopped } =
         ProcessReading::take(root, pid, options.freeze)?;
     (anatomy.files).search_users(root, pid, SharerBudget::default());
     let files = anatomy.files.rows.iter();
@@ -150,6 +150,7 @@ fn read(
         sizes: process_report::sizes(&anatomy),
         memory: process_report::part(&anatomy.anatomy.root),
         allocators: (anatomy.allocators.allocators.iter()).map(process_report::allocator).collect(),
+        malloc_calls: malloc_calls.as_ref().map(process_report::malloc_calls),
         has_malloc: ranges.map(|ranges| !ranges.is_empty()),
         heap_not_read: heap.as_ref().err().map(|why| with_causes(why)),
         heap: (heap.as_ref().ok()).map(|heap| heap_report::heap_report(heap, options.with_rows)),

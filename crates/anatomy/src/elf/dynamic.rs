@@ -196,6 +196,19 @@ impl ElfImage<'_> {
         Some(start.wrapping_sub(address))
     }
 
+    /// Address and place in the file of its first mapped page.
+    pub(crate) fn first_page(&self) -> Option<(u64, u64)> {
+        let load = self.loads.first()?;
+        Some((load.address & !4095, load.in_file.start & !4095))
+    }
+
+    /// Whether it has a function of this name for other files.
+    pub(crate) fn defines(&self, function: &[u8]) -> bool {
+        let mut is_defined = false;
+        self.each_defined(false, &mut |name| is_defined |= name == function);
+        is_defined
+    }
+
     /// Where in the file an address of its own numbering is.
     fn offset_of(&self, address: u64) -> Option<u64> {
         self.loads.iter().find_map(|load| {

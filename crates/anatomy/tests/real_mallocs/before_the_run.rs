@@ -37,6 +37,18 @@ fn a_script_is_followed_to_the_program_that_runs_it() {
 }
 
 #[test]
+fn scripts_of_scripts_are_followed_as_far_as_the_kernel_does() {
+    let programs = Programs::new();
+    let mut below = PathBuf::from("/bin/true");
+    for number in 1..=6 {
+        below = programs.script(&number.to_string(), &format!("#!{}\n", below.display()));
+        let before = preload_prospect(&below, &here());
+        assert_eq!(before.is_ok(), Command::new(&below).output().is_ok(), "{number} deep");
+        assert_eq!(before.is_ok(), number <= 5, "{number} deep");
+    }
+}
+
+#[test]
 fn what_cannot_be_run_has_no_prospect() {
     let programs = Programs::new();
     let text = programs.script("text", "hello\n");

@@ -154,6 +154,22 @@ fn an_allocator_in_the_programs_file_is_named_beside_that_of_the_libraries() {
 }
 
 #[test]
+fn a_program_with_a_malloc_of_its_own_takes_it_before_what_is_preloaded() {
+    let programs = Programs::new();
+    let program = programs.allocating(&["-DHAS_OWN_MALLOC"]);
+    let before = prospect(&program);
+    let none = SettingEffect::None(SettingLimit::OwnMalloc);
+    assert_eq!((before.preload(), before.malloc_settings()), (none.clone(), none));
+    for one in [None, library(JEMALLOC)] {
+        let process = preloaded(&program, one.map_or("", |_| JEMALLOC.0));
+        let seen = process.seen();
+        let file = only(&seen);
+        assert_eq!((Path::new(&file.path), file.kind), (program.as_path(), None), "{seen:#?}");
+        assert!(!seen.has_several() && !seen.is_static, "{seen:#?}");
+    }
+}
+
+#[test]
 fn a_library_that_keeps_its_own_allocator_is_a_second_one() {
     let Some(mimalloc) = library(MIMALLOC) else {
         return;
@@ -252,6 +268,15 @@ fn a_program_of_musl_has_musls_malloc_and_does_not_start_with_a_library_for_glib
     };
     let ended = Command::new(&program).env("LD_PRELOAD", jemalloc.file.path).output().unwrap();
     assert!(!ended.status.success() && ended.stdout.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn a_piece_of_the_program_that_is_mapped_once_more_is_no_second_program() {
+    let programs = Programs::new();
+    let process = Running::start(&mut Command::new(programs.allocating(&["-DMAPS_ITSELF"])));
+    let seen = process.seen();
+    assert_eq!(only(&seen).kind, Some(AllocatorKind::Ptmalloc));
+    assert_eq!(seen.unread, []);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! A process and its memory, in the terms of the report.
 
 use anatomy::{
-    Allocator, AllocatorKind, Certainty, FileRow, PageCache, PartKind, PartSizes, ProcessAnatomy,
-    ProcessPart,
+    Allocator, AllocatorKind, Certainty, EffectiveAllocator, FileRow, MallocProvider, PageCache,
+    PartKind, PartSizes, ProcessAnatomy, ProcessPart,
 };
 use probe::{ProcessIdentity, ProcessLimits, Root, SoftHard};
 use report::model::explain::{
-    ExplainedProcess, FoundAllocator, LimitEntry, MappedFileEntry, MemoryPart, ProcessSizes,
+    ExplainedProcess, FoundAllocator, LimitEntry, MallocCallsEntry, MappedFileEntry, MemoryPart,
+    ProcessSizes,
 };
 use units::{Bytes, Limit};
 
@@ -26,6 +27,7 @@ pub(super) fn process(anatomy: &ProcessAnatomy) -> ExplainedProcess {
         oom_score_adj: identity.oom_score_adj,
         thp_enabled: identity.facts.thp_enabled,
         memory_variables: anatomy.memory_variables.clone(),
+        ignores_variables: anatomy.ignores_variables,
         limits: anatomy.limits.as_ref().map(limits),
     }
 }
@@ -104,6 +106,16 @@ pub(super) fn allocator(one: &Allocator) -> FoundAllocator {
         file: one.file.clone(),
         evidence: one.evidence.clone(),
     }
+}
+
+pub(super) fn malloc_calls(seen: &EffectiveAllocator) -> Vec<MallocCallsEntry> {
+    let entry = |provider: &MallocProvider| MallocCallsEntry {
+        name: provider.kind().map(|kind| kind.name().to_owned()),
+        version: provider.file().and_then(|file| file.version.clone()),
+        file: provider.file().map(|file| file.path.clone()),
+        callers: provider.callers.len() as u64,
+    };
+    seen.providers.iter().map(entry).collect()
 }
 
 /// Other users of a file are named up to this number.

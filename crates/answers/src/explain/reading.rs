@@ -1,6 +1,6 @@
 //! One reading of a process, which may never answer: its pages, its lock and its files can each keep a reader waiting.
 
-use anatomy::{AllocatorKind, MallocRanges, ProcessAnatomy, ReadOptions};
+use anatomy::{AllocatorKind, EffectiveAllocator, MallocRanges, ProcessAnatomy, ReadOptions};
 use heap::{Heap, HeapError, HeapNotRead};
 use probe::{FrozenProcess, NoAnswer, Pagemap, Root, TimedRead, read_within};
 use units::{PageSize, Span};
@@ -20,6 +20,8 @@ pub(super) struct ProcessReading {
     /// What the heap's reader says about malloc; `None` if it cannot say.
     pub(super) ranges: Option<MallocRanges>,
     pub(super) anatomy: ProcessAnatomy,
+    /// Where calls of malloc go; `None` unless several allocators are there.
+    pub(super) malloc_calls: Option<EffectiveAllocator>,
     /// For how long it was stopped; `None` if it was not.
     pub(super) stopped: Option<Span>,
 }
@@ -71,7 +73,9 @@ impl ProcessReading {
         if pages.is_gone() {
             return Err(ExplainError::Ended(pid));
         }
-        Ok(Self { heap, ranges, anatomy, stopped: None })
+        let mallocs = mallocs(&anatomy).count();
+        let calls = (mallocs > 1).then(|| anatomy::effective_allocator(root, pid, options.page));
+        Ok(Self { heap, ranges, malloc_calls: calls.and_then(Result::ok), anatomy, stopped: None })
     }
 
     /// Reads the mappings alone of a process that gave no answer.
@@ -88,6 +92,7 @@ impl ProcessReading {
             heap: Err(HeapNotRead::NoAnswer(why)),
             ranges: None,
             anatomy: read?,
+            malloc_calls: None,
             stopped: None,
         })
     }
@@ -104,9 +109,12 @@ fn divide(
 
 /// Whether glibc's malloc is there, and no other that may serve the process instead.
 fn has_only_glibc(anatomy: &ProcessAnatomy) -> bool {
+    mallocs(anatomy).eq([AllocatorKind::Ptmalloc])
+}
+
+fn mallocs(anatomy: &ProcessAnatomy) -> impl Iterator<Item = AllocatorKind> {
     let kinds = anatomy.allocators.allocators.iter().map(|one| one.kind);
-    let mallocs: Vec<_> = kinds.filter(|kind| kind.is_malloc()).collect();
-    mallocs == [AllocatorKind::Ptmalloc]
+    kinds.filter(|kind| kind.is_malloc())
 }
 
 fn silent(pid: u32, why: NoAnswer) -> ExplainError {

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, geteuid, waitid};
@@ -124,6 +125,40 @@ fn a_heap_of_known_content_is_explained() {
     let glibc = &report["allocators"][0];
     assert_eq!(glibc["name"], "ptmalloc (glibc)");
     assert!(glibc["version"].as_str().unwrap().starts_with("2."));
+}
+
+#[test]
+fn of_several_allocators_that_to_which_calls_go_is_named() {
+    const LIBRARY: &str = "libjemalloc.so.2";
+    if !has_library(LIBRARY) {
+        return;
+    }
+    let mut cat = Command::new("sh");
+    cat.args(["-c", "echo ready $$; read line"]);
+    let plain = Ready::start(&mut cat);
+    let report = json(&plain.explain(&["--json"]));
+    assert_eq!(report["malloc_calls"], Value::Null, "one malloc alone is there");
+    assert_eq!(report["process"]["ignores_variables"], false);
+    let process = Ready::start(cat.env("LD_PRELOAD", LIBRARY));
+    let report = json(&process.explain(&["--json"]));
+    let calls = report["malloc_calls"].as_array().unwrap();
+    assert_eq!((calls.len(), calls[0]["name"].as_str()), (1, Some("jemalloc")), "{calls:?}");
+    let text = folded(&process.explain(&[]));
+    let expected = format!("go to jemalloc ({LIBRARY})");
+    assert!(text.contains("calls of malloc from") && text.contains(&expected), "{text}");
+}
+
+/// Whether a library is there; where tests must not be skipped, it has to be.
+fn has_library(soname: &str) -> bool {
+    let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
+    let is_there = folders.iter().any(|folder| Path::new(folder).join(soname).exists());
+    let why = format!("{soname} is missing: sh scripts/setup.sh test");
+    assert!(is_there || std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{why}");
+    #[allow(clippy::print_stderr)] // a skipped test says why
+    if !is_there {
+        eprintln!("skipped: {why}");
+    }
+    is_there
 }
 
 #[test]

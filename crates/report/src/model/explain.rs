@@ -37,6 +37,8 @@ pub struct ExplainReport {
     pub memory: MemoryPart,
     /// Its allocators.
     pub allocators: Vec<FoundAllocator>,
+    /// Where its calls of malloc go, that of most files first; null if one malloc alone is there, or if it could not be read.
+    pub malloc_calls: Option<Vec<MallocCallsEntry>>,
     /// Whether glibc's malloc owns memory of it; null if that could not be read.
     pub has_malloc: Option<bool>,
     /// Its malloc heap; null if it was not read, or if it has none.
@@ -95,6 +97,9 @@ pub struct ExplainedProcess {
     pub thp_enabled: Option<bool>,
     /// Names of the settings for allocators that it was started with; null if they may not be read.
     pub memory_variables: Option<Vec<&'static str>>,
+    /// Whether its dynamic linker and its malloc ignore these settings, as it was started with more rights than its user has
+    /// (`AT_SECURE`); null if that could not be read.
+    pub ignores_variables: Option<bool>,
     /// Its limits on memory, without those that are not limited; null if they could not be read.
     pub limits: Option<Vec<LimitEntry>>,
 }
@@ -182,6 +187,19 @@ pub struct FoundAllocator {
     pub file: String,
     /// By what it was recognised.
     pub evidence: Vec<String>,
+}
+
+/// A file to which calls of malloc go.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct MallocCallsEntry {
+    /// Name of the allocator; null if it is not known.
+    pub name: Option<String>,
+    /// Its version, where the file shows it.
+    pub version: Option<String>,
+    /// The file; null for memory without one.
+    pub file: Option<String>,
+    /// How many files call it: the program and libraries.
+    pub callers: u64,
 }
 
 /// A mapped file.

@@ -5,8 +5,8 @@ use units::{Bytes, Count};
 
 use super::LabelledText;
 use crate::model::explain::{
-    ExplainReport, FoundAllocator, HeapReport, LimitEntry, MappedFileEntry, MemoryPart,
-    ProcessSizes,
+    ExplainReport, FoundAllocator, HeapReport, LimitEntry, MallocCallsEntry, MappedFileEntry,
+    MemoryPart, ProcessSizes,
 };
 use crate::phrases::heap_cells::share;
 
@@ -246,8 +246,17 @@ fn allocators(report: &ExplainReport, is_full: bool) -> String {
     if report.allocators.is_empty() {
         return "none was recognised".to_owned();
     }
-    let all: Vec<String> = report.allocators.iter().map(one).collect();
+    let calls = report.malloc_calls.iter().flatten().map(malloc_calls);
+    let all: Vec<String> = report.allocators.iter().map(one).chain(calls).collect();
     all.join("; ")
+}
+
+/// Which of several allocators serves the process.
+fn malloc_calls(entry: &MallocCallsEntry) -> String {
+    let callers = Count::new(entry.callers).named("file", "files");
+    let name = entry.name.as_deref().unwrap_or("an allocator that was not recognised");
+    let file = entry.file.as_deref().map_or("memory without a file", file_name);
+    format!("calls of malloc from {callers} go to {name} ({file})")
 }
 
 /// Returns the last part of a path.
@@ -261,6 +270,10 @@ fn settings(report: &ExplainReport) -> String {
     let mut parts = vec![match &process.memory_variables {
         None => "its environment may not be read".to_owned(),
         Some(names) if names.is_empty() => "no variable for an allocator".to_owned(),
+        Some(names) if process.ignores_variables == Some(true) => format!(
+            "{} set, but ignored: it was started with more rights than its user has",
+            names.join(", ")
+        ),
         Some(names) => format!("{} set", names.join(", ")),
     }];
     // The other limits are about stacks and locked memory: they hardly ever bind.

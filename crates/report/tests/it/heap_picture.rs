@@ -180,6 +180,7 @@ fn puma() -> ExplainedProcess {
         oom_score_adj: Some(-100),
         thp_enabled: Some(true),
         memory_variables: Some(vec!["MALLOC_ARENA_MAX"]),
+        ignores_variables: Some(false),
         limits: Some(vec![LimitEntry { name: "stack", bytes: Bytes::from_mib(8) }]),
     }
 }

@@ -1,12 +1,30 @@
 /* Allocates in as many threads as it is asked for, says `ready PID`, and ends with its stdin. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #ifdef EXPORTS_JE_MALLOC
 void *je_malloc(size_t size) { return malloc(size); }
+#endif
+
+#ifdef HAS_OWN_MALLOC
+/* It never frees, and no size is kept: the program alone asks for little. */
+static char own[64 << 20];
+static size_t used;
+void *malloc(size_t size) { return own + __atomic_fetch_add(&used, (size + 31) & ~15ul, __ATOMIC_RELAXED); }
+void free(void *memory) { (void)memory; }
+void *calloc(size_t number, size_t size) { return malloc(number * size); }
+void *realloc(void *memory, size_t size)
+{
+    char *to = malloc(size);
+    for (size_t at = 0; memory && at < size; at++)
+        to[at] = ((char *)memory)[at];
+    return to;
+}
 #endif
 
 #ifdef HAS_GO_INFORMATION
@@ -47,6 +65,10 @@ int main(int count, char **arguments)
         if (!library)
             fprintf(stderr, "%s\n", dlerror());
     }
+#endif
+#ifdef MAPS_ITSELF
+    /* As Node.js does with its code. */
+    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, open("/proc/self/exe", O_RDONLY), 4096);
 #endif
     pthread_barrier_wait(&all);
     printf("ready %d\n", (int)getpid());
