@@ -9,7 +9,7 @@ use std::io::Error;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use checked_open::look_up_rooted;
+use checked_open::{RootedFile, look_up_rooted};
 use rustix::fs::{Mode, StatVfsMountFlags};
 use rustix::io::Errno;
 
@@ -64,22 +64,30 @@ impl ProgramFile {
             let path = path.map_err(|source| unreadable(Path::new(name), source))?;
             return Self::open_path(&path, place);
         }
-        let mut first_error = None;
+        let mut refused = None;
         for directory in std::env::split_paths(&place.search_path) {
-            match Self::open_path(&directory.join(name), place) {
-                Ok(found) => return Ok(found),
-                Err(NoProspect::NotFound(_)) => {}
-                Err(other) => first_error = first_error.or(Some(other)),
+            // A directory that this user may not search has no programs for him.
+            let Ok(found) = look_up_rooted(&place.root.path("/"), &directory.join(name)) else {
+                continue;
+            };
+            match Self::of(found) {
+                Err(why) => refused = refused.or(Some(why)),
+                opened => return opened,
             }
         }
-        Err(first_error.unwrap_or_else(not_found))
+        Err(refused.unwrap_or_else(not_found))
     }
 
     fn open_path(path: &Path, place: &RunPlace) -> Result<Self, NoProspect> {
-        let found = match look_up_rooted(&place.root.path("/"), path) {
-            Err(Errno::NOENT | Errno::NOTDIR) => return Err(NoProspect::NotFound(path.into())),
-            found => found.map_err(|errno| unreadable(path, errno.into()))?,
-        };
+        match look_up_rooted(&place.root.path("/"), path) {
+            Err(Errno::NOENT | Errno::NOTDIR) => Err(NoProspect::NotFound(path.into())),
+            Err(errno) => Err(unreadable(path, errno.into())),
+            Ok(found) => Self::of(found),
+        }
+    }
+
+    fn of(found: RootedFile) -> Result<Self, NoProspect> {
+        let path = &found.path;
         let file = open_regular_found(&found).map_err(|source| unreadable(path, source))?;
         let stat = rustix::fs::fstat(&file).map_err(|errno| unreadable(path, errno.into()))?;
         let permits = Mode::XUSR | Mode::XGRP | Mode::XOTH;

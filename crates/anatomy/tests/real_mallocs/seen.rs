@@ -280,6 +280,33 @@ fn a_piece_of_the_program_that_is_mapped_once_more_is_no_second_program() {
 }
 
 #[test]
+fn a_process_with_another_root_directory_is_read_by_the_files_that_it_has() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root changes a root directory");
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.allocating(&[]);
+    let seen = Running::start(&mut Command::new(&program)).seen();
+    let mut files = vec![prospect(&program).loader().unwrap().to_owned()];
+    files.push(only(&seen).path.clone().into());
+    for file in &files {
+        let to = programs.path("root").join(file.strip_prefix("/").unwrap());
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(file, to).unwrap();
+    }
+    std::fs::copy(&program, programs.path("root/program")).unwrap();
+    let mut command = Command::new("chroot");
+    let process = Running::start(command.arg(programs.path("root")).arg("/program"));
+    let inside = process.seen();
+    let file = only(&inside);
+    assert!(Path::new(&file.path).starts_with(programs.path("root")), "{file:?}");
+    assert_eq!(file.build_id, only(&seen).build_id);
+    assert_eq!(inside.unread, []);
+    assert!(inside.providers[0].callers.iter().any(|one| one.is_program), "{inside:#?}");
+}
+
+#[test]
 fn threads_of_the_kernel_and_processes_that_are_gone_have_none() {
     let of = |pid| {
         let page = units::PageSize::USUAL;
