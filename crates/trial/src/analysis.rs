@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{BlockDesign, Difference};
+use stats::{BlockDesign, BlockLimits, Difference};
 use units::Ratio;
 
 use crate::applied::Applied;
@@ -294,10 +294,23 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn metrics(&self, blocks: &[usize]) -> Vec<MetricResult> {
-        Metric::ALL.into_iter().filter_map(|metric| self.metric(metric, blocks)).collect()
+        let mut limits = None;
+        Metric::ALL
+            .into_iter()
+            .filter_map(|metric| self.metric(metric, blocks, &mut limits))
+            .collect()
     }
 
-    fn metric(&self, metric: Metric, blocks: &[usize]) -> Option<MetricResult> {
+    fn limits(&self, blocks: usize) -> BlockLimits {
+        self.design.limits(blocks.max(2), self.confidence)
+    }
+
+    fn metric(
+        &self,
+        metric: Metric,
+        blocks: &[usize],
+        limits: &mut Option<BlockLimits>,
+    ) -> Option<MetricResult> {
         let row = |block: &usize| -> Option<Vec<f64>> {
             let value = |(column, _): &(usize, usize)| {
                 let is_it = |run: &&Run| run.block == *block && run.column == *column;
@@ -306,7 +319,8 @@ impl Judge<'_> {
             self.columns.iter().map(value).collect()
         };
         let rows: Vec<Vec<f64>> = blocks.iter().filter_map(row).collect();
-        let limits = self.design.limits(rows.len().max(2), self.confidence);
+        let usual = *limits.get_or_insert_with(|| self.limits(blocks.len()));
+        let limits = if rows.len() == blocks.len() { usual } else { self.limits(rows.len()) };
         let compared = self.design.compare(&rows, &limits)?;
         let control = compared.control.map(|control| ControlEffect {
             ratio: Ratio::new(control.mean.exp()),
@@ -342,20 +356,19 @@ impl Judge<'_> {
         let verdict = verdict(low, high, margin);
         // It is decided when the interval is clear of 1, or within the margin.
         let wanted = difference.mean.abs().max(margin - difference.mean.abs());
-        let needed = self.design.blocks_until(
-            wanted,
-            difference.error,
-            self.confidence,
-            BLOCKS_PREDICTED_MAX,
-        );
-        let more = needed.map(|needed| needed.saturating_sub(blocks).max(1));
+        let is_open = verdict == Verdict::NoEvidence;
+        let needed = is_open.then(|| {
+            let (error, confidence) = (difference.error, self.confidence);
+            self.design.blocks_until(wanted, error, confidence, BLOCKS_PREDICTED_MAX)
+        });
+        let more = needed.flatten().map(|needed| needed.saturating_sub(blocks).max(1));
         Effect {
             variant,
             ratio: Ratio::new(difference.mean.exp()),
             low: Ratio::new(low.exp()),
             high: Ratio::new(high.exp()),
             verdict,
-            blocks_to_decide: more.filter(|_| verdict == Verdict::NoEvidence),
+            blocks_to_decide: more,
         }
     }
 }

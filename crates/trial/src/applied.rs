@@ -2,6 +2,10 @@
 //! preload, a setuid bit or a wrapper that drops it lie silently.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anatomy::{AllocatorKind, EffectiveAllocator, EnvironmentUse, ProviderPlace};
@@ -47,11 +51,15 @@ pub enum Applied {
     NotSeen(String),
 }
 
-/// Looks at the processes of a run as it goes on.
+/// Looks at the processes of a run as it goes on, in a thread of its own: a heap of a GiB takes 0.3 s to walk, and readings must
+/// not wait for that.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     wanted: Wanted,
-    seen: BTreeMap<u32, SeenProcess>,
+    asked: Option<Sender<Vec<u32>>>,
+    looker: Option<JoinHandle<BTreeMap<u32, SeenProcess>>>,
+    /// Looks that were asked for and are not done.
+    open: Arc<AtomicUsize>,
     next: Duration,
     begun: Instant,
 }
@@ -93,10 +101,26 @@ impl Watcher {
     /// Processes beyond this number are not examined.
     const PROCESSES_MAX: usize = 64;
 
-    pub(crate) fn of(variant: &Variant) -> Self {
+    /// Arenas are counted where `counts_arenas`, as that walks the whole heap.
+    pub(crate) fn of(variant: &Variant, counts_arenas: bool) -> Self {
+        let mut wanted = Wanted::of(variant);
+        wanted.arenas = wanted.arenas.filter(|_| counts_arenas);
+        let (asked, to_look) = channel::<Vec<u32>>();
+        let open = Arc::new(AtomicUsize::new(0));
+        let (left, with_arenas) = (Arc::clone(&open), wanted.arenas.is_some());
+        let looker = std::thread::spawn(move || {
+            let mut seen = BTreeMap::new();
+            for pids in to_look {
+                look(&pids, with_arenas, &mut seen);
+                left.fetch_sub(1, Ordering::Relaxed);
+            }
+            seen
+        });
         Self {
-            wanted: Wanted::of(variant),
-            seen: BTreeMap::new(),
+            wanted,
+            asked: Some(asked),
+            looker: Some(looker),
+            open,
             next: Self::FIRST,
             begun: Instant::now(),
         }
@@ -104,29 +128,46 @@ impl Watcher {
 
     /// Looks where it is time for it: after 40 ms, 80 ms and so on.
     pub(crate) fn look_when_due(&mut self, pids: impl FnOnce() -> Vec<u32>) {
-        if self.begun.elapsed() >= self.next {
+        if self.begun.elapsed() >= self.next && !self.is_looking() {
             self.next = self.begun.elapsed() * 2;
-            self.look(&pids());
+            self.look(pids());
         }
     }
 
     /// Looks at processes that are new, and at those whose calls were not bound before.
-    pub(crate) fn look(&mut self, pids: &[u32]) {
-        for pid in pids.iter().take(Self::PROCESSES_MAX) {
-            let is_settled = self.seen.get(pid).is_some_and(|one| {
-                one.is_static || (!one.mallocs.is_empty() && self.wanted.arenas.is_none())
-            });
-            if !is_settled && let Some(seen) = see(*pid, self.wanted.arenas.is_some()) {
-                self.seen.insert(*pid, seen);
-            }
+    pub(crate) fn look(&mut self, mut pids: Vec<u32>) {
+        pids.truncate(Self::PROCESSES_MAX);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let is_taken = self.asked.as_ref().is_some_and(|asked| asked.send(pids).is_ok());
+        if !is_taken {
+            self.open.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
+    /// Whether a look goes on, for which a process must not end yet.
+    pub(crate) fn is_looking(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > 0
+    }
+
     /// What was seen, and whether it is what was wanted.
-    pub(crate) fn finish(self) -> (Vec<SeenProcess>, Applied) {
-        let seen: Vec<SeenProcess> = self.seen.into_values().collect();
+    pub(crate) fn finish(mut self) -> (Vec<SeenProcess>, Applied) {
+        self.asked.take();
+        let seen = self.looker.take().and_then(|looker| looker.join().ok()).unwrap_or_default();
+        let seen: Vec<SeenProcess> = seen.into_values().collect();
         let applied = judge(&self.wanted, &seen);
         (seen, applied)
+    }
+}
+
+/// Looks at processes that were not seen as they are.
+fn look(pids: &[u32], counts_arenas: bool, seen: &mut BTreeMap<u32, SeenProcess>) {
+    for pid in pids {
+        let is_settled = seen
+            .get(pid)
+            .is_some_and(|one| one.is_static || (!one.mallocs.is_empty() && !counts_arenas));
+        if !is_settled && let Some(now) = see(*pid, counts_arenas) {
+            seen.insert(*pid, now);
+        }
     }
 }
 

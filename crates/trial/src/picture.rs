@@ -147,14 +147,18 @@ fn axes(html: &mut Html, x: LogScale, y: LogScale, heading: &str) {
     text(html, (4.0, TOP - 3.0), "start", "↑ memory");
 }
 
-/// The front: from one variant to the next that no other beats.
+/// The front: from one variant to the next that takes more time and less memory.
 fn front(html: &mut Html, places: &[Place], x: LogScale, y: LogScale) {
-    let mut on: Vec<(f64, f64)> = places
-        .iter()
-        .filter(|one| one.is_on_front)
-        .map(|one| (x.at(one.x[1]), y.at(one.y[1])))
-        .collect();
+    let mut on: Vec<(f64, f64)> =
+        places.iter().map(|one| (x.at(one.x[1]), y.at(one.y[1]))).collect();
     on.sort_by(|one, other| one.0.total_cmp(&other.0));
+    // On the screen less memory is further down.
+    let mut lowest = f64::NEG_INFINITY;
+    on.retain(|(_, y)| {
+        let is_lower = *y > lowest;
+        lowest = lowest.max(*y);
+        is_lower
+    });
     let steps: Vec<String> = on.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
     if steps.len() > 1 {
         let line = Tag::of("path", "front").with_own("d", &format!("M{}", steps.join("L")));

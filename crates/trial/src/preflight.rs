@@ -268,6 +268,7 @@ fn says(limit: &SettingLimit) -> String {
         SettingLimit::Musl => {
             "the program was built for musl: no distribution has this for it, and arenas do not exist".to_owned()
         }
+        SettingLimit::OwnMalloc => "the program defines malloc itself: only its libraries use another".to_owned(),
         SettingLimit::OtherLoader => "the program is not loaded by glibc".to_owned(),
         SettingLimit::Go => {
             "Go's runtime takes its memory from the kernel: only parts in C use malloc; try GOGC and GOMEMLIMIT".to_owned()

@@ -56,9 +56,11 @@ impl Recommendation {
         let speed = speed(analysis);
         let savers: Vec<&Effect> =
             memory.effects.iter().filter(|one| one.verdict == Verdict::Less).collect();
+        let most = 1.0 + plan.goals.max_slowdown.get();
         let is_fast = |effect: &&&Effect| {
             let of_speed = speed.and_then(|speed| speed.effect(effect.variant));
-            of_speed.is_none_or(|speed| speed.high.get() <= 1.0 + plan.goals.max_slowdown.get())
+            of_speed.is_none_or(|speed| speed.high.get() <= most)
+                && !is_slower(analysis, effect.variant, most)
         };
         let in_budget = |effect: &&&Effect| match plan.goals.memory_budget {
             Some(budget) => {
@@ -78,7 +80,7 @@ impl Recommendation {
                 as_good: as_good.map(|other| other.variant).collect(),
             });
         }
-        if let Some(faster) = fastest(memory, speed, plan) {
+        if let Some(faster) = fastest(analysis, memory, speed, plan) {
             return Some(Self {
                 variant: faster.variant,
                 reason: ChoiceReason::Faster,
@@ -99,15 +101,25 @@ pub fn speed(analysis: &Analysis) -> Option<&MetricResult> {
     analysis.metric(Metric::Cpu).or_else(|| analysis.metric(Metric::Time))
 }
 
+/// Whether a variant is shown to be slower than this, by any measure: CPU time does not see that threads wait for a lock.
+fn is_slower(analysis: &Analysis, variant: usize, most: f64) -> bool {
+    let all = [Metric::Cpu, Metric::Time, Metric::P95];
+    let effects = all.iter().filter_map(|metric| analysis.metric(*metric)?.effect(variant));
+    effects.into_iter().any(|one| one.verdict == Verdict::More && one.ratio.get() > most)
+}
+
 /// The fastest variant that surely takes no more memory than counts.
 fn fastest<'a>(
+    analysis: &Analysis,
     memory: &MetricResult,
     speed: Option<&'a MetricResult>,
     plan: &Plan,
 ) -> Option<&'a Effect> {
+    let most = 1.0 + plan.goals.max_slowdown.get();
     let is_small = |effect: &&Effect| {
         let of_memory = memory.effect(effect.variant);
         of_memory.is_some_and(|memory| memory.high.get() <= 1.0 + plan.goals.margin.get())
+            && !is_slower(analysis, effect.variant, most)
     };
     let faster = speed?.effects.iter().filter(|one| one.verdict == Verdict::Less);
     faster.filter(is_small).min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()))
@@ -129,11 +141,18 @@ impl Standing {
             let better = own.iter().zip(&theirs).any(|(own, other)| other.high < own.low);
             let no_worse =
                 own.iter().zip(&theirs).all(|(own, other)| other.high <= own.high * (1.0 + margin));
-            if better && no_worse {
+            // Time and latency scatter too much to show that one is as good; but that it is worse shows.
+            let is_slow = [Metric::Time, Metric::P95].iter().any(|metric| {
+                let result = analysis.metric(*metric);
+                let spots = result.and_then(|one| Spot::of(one, variant).zip(Spot::of(one, other)));
+                spots.is_some_and(|(own, other)| other.low > own.high)
+            });
+            if better && no_worse && !is_slow {
                 return Some(Self::Dominated { by: other });
             }
             let pairs = own.iter().zip(&theirs);
-            may_be |= pairs.clone().all(|(own, other)| other.ratio <= own.ratio * (1.0 + margin))
+            may_be |= !is_slow
+                && pairs.clone().all(|(own, other)| other.ratio <= own.ratio * (1.0 + margin))
                 && pairs.clone().any(|(own, other)| other.ratio < own.ratio / (1.0 + margin));
         }
         Some(if may_be { Self::Undecided } else { Self::Front })

@@ -183,7 +183,12 @@ pub fn run_once(
     let mut command = command;
     command.stderr(Stdio::from(send)).current_dir(&plan.working_directory);
     let tail = Tail::of(errors);
-    let mut session = Session::new(&plan.runs, Watcher::of(variant), announcements, is_interrupted);
+    let mut session = Session::new(
+        &plan.runs,
+        Watcher::of(variant, place.block == 0),
+        announcements,
+        is_interrupted,
+    );
     let mut their_end = Some(their_end);
     let options = CgroupRunOptions {
         name: "memtide-trial",
@@ -460,7 +465,7 @@ impl<'a> Session<'a> {
             Stage::Working if holds => go_on(self.work_is_done(now)),
             Stage::Working => go_on(Stage::Working),
             Stage::Idling(since) => {
-                if since.elapsed() < self.plan.idle.as_duration() {
+                if since.elapsed() < self.plan.idle.as_duration() || self.watcher.is_looking() {
                     return go_on(Stage::Idling(since));
                 }
                 if self.plan.idle > Span::ZERO {
@@ -520,7 +525,7 @@ impl<'a> Session<'a> {
 
     fn work_is_done(&mut self, now: &RunNow<'_>) -> Stage {
         self.measured.to = Some(self.mark(now.reading));
-        self.watcher.look(&now.pids());
+        self.watcher.look(now.pids());
         Stage::Idling(Instant::now())
     }
 

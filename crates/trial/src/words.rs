@@ -219,9 +219,9 @@ pub fn headline(report: &TrialReport) -> String {
             .filter_map(|one| Some(format!("{} {}", one.name, one.out.as_ref()?)))
             .collect();
         return if out.is_empty() {
-            "UNDECIDED  Too few blocks to compare anything.".to_owned()
+            "UNDECIDED: too few blocks to compare anything.".to_owned()
         } else {
-            format!("NOT COMPARED  {}.", out.join("; "))
+            format!("NOT COMPARED: {}.", out.join("; "))
         };
     };
     let variant = recommendation.variant;
@@ -230,13 +230,13 @@ pub fn headline(report: &TrialReport) -> String {
     let sentence = match recommendation.reason {
         ChoiceReason::LessMemory => {
             let saved = effect(Metric::Memory).map(|one| saved(report, &one)).unwrap_or_default();
-            format!("{}  {saved}{}", name(variant), speed_part(speed.and_then(effect), speed))
+            format!("{}: {saved}{}", name(variant), speed_part(speed.and_then(effect), speed))
         }
         ChoiceReason::Faster => {
             let faster = speed.and_then(effect).map(|one| percent_less(one.ratio));
             let what = speed.map_or("time", |speed| speed.heading(false));
             format!(
-                "{}  {} less {what}, and no more memory",
+                "{}: {} less {what}, and no more memory",
                 name(variant),
                 faster.unwrap_or_default()
             )
@@ -250,11 +250,11 @@ pub fn headline(report: &TrialReport) -> String {
             } else {
                 "no other takes less memory"
             };
-            format!("KEEP {}  {what}", name(0))
+            format!("KEEP {}: {what}", name(0))
         }
-        ChoiceReason::SavingsAreSlower => format!("KEEP {}  {}", name(0), slower(report)),
+        ChoiceReason::SavingsAreSlower => format!("KEEP {}: {}", name(0), slower(report)),
         ChoiceReason::OverBudget => format!(
-            "KEEP {}  what takes less memory stays above the budget of {}",
+            "KEEP {}: what takes less memory stays above the budget of {}",
             name(0),
             report.plan.goals.memory_budget.unwrap_or_default()
         ),
@@ -275,7 +275,15 @@ fn slower(report: &TrialReport) -> String {
         return String::new();
     };
     let name = report.analysis.variants.get(best.variant).map_or("", |one| &one.name);
-    let cost = speed.effect(best.variant);
+    let slower = [Metric::Cpu, Metric::Time, Metric::P95].iter().find_map(|metric| {
+        let result = report.analysis.metric(*metric)?;
+        let effect = result.effect(best.variant)?;
+        (effect.verdict == Verdict::More).then_some((result, effect))
+    });
+    let (speed, cost) = match slower {
+        Some((result, effect)) => (result, Some(effect)),
+        None => (speed, speed.effect(best.variant)),
+    };
     let percent = |ratio: Ratio| format!("{:.0} %", (ratio.get() - 1.0) * 100.0);
     let what = speed.metric.heading(false);
     let cost = cost.map_or_else(String::new, |cost| match cost.verdict {
