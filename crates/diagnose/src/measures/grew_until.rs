@@ -13,6 +13,7 @@ use crate::measures::readings::{held_by_cgroup, held_by_process};
 use crate::measures::rise::Rise;
 use crate::measures::steady_growth::SteadyGrowth;
 use crate::oom;
+use crate::remedy;
 use crate::trigger::{Occurrence, Reading};
 
 /// A program that loads its data takes memory in a line too, for seconds: an engineering choice.
@@ -100,8 +101,7 @@ impl<'a> GrewUntil<'a> {
 
     /// How long this much more memory lasts at the rate.
     pub(crate) fn lasts(&self, more: Bytes) -> Span {
-        let seconds = more.as_f64() / self.rate().get();
-        Span::from_secs_f64(if seconds.is_finite() { seconds } else { 0.0 })
+        remedy::lasts(more, self.rate())
     }
 
     /// `from 27 MiB to 400 MiB in 195 s, 2 MiB/s`.

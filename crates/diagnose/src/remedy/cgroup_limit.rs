@@ -3,8 +3,8 @@
 
 use timeline::cgroup::{ContainerRuntime, GroupName, ROOT};
 use timeline::signals::CGROUP_MAX;
-use timeline::{EntitySeries, facts::CgroupMode};
-use units::{Bytes, Limit, Ratio};
+use timeline::{Entity, EntitySeries, facts::CgroupMode};
+use units::{Bytes, BytesPerSecond, Limit, Quantity as _, Ratio, Span};
 
 use super::in_whole_mib;
 use crate::evidence::Evidence;
@@ -176,6 +176,35 @@ pub(crate) fn larger_limit(
         Some(_) => limit_to_measure(cx, group, too_small, available),
         None => Some(more(too_small)),
     }
+}
+
+/// The same for a cgroup known by its path, which the source may not have.
+pub(crate) fn larger_limit_of(
+    cx: &Evidence<'_>,
+    path: &str,
+    too_small: Bytes,
+    available: Option<Bytes>,
+) -> Option<Bytes> {
+    match cx.timeline.entity(Entity::Cgroup, path) {
+        Some(group) => larger_limit(cx, group, too_small, available),
+        None => Some(more(too_small)),
+    }
+}
+
+/// How long so much more memory lasts at a rate.
+pub(crate) fn lasts(more: Bytes, rate: BytesPerSecond) -> Span {
+    let seconds = more.as_f64() / rate.get();
+    Span::from_secs_f64(if seconds.is_finite() { seconds } else { 0.0 })
+}
+
+/// What there is to say first of a larger limit where memory grew at a rate: how long it lasts, and what to look for then.
+pub(crate) fn lasts_words(too_small: Bytes, to: Bytes, rate: BytesPerSecond) -> String {
+    let lasts = lasts(to.saturating_sub(too_small), rate);
+    format!(
+        "A limit of {to} lasts {lasts} more at {rate}. See whether the program stands then, as one \
+         that has loaded its data does, or grows on: that is a leak, or a cache or a queue without \
+         a bound, and any limit only delays the kill."
+    )
 }
 
 /// Returns a path below the root of the hierarchy that does not lead out of it, and that a shell takes unchanged: only a

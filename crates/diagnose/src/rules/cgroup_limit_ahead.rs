@@ -1,6 +1,7 @@
 //! A cgroup grows in a line towards its limit.
 
-use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX};
+use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX, MEM_AVAILABLE};
+use units::BytesPerSecond;
 
 use crate::measures::cgroups;
 use crate::measures::rise::Rise;
@@ -137,7 +138,6 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         growth.growth.judged,
         growth.pace()
     );
-    let raised = remedy::raise_limit(cx, group, remedy::kills_at(cx), limit);
     Ok(RULE
         .found(Severity::warning_if(part != GrowingPart::Usage), title)
         .foretells_in(Some(left))
@@ -152,9 +152,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("a line of readings")
         .not("a warm-up", "the rise does not slow down")
         .fix(Fix::say("See which process grows, and restart it in time.").inspect_growth(None))
-        .fix(raised.described(
-            "Raise the limit to win time, if the host has the memory. Start with a quarter more.",
-        ))
+        .with(growth.rate(), |finding, rate| finding.fix(raised(cx, group, limit, rate)))
         .affects([Affected::new(
             "cgroup",
             &group.key,
@@ -162,6 +160,17 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         )])
         .sure(growth.confidence(words))
         .into())
+}
+
+/// Raises a limit that is met at this rate, if there is room.
+fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Bytes, rate: BytesPerSecond) -> Fix {
+    let available = cx.timeline.last(MEM_AVAILABLE);
+    let Some(to) = remedy::larger_limit(cx, group, limit, available) else {
+        return Fix::say(remedy::NO_ROOM);
+    };
+    let raise = remedy::raise_limit_to(cx, group, remedy::kills_at(cx), limit, to);
+    raise
+        .described(format!("Raise the limit to win time. {}", remedy::lasts_words(limit, to, rate)))
 }
 
 #[cfg(test)]

@@ -327,11 +327,7 @@ fn remedy(
     // The commands set memory.max, so figures of other limits do not help.
     let printed = at_limit.limit.filter(|_| at_limit.which == LimitHit::Memory);
     let used = printed.map(|limit| limit.usage.max(limit.limit));
-    let group = cx.timeline.entity(Cgroup, path);
-    let room = group
-        .zip(used)
-        .and_then(|(group, used)| remedy::limit_to_measure(cx, group, used, available));
-    let raised = room.or(used.map(remedy::more));
+    let raised = used.and_then(|used| remedy::larger_limit_of(cx, path, used, available));
     let fix = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { LimitFile::MaxV1 } else { LimitFile::Max };
         remedy::raise_limit_of(path, knob, limit.limit, raised)
@@ -340,8 +336,14 @@ fn remedy(
     if is_inside {
         fix = Fix { raises: fix.raises, ..Fix::say("The limit is set on the host.") };
     }
-    let words = match printed.zip(room).filter(|_| !is_elsewhere) {
+    // Without the room it is a quarter more, which nobody measured.
+    let group = cx.timeline.entity(Cgroup, path);
+    let room =
+        group.zip(used).and_then(|(group, used)| remedy::room_for(cx, group, used, available));
+    let is_known = room.is_some() && !is_elsewhere;
+    let words = match printed.zip(raised).filter(|_| is_known) {
         Some((limit, to)) => raise_words(limit.limit, to),
+        None if used.is_some() && raised.is_none() => remedy::NO_ROOM.to_owned(),
         None => "Raise the limit to what the cgroup needs (at least a quarter more), or make its \
                  programs smaller (heap, workers)."
             .to_owned(),
@@ -405,6 +407,21 @@ mod tests {
         assert!(raised.fixes[0].what.starts_with("Its limit is 260 MiB now"), "{raised:?}");
         assert!(raised.fixes.iter().all(|fix| changed(fix).is_empty()), "{raised:?}");
         assert!(!changed(&with_limit(100).fixes[0]).is_empty());
+    }
+
+    #[test]
+    fn a_limit_is_raised_to_what_there_is_room_for_or_not_at_all() {
+        let with_available = |mib: u64| {
+            let limit = Limit::Bytes(Bytes::from_mib(100));
+            let case = Case::of_report(Report::of_a_group(102_400, 102_400))
+                .gauge_of(Cgroup, "/pods/web", CGROUP_MAX, limit)
+                .gauge(MEM_AVAILABLE, Bytes::from_mib(mib));
+            found(RULE, &case).fixes.remove(0)
+        };
+        let raised = changed(&with_available(4096));
+        assert_eq!(raised, ["/pods/web/memory.max=104857600 -> /pods/web/memory.max=419430400"]);
+        let without_room = with_available(10);
+        assert_eq!((without_room.what.as_str(), without_room.changes.len()), (remedy::NO_ROOM, 0));
     }
 
     #[test]

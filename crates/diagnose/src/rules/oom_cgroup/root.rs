@@ -2,13 +2,15 @@
 //! that is raised cures neither.
 
 use timeline::Entity::Cgroup;
-use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX, CGROUP_SHMEM, PROC_RSS_ANON};
-use units::{Bytes, Limit, PerSecond, Quantity as _, Ratio, Span};
+use timeline::signals::{
+    CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, PROC_RSS_ANON,
+};
+use units::{Bytes, BytesPerSecond, Limit, PerSecond, Quantity as _, Ratio, Span};
 
 use super::report;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Fix, FixChange, LimitFile, capital};
-use crate::measures::grew_until::{GrewUntil, climb};
+use crate::measures::grew_until::{GrewUntil, OF_LIMIT, climb};
 use crate::measures::readings::held_by_cgroup;
 use crate::remedy;
 use crate::rule::Incident;
@@ -28,14 +30,14 @@ pub(super) fn with_root(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Fin
         key: incident.key.map(str::to_owned),
     };
     let Some(limit) = limit(cx, &kill) else {
-        return show_growth(cx, &kill, finding);
+        return show_growth(cx, &kill, None, finding);
     };
     if let Some(shared) = shared(cx, &kill).filter(|shared| *shared >= limit.share(SHARED_MUCH)) {
         return of_shared(finding, shared);
     }
     match GrewUntil::in_group(cx, &kill) {
         Some(grew) => of_growth(cx, &kill, limit, &grew, finding),
-        None => show_growth(cx, &kill, finding),
+        None => show_growth(cx, &kill, Some(limit), finding),
     }
 }
 
@@ -81,10 +83,7 @@ fn of_shared(mut finding: Finding, shared: Bytes) -> Finding {
 
 /// Takes the fixes of a finding away, and returns what raises the limit at which the kernel kills, without its words.
 fn take_raise(finding: &mut Finding) -> Option<Fix> {
-    let is_max = |change: &FixChange| match change {
-        FixChange::Limit(limit) => matches!(limit.file, LimitFile::Max | LimitFile::MaxV1),
-        _ => false,
-    };
+    let is_max = |change: &FixChange| kills_above(change).is_some();
     let fixes = std::mem::take(&mut finding.fixes);
     let raise = fixes.into_iter().find(|fix| fix.changes.iter().any(is_max))?;
     Some(Fix { what: String::new(), ..raise })
@@ -167,11 +166,15 @@ fn only_delays(
         }
         _ => {}
     }
-    let more = remedy::more(limit);
+    let path = kill.key.as_deref().unwrap_or_default();
+    let available = cx.level(MEM_AVAILABLE, kill.first);
+    let Some(more) = remedy::larger_limit_of(cx, path, limit, available) else {
+        return Fix::say(format!("{} {LOADS}", remedy::NO_ROOM));
+    };
     let lasts = grew.lasts(more.saturating_sub(limit));
     let words = format!(
-        "A larger limit alone only delays the next kill: a quarter more ({more}) lasts {lasts} \
-         more at this rate. {LOADS}"
+        "A larger limit alone only delays the next kill: {more} lasts {lasts} more at this rate. \
+         {LOADS}"
     );
     match raise.filter(|_| lasts >= WORTH_RAISING) {
         Some(raise) => raise.described(words),
@@ -182,7 +185,12 @@ fn only_delays(
 /// Adds how fast the cgroup grew in the seconds before the kill, where that was no line: its anonymous memory, to which
 /// page cache gives way; all of it where the source has no more. Between two readings a track repeats the earlier one,
 /// so only the readings themselves give a rate.
-fn show_growth(cx: &Evidence<'_>, kill: &Occurrence, finding: Finding) -> Finding {
+fn show_growth(
+    cx: &Evidence<'_>,
+    kill: &Occurrence,
+    limit: Option<Bytes>,
+    mut finding: Finding,
+) -> Finding {
     let Some(group) = kill.key.as_deref().and_then(|key| cx.timeline.entity(Cgroup, key)) else {
         return finding;
     };
@@ -199,13 +207,38 @@ fn show_growth(cx: &Evidence<'_>, kill: &Occurrence, finding: Finding) -> Findin
     };
     let times = cx.timeline.times();
     let took = times[last] - times[low];
-    match PerSecond::<Bytes>::over(to.saturating_sub(from).as_f64(), took) {
-        Some(rate) if to > from => {
-            let text =
-                format!("{what} grew from {from} to {to} in the {took} before the kill ({rate})");
-            finding.shows(signal, to, cx.time(last), text)
+    let grown = to.saturating_sub(from);
+    let rate = PerSecond::<Bytes>::over(grown.as_f64(), took);
+    let Some(rate) = rate.filter(|_| grown >= GROWTH_SHOWN) else {
+        return finding;
+    };
+    if let Some(limit) = limit.filter(|limit| grown >= limit.share(OF_LIMIT)) {
+        say_how_long(&mut finding, limit, rate);
+    }
+    let text = format!("{what} grew from {from} to {to} in the {took} before the kill ({rate})");
+    finding.shows(signal, to, cx.time(last), text)
+}
+
+/// A growth by less is none: charges come in batches.
+const GROWTH_SHOWN: Bytes = Bytes::from_mib(1);
+
+/// Says first how long the limit that is advised lasts at a rate: a size alone reads as if it were enough.
+fn say_how_long(finding: &mut Finding, limit: Bytes, rate: BytesPerSecond) {
+    for fix in &mut finding.fixes {
+        let to = fix.changes.iter().find_map(kills_above);
+        if let Some(to) = to {
+            fix.what = format!("{} {}", remedy::lasts_words(limit, to, rate), fix.what);
         }
-        _ => finding,
+    }
+}
+
+/// The limit at which the kernel kills, if that is what changes.
+fn kills_above(change: &FixChange) -> Option<Bytes> {
+    match change {
+        FixChange::Limit(limit) if matches!(limit.file, LimitFile::Max | LimitFile::MaxV1) => {
+            Some(limit.to)
+        }
+        _ => None,
     }
 }
 
@@ -265,7 +298,7 @@ mod tests {
         assert!(fixes[0].starts_with("Find what python3 keeps"), "{fixes:?}");
         let by_name = Inspection::Growth { of: Some("python3".to_owned()) };
         assert_eq!(finding.fixes[0].inspect, by_name, "its PID is that of one that is dead");
-        assert!(fixes.last().unwrap().contains("(250 MiB) lasts 17 s more"), "{fixes:?}");
+        assert!(fixes.last().unwrap().contains("250 MiB lasts 17 s more"), "{fixes:?}");
         assert!(raised(&finding).is_empty());
     }
 
@@ -295,6 +328,23 @@ mod tests {
             assert!(!finding.title.contains("in a line"), "{}", finding.title);
             assert!(!raised(&finding).is_empty());
         }
+    }
+
+    #[test]
+    fn a_limit_for_what_grew_until_the_kill_is_advised_with_how_long_it_lasts() {
+        // In seconds, which may be a program that loads its data.
+        let load = |second: u64| if second < 60 { 20 } else { (20 + (second - 60) * 9).min(199) };
+        let case = killed(app(load), "app", load).gauge(MEM_AVAILABLE, Bytes::from_gib(4));
+        let finding = found(RULE, &case);
+        let what = &finding.fixes[0].what;
+        assert!(
+            what.starts_with("A limit of 800 MiB lasts 67 s more at 8.9 MiB/s. See whether"),
+            "{what}"
+        );
+        assert!(what.contains("Raise the limit to 800 MiB"), "{what}");
+        let stood = killed(app(|_| 198), "app", |_| 150);
+        let what = found(RULE, &stood).fixes[0].what.clone();
+        assert!(what.starts_with("Raise the limit"), "{what}");
     }
 
     #[test]
