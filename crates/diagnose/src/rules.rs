@@ -15,7 +15,7 @@ mod cgroup_dirty_reclaim;
 mod cgroup_dirty_throttle;
 mod cgroup_high_throttle;
 mod cgroup_kmem_large;
-mod cgroup_limit_ahead;
+pub(crate) mod cgroup_limit_ahead;
 mod cgroup_oom_standstill;
 mod cgroup_shmem_large;
 mod cgroup_swap_limited;

@@ -8,11 +8,15 @@ use units::{Bytes, Limit, Ratio};
 use super::GroupState;
 use crate::accounting::account;
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
+use crate::finding::{Affected, Finding, Scope, Severity};
 use crate::judge::Diagnosis;
+use crate::judge::incidents::{complete, limits_now::as_of_now};
 use crate::judge::verdict::{Level, Verdict, level_at_end, too_short_for_growth, worst};
 use crate::measures::cgroups::{self, NEARLY_FULL, owns_processes};
-use crate::rules;
+use crate::rules::{
+    self,
+    cgroup_limit_ahead::{RULE, soon},
+};
 
 /// The diagnosis of a cgroup, and how its host stands.
 #[derive(Debug)]
@@ -51,6 +55,7 @@ impl Diagnosis {
         self.clear.retain(|(id, _)| is_rule_of_cgroups(id));
         self.not_evaluated.retain(|(id, _)| is_rule_of_cgroups(id));
         self.next.clear();
+        add_growth(cx, path, &mut own);
         let state = GroupState::new(cx, path, from, &own, !self.notes.is_empty());
         let verdict = verdict(cx, &state, &mut own);
         if let Some(at) = state.index {
@@ -66,6 +71,30 @@ impl Diagnosis {
             diagnosis: Self { findings: own, ..self },
         }
     }
+}
+
+/// Adds that the cgroup meets a limit soon if it grows on as in the last seconds, where no rule foretells it. It goes on, so it
+/// leads over what is over. At another moment than the end it is no answer.
+fn add_growth(cx: &Evidence<'_>, path: &str, own: &mut Vec<Finding>) {
+    let Some(group) = cx.timeline.entity(Entity::Cgroup, path).filter(|_| !cx.is_asked()) else {
+        return;
+    };
+    if own.iter().any(|finding| finding.foretells_in.is_some()) {
+        return;
+    }
+    let was_killed = own.iter().any(|finding| finding.harm.killed > 0);
+    let Some(mut finding) = soon::finding(cx, group, was_killed) else {
+        return;
+    };
+    finding = complete(&RULE, finding);
+    finding.scope = Scope { entity: Entity::Cgroup, key: path.to_owned() };
+    finding.occasions = finding.occasion().into_iter().collect();
+    as_of_now(cx, &mut finding, None);
+    let leads = |other: &Finding| {
+        other.caused_by.is_none() && (other.is_over || other.severity <= finding.severity)
+    };
+    let at = own.iter().position(leads).unwrap_or(own.len());
+    own.insert(at, finding);
 }
 
 /// Whether a finding is about the cgroup, one around it, or one within it, or about a process in it.

@@ -19,6 +19,7 @@ use crate::oom::{self, kills::KillCounts};
 use crate::rule::{Class, Incident, Rule, Waits};
 use crate::trigger::{self, Occurrence, Trigger};
 use story::Windows;
+pub(crate) use story::complete;
 
 /// How many incidents of one rule get a story: the last five, then the costliest of each entity, then others. Those
 /// without a story are listed with time and cost; of entities without any, only the number is shown.

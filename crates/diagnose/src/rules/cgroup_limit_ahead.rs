@@ -1,5 +1,7 @@
 //! A cgroup grows in a line towards its limit.
 
+pub(crate) mod soon;
+
 use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX, MEM_AVAILABLE};
 use units::BytesPerSecond;
 
@@ -20,6 +22,9 @@ declare_rule! {
     /// before, for a minute or longer; the classifier of `memtide growth` calls it a line; and at that rate the limit
     /// is met within ten times the time that was seen. Where only memory.current is known, page cache is in it, and the
     /// finding is informational.
+    ///
+    /// Of a cgroup that is asked about (`check --cgroup`), a growth of seconds counts too, if it goes on until the last
+    /// reading and meets a limit within minutes at that rate. It says that it may be a program that loads its data.
     /// ## Not this
     /// - A program that starts: its growth slows down and ends. In its first minutes it cannot be distinguished.
     /// - A sawtooth of collections: it reaches what it was before.

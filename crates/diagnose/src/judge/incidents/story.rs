@@ -195,7 +195,7 @@ fn before(timeline: &Timeline, sample: usize) -> usize {
 }
 
 /// Fills in what the rule declares for all its findings.
-pub(super) fn complete(rule: &'static Rule, mut finding: Finding) -> Finding {
+pub(crate) fn complete(rule: &'static Rule, mut finding: Finding) -> Finding {
     if finding.cause.is_empty() {
         finding.cause = rule.filled(rule.cause);
     }
