@@ -1,6 +1,6 @@
 //! Dirty pages of the host and of cgroups, and the level from which the kernel throttles those who write.
 
-use timeline::cgroup::ancestors;
+use timeline::cgroup::{ancestors, parent};
 use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY,
@@ -166,21 +166,32 @@ pub(crate) fn refaults_of(
     refaults.to_bytes(cx.page_size().ok()?).mean_in(stretch)
 }
 
-/// Another cgroup that reads evicted files again: the host's waits may be those of its tasks, too. Neither one around the
-/// cgroup, which counts all in it, nor one in it.
+/// Another cgroup that reads evicted files again: the host's waits may be those of its tasks, too. Not one in the cgroup; of
+/// those around it, which count all in them, what their own tasks read.
 pub(crate) fn other_refaulting_cgroup<'a>(
     cx: &Evidence<'a>,
     group: &EntitySeries,
     stretch: &Stretch,
 ) -> Option<(&'a EntitySeries, BytesPerSecond)> {
     let is_in = |one: &str, outer: &str| ancestors(one).any(|above| above == outer);
-    let is_other =
-        |one: &&EntitySeries| !is_in(&one.key, &group.key) && !is_in(&group.key, &one.key);
-    let refaults = |one| {
-        let refaults = refaults_of(cx, one, stretch)?;
-        (refaults >= READ_AGAIN).then_some((one, refaults))
+    let all = || cx.timeline.entities(Entity::Cgroup);
+    let refaults = |one: &'a EntitySeries| {
+        if is_in(&one.key, &group.key) {
+            return None;
+        }
+        let mut own = refaults_of(cx, one, stretch)?.get();
+        if is_in(&group.key, &one.key) {
+            let children = all().filter(|child| parent(&child.key) == Some(one.key.as_str()));
+            let theirs = children.map(|child| (child, refaults_of(cx, child, stretch)));
+            let theirs: Vec<_> = theirs.filter_map(|(child, read)| Some((child, read?))).collect();
+            // Without them what is counted may be the writer's.
+            theirs.iter().find(|(child, _)| is_in(&group.key, &child.key))?;
+            own -= theirs.iter().map(|(_, read)| read.get()).sum::<f64>();
+        }
+        let own = BytesPerSecond::new(own);
+        (own >= READ_AGAIN).then_some((one, own))
     };
-    cx.timeline.entities(Entity::Cgroup).filter(is_other).find_map(refaults)
+    all().find_map(refaults)
 }
 
 /// The limit of dirty pages.
@@ -237,5 +248,25 @@ mod tests {
         };
         assert!(is_far(&known(70)));
         assert!(!is_far(&known(80)));
+    }
+
+    #[test]
+    fn of_a_cgroup_around_the_writer_what_its_own_tasks_read_counts() {
+        let read_by = |root: u64, reader: u64| {
+            let pages = |mib: u64| mib * 256;
+            let groups = [("/", root), ("/writer", 0), ("/reader", reader)];
+            let case = groups.into_iter().fold(Case::over(20), |case, (group, mib)| {
+                case.counter_of(Entity::Cgroup, group, CGROUP_REFAULT_FILE, pages(mib))
+            });
+            case.with(|cx| {
+                let writer = cx.timeline.entity(Entity::Cgroup, "/writer")?;
+                let (other, own) = other_refaulting_cgroup(cx, writer, &cx.timeline.whole()?)?;
+                Some((other.key.clone(), own.to_string()))
+            })
+        };
+        let some = |group: &str, rate: &str| Some((group.to_owned(), rate.to_owned()));
+        assert_eq!(read_by(31, 0), some("/", "31 MiB/s"));
+        assert_eq!(read_by(31, 31), some("/reader", "31 MiB/s"));
+        assert_eq!(read_by(0, 0), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Writers in a cgroup of v1 meet its limit with their own dirty pages, and wait in reclaim until the disk has written them.
 
+use timeline::cgroup::ancestors;
 use timeline::signals::{
     ALLOCSTALL, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_REFAULT_FILE,
     MEM_AVAILABLE, PGPGOUT, PSI_MEMORY_SOME, PSWPOUT,
@@ -164,11 +165,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .shows_stalls(&stalls)
         .with(other, |finding, (other, refaults)| {
-            let other = cgroups::called(cx, other);
-            let text = format!(
-                "{other} reads evicted files again ({refaults}): part of the host's stalls may be \
-                 its own"
-            );
+            let text = read_beside(cx, group, other, refaults);
             finding.shows(CGROUP_REFAULT_FILE, refaults, None, text)
         })
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
@@ -189,6 +186,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .sure_by_kinds(cx, open)
         .sure_at_most(if other.is_some() { BESIDE_READERS } else { ALONE })
         .into())
+}
+
+/// Who reads evicted files again beside the writers: of a cgroup around them it is its own tasks.
+fn read_beside(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    other: &EntitySeries,
+    refaults: BytesPerSecond,
+) -> String {
+    let is_around = ancestors(&group.key).any(|above| above == other.key);
+    let who = if is_around {
+        format!("what is in {} and in no cgroup below it", other.key)
+    } else {
+        cgroups::called(cx, other)
+    };
+    format!(
+        "{who} reads evicted files again ({refaults}): part of the host's stalls may be its own"
+    )
 }
 
 /// Lets the kernel write before the smallest cgroup that is full of unwritten data is full; `None` where it does.
@@ -296,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn refaults_of_others_leave_a_doubt_and_those_of_cgroups_around_it_none() {
+    fn refaults_of_others_leave_a_doubt_and_those_counted_around_it_too_only_with_its_own() {
         let refaults = |key, n| writing().counter_of(Cgroup, key, CGROUP_REFAULT_FILE, n);
         let beside = found(RULE, &refaults("/docker/other", 5_000));
         assert_eq!(beside.confidence.word(), "possible");
@@ -306,6 +321,15 @@ mod tests {
         for (key, n) in [("/docker/other", 50), ("/docker", 5_000), ("/", 5_000)] {
             assert_eq!(found(RULE, &refaults(key, n)).confidence.word(), "probable", "{key}");
         }
+        let around = refaults("/", 5_000)
+            .counter_of(Cgroup, "/docker", CGROUP_REFAULT_FILE, 0)
+            .counter_of(Cgroup, JOB, CGROUP_REFAULT_FILE, 0);
+        let finding = found(RULE, &around);
+        assert_eq!(finding.confidence.word(), "possible");
+        let texts: Vec<_> = finding.evidence.iter().map(|line| line.text.as_str()).collect();
+        let of_root =
+            |text: &&str| text.starts_with("what is in / and in no cgroup below it reads");
+        assert!(texts.iter().any(of_root), "{texts:?}");
         // One that reads through its limit drops clean pages at once.
         found(RULE, &writing().counter_of(Cgroup, "/docker/other", CGROUP_EVENTS_MAX, 5_000));
     }
