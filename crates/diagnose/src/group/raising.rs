@@ -45,7 +45,10 @@ pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
              kills, or waits."
                 .to_owned(),
         );
-    } else if !has_finding {
+    }
+    if has_finding {
+        sentences.push("The findings say whether that helps.".to_owned());
+    } else if !is_full(binding) {
         sentences.push(
             "No finding is about it, so a higher limit would only keep more page cache.".to_owned(),
         );

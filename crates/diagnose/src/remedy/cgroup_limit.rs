@@ -164,6 +164,18 @@ pub(crate) fn limit_to_measure(
 pub(crate) const NO_ROOM: &str = "There is no room for a larger limit, below those around it and in what the \
      host has available: make its programs smaller (heap, workers), or make room first.";
 
+/// What there is to do where a cgroup is full of data that is not written to the disk yet.
+pub(crate) fn write_otherwise(is_v1: bool) -> Fix {
+    const V1: &str = "Or move it to cgroup v2, which throttles the writers of a cgroup before it is \
+                      full. ";
+    let or_v2 = if is_v1 { V1 } else { "" };
+    Fix::say(format!(
+        "Let the program write around the page cache (O_DIRECT), or call sync_file_range or \
+         fdatasync as it goes. {or_v2}A larger limit is full later, and no limit makes the disk \
+         faster."
+    ))
+}
+
 /// Returns a limit to try: [`limit_to_measure`], and a quarter more where the room is unknown. `None` where there is no room
 /// for that.
 pub(crate) fn larger_limit(

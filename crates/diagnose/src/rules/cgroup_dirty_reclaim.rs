@@ -13,6 +13,7 @@ use crate::measures::writeback::{
     is_far_from_limit, may_fill, other_refaulting_cgroup, refaults_of,
 };
 use crate::prelude::*;
+use crate::remedy;
 use crate::rule::DIRTY_LIMITS;
 use crate::trigger::{computed_of, total};
 
@@ -176,11 +177,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.not("cgroup-cache-starved", why)
         })
         .not("dirty-throttle", "the host is far from its own limit of dirty pages")
-        .fix(Fix::say(
-            "Let the program write around the page cache (O_DIRECT), or call sync_file_range or \
-             fdatasync as it goes. Or move it to cgroup v2, which throttles the writers of a cgroup \
-             before it is full. A larger limit is full later, and no limit makes the disk faster.",
-        ))
+        .fix(remedy::write_otherwise(true))
         .with(earlier_writes(cx, stretch, limit), Finding::fix)
         .affects([Affected::new("cgroup", &group.key, format!("{mean} unwritten, limit {limit}"))])
         .sure_by_kinds(cx, open)

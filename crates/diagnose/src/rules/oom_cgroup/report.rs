@@ -348,7 +348,13 @@ fn remedy(
                  programs smaller (heap, workers)."
             .to_owned(),
     };
-    let finding = finding.cause(cause).fix(fix.described(words));
+    let finding = finding.cause(cause);
+    // A larger limit is full of unwritten data later.
+    if at_limit.shared().is_none() && at_limit.kernel().is_none() && at_limit.unwritten().is_some()
+    {
+        return finding.fix(remedy::write_otherwise(is_v1));
+    }
+    let finding = finding.fix(fix.described(words));
     if is_v1 || is_elsewhere {
         return finding;
     }
@@ -380,6 +386,7 @@ mod tests {
         let finding = found(RULE, &Case::of_report(report));
         assert!(finding.title.contains("not written"), "{}", finding.title);
         assert!(finding.cause.contains("dirty page cache"), "{}", finding.cause);
+        assert_eq!(finding.fixes, [remedy::write_otherwise(false)]);
     }
 
     #[test]
