@@ -119,9 +119,13 @@ fn in_order(cx: &Evidence<'_>, groups: Vec<(CauseGroup, Finding)>) -> Vec<Findin
 
 impl Finding {
     /// Joins a finding of the same rule from another time. The one nearer to the moment that was asked about supplies the
-    /// text; or else the worse of the two, and of equals the one that goes on.
+    /// text; or else the worse of the two. Of kills at the limit of a cgroup it is the last one below the limit that it has
+    /// now; of other equals the one that goes on.
     pub(crate) fn join(&mut self, cx: &Evidence<'_>, other: Self) {
-        let weight = |one: &Self| (cx.away_from_asked(one.when).map(Reverse), one.worst_time(cx));
+        let weight = |one: &Self| {
+            let worst = one.worst_time(cx);
+            (cx.away_from_asked(one.when).map(Reverse), worst.0, one.kill_at_a_limit(cx), worst)
+        };
         let other_speaks = weight(&other) > weight(self);
         self.join_later(other, other_speaks);
         self.occasions.sort_by_key(|one| one.stretch.first);
@@ -143,6 +147,15 @@ impl Finding {
         }
         self.occasions = times;
         self.harm = harm;
+    }
+
+    /// Whether the limit of the cgroup is that of the kill still, and when that was; `None` of any other finding.
+    fn kill_at_a_limit(&self, cx: &Evidence<'_>) -> Option<(bool, Span)> {
+        let is_kill = self.harm.killed > 0 && self.scope.entity == Entity::Cgroup;
+        let when = self.when.filter(|_| is_kill)?;
+        let group = cx.timeline.entity(Entity::Cgroup, &self.scope.key)?;
+        let then = cx.timeline.latest_of(group, CGROUP_MAX, when.first);
+        Some((then == cx.timeline.last_of(group, CGROUP_MAX), when.to))
     }
 
     /// Returns severity, whether it goes on, harm and duration of its worst occasion.

@@ -1,6 +1,7 @@
 //! One rule on one timeline: sorts the occurrences of its trigger into incidents and bursts.
 
 mod limit_lowered;
+mod limit_raised;
 pub(crate) mod limits_now;
 mod story;
 
@@ -117,6 +118,7 @@ pub(crate) fn evaluate(
     host_waits: &WaitTracks,
 ) -> Result<RuleAnswer, Missing> {
     let mut answer = evaluate_then(rule, cx, host_waits)?;
+    limit_raised::note(cx, &mut answer.incidents);
     limits_now::bring_up_to_date(cx, &mut answer);
     Ok(answer)
 }
