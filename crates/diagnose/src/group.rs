@@ -251,8 +251,8 @@ impl GroupState {
     }
 }
 
-/// Returns the sample that matters: where the cgroup had most memory during the worst finding with a time, else the last
-/// one with its figures.
+/// Returns the sample that matters: where the cgroup had most memory during the worst finding with a time, the nearest one
+/// with its figures if it was not read then; without such a finding the last one.
 fn moment(
     cx: &Evidence<'_>,
     group: &EntitySeries,
@@ -265,8 +265,14 @@ fn moment(
     let charged = |at: usize| Some((cx.timeline.at_of(group, CGROUP_CURRENT, at)?, at));
     let most = (first..=end.min(last)).filter_map(charged).max();
     most.map(|(_, at)| at).or_else(|| {
-        let mut back = (from..=last).rev();
-        back.find(|at| charged(*at).is_some())
+        let is_read = |at: &usize| charged(*at).is_some();
+        let before = (from..=end.min(last)).rev().find(is_read);
+        let after = (end..=last).find(is_read);
+        let away = |at: &usize| {
+            let (at, when) = (cx.time(*at)?, when?);
+            Some(when.from.saturating_sub(at).max(at.saturating_sub(when.to)))
+        };
+        before.into_iter().chain(after).min_by_key(away)
     })
 }
 
@@ -373,7 +379,23 @@ fn events_in(
     stretch: &Stretch,
 ) -> Option<Count> {
     let rate = own_events(cx, group, signal)?;
-    Some(Count::from_f64(rate.integral_in(stretch).round()))
+    let first = first_count(cx, group, signal, stretch).unwrap_or_default();
+    Some(Count::from_f64(rate.integral_in(stretch).round()) + first)
+}
+
+/// Returns what the first reading of a cgroup's counter shows, if the cgroup was made within a stretch: all of it happened
+/// there. Not where children are counted in it.
+fn first_count(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    signal: Signal<Counter<Count>>,
+    stretch: &Stretch,
+) -> Option<Count> {
+    let (at, count) = cx.timeline.readings_of(group, signal).next()?;
+    let before = cx.timeline.all_read_before(Entity::Cgroup, at.checked_sub(1)?)?;
+    let is_made_within = before >= stretch.first && at <= stretch.last;
+    let has_children = cx.timeline.cgroups_below(&group.key).next().is_some();
+    (is_made_within && !has_children).then_some(count)
 }
 
 impl GroupFelt {

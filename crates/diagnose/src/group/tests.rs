@@ -244,3 +244,30 @@ fn hits_are_those_of_one_limit_and_a_limit_that_was_raised_since_is_not_to_be_ra
     assert_eq!(hits, 29 * 100 + 31 * 7);
     assert!(sentences[0].starts_with("Raising memory.max of /a (64 MiB)"), "{sentences:?}");
 }
+
+/// A cgroup that is made 20 s after the start, and read for the first time 2 s after a kill in it.
+fn made_late() -> Case {
+    let limit = Limit::Bytes(MIB(128));
+    host()
+        .gauge_of(Cgroup, "/b", CGROUP_CURRENT, MIB(9))
+        .gauge_within_of(Cgroup, "/a", 22..61, CGROUP_MAX, limit)
+        .gauge_within_of(Cgroup, "/a", 22..40, CGROUP_CURRENT, MIB(100))
+        .gauge_within_of(Cgroup, "/a", 40..61, CGROUP_CURRENT, MIB(0))
+        .counter_within_of("/a", 22..61, CGROUP_EVENTS_MAX, &[0; 39])
+}
+
+#[test]
+fn what_was_counted_before_the_first_reading_of_a_cgroup_made_meanwhile_counts() {
+    let hits = state(&made_late(), "/a").felt.hits;
+    assert_eq!(hits, Some(Count::new(1_000)));
+}
+
+#[test]
+fn the_moment_of_a_cgroup_that_was_not_read_during_its_finding_is_the_nearest() {
+    made_late().with(|cx| {
+        let when = cx.timeline.stretch(20, 21).unwrap();
+        let finding = Finding::new("oom-cgroup", Severity::Critical, "").during(when);
+        let state = GroupState::new(cx, "/a", 0, &[finding], false);
+        assert_eq!((state.index, state.current), (Some(22), Some(MIB(100))));
+    });
+}

@@ -35,7 +35,11 @@ pub(crate) fn headline(report: &Report, clock: &ReportClock<'_>) -> String {
     }
 }
 
+/// When it began. Of several kills in a row the title names the last one, so its time is that of their end.
 fn moment(finding: &Finding, clock: &ReportClock<'_>) -> Option<String> {
+    if finding.harm.killed > 1 {
+        return clock.moment(finding.to_s?, finding.to);
+    }
     clock.moment(finding.from_s?, finding.from)
 }
 

@@ -232,20 +232,18 @@ fn title(cx: &Evidence<'_>, one: &Explained<'_>, at_limit: &AtLimit<'_>) -> Stri
 
 /// Adds the memory charged to the cgroup.
 fn show_charges(at_limit: &AtLimit<'_>, mut finding: Finding) -> Finding {
-    if let Some(limit) = at_limit.limit {
-        let (usage, failures) = (limit.usage, Count::new(limit.failures));
-        finding = finding.shows_from(
-            CGROUP_CURRENT,
-            usage,
-            limit.limit,
-            None,
-            match failures {
-                Count::ZERO => format!("{usage} of its limit of {} used", limit.limit),
-                _ => {
-                    format!("{usage} of its limit of {} used; limit hits: {failures}", limit.limit)
-                }
-            },
-        );
+    if let Some(GroupLimit { usage, limit, failures, .. }) = at_limit.limit {
+        let hits = match Count::new(failures) {
+            Count::ZERO => String::new(),
+            hits => format!("; limit hits so far: {hits}"),
+        };
+        let text = format!("{usage} of its limit of {limit} used{hits}");
+        // A kill of a process that was dying already, or a larger request, leaves less.
+        finding = if usage >= limit {
+            finding.shows_from(CGROUP_CURRENT, usage, limit, None, text)
+        } else {
+            finding.shows(CGROUP_CURRENT, usage, None, text)
+        };
     }
     for (names, what) in [
         (["anon", "rss"], "anonymous memory of programs"),
