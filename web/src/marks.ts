@@ -190,18 +190,31 @@ export class Labels {
     private readonly isBusy: (box: Box) => boolean,
   ) {}
 
-  /** Writes a name, ended where there is no room for it, and what it is worth, at the first point that is free. */
-  put(name: string, worth: string, points: readonly Anchor[]): void {
-    const { ctx, ratio, left, right } = this.frame;
-    ctx.font = `${11 * ratio}px ${FONT}`;
+  /** Writes a name, ended where there is no room for it, and what it is worth there, at the first point that is free. */
+  put(name: string, worth: (there: Anchor) => string, points: readonly Anchor[]): void {
+    this.frame.ctx.font = `${11 * this.frame.ratio}px ${FONT}`;
+    const places = [true, false].flatMap((isAbove) =>
+      points.flatMap((point) => {
+        const text = this.#fitted(name, worth(point));
+        const box = this.#box(point, this.#width(text) + 8 * this.frame.ratio, isAbove);
+        return box === null ? [] : [{ text, box }];
+      }),
+    );
+    const free = places.filter(({ box }) => !this.#taken.some((other) => overlaps(box, other)));
+    const best = free.find(({ box }) => !this.isBusy(box)) ?? free[0];
+    if (best !== undefined) this.#write(best.text, best.box);
+  }
+
+  #width(text: string): number {
+    return this.frame.ctx.measureText(text).width;
+  }
+
+  #fitted(name: string, worth: string): string {
+    const { ratio, left, right } = this.frame;
     const room = right - left - 14 * ratio;
     let text = `${name} ${worth}`.trim();
-    for (let end = name.length - 1; end > 0 && ctx.measureText(text).width > room; end--) text = `${name.slice(0, end)}… ${worth}`;
-    const width = ctx.measureText(text).width + 8 * ratio;
-    const boxes = [true, false].flatMap((isAbove) => points.flatMap((point) => this.#box(point, width, isAbove) ?? []));
-    const free = boxes.filter((box) => !this.#taken.some((other) => overlaps(box, other)));
-    const best = free.find((box) => !this.isBusy(box)) ?? free[0];
-    if (best !== undefined) this.#write(text, best);
+    for (let end = name.length - 1; end > 0 && this.#width(text) > room; end--) text = `${name.slice(0, end)}… ${worth}`;
+    return text;
   }
 
   #box({ x, y }: Anchor, width: number, isAbove: boolean): Box | null {

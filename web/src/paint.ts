@@ -149,18 +149,19 @@ function paintLimits(frame: Frame, curves: Curves): void {
   const named = limits.flatMap(({ label, value, series }) => {
     const at = series === null ? fixedLine(frame, value) : movingLine(frame, curves, series);
     // The two edges of a floor lie close together; they have one name.
-    return at.length === 0 || (floor !== null && series !== null) ? [] : [{ at, label, worth: worth(at[1]?.value ?? at[0]?.value, unit) }];
+    return at.length === 0 || (floor !== null && series !== null) ? [] : [{ at, label, worth: (there: Anchor) => worth(there.value, unit) }];
   });
   if (floor !== null) {
     const at = inside(frame, curves, floor.above);
     const row = floor.above.indexOf(at[1]?.value ?? NaN);
-    if (row >= 0) named.push({ at, label: "floor", worth: range(floor.below[row] ?? NaN, floor.above[row] ?? NaN, unit) });
+    const worth = range(floor.below[row] ?? NaN, floor.above[row] ?? NaN, unit);
+    if (row >= 0) named.push({ at, label: "floor", worth: () => worth });
   }
   for (const { at, label, worth } of named) labels.put(label, worth, at);
 }
 
 /** A limit of nothing needs no number. */
-const worth = (at: number | undefined, unit: Unit) => (at === undefined || at === 0 ? "" : value(at, unit));
+const worth = (at: number, unit: Unit) => (at === 0 ? "" : value(at, unit));
 
 function dashed({ ctx, ratio }: Frame, stroke: () => void): void {
   ctx.setLineDash([4 * ratio, 3 * ratio]);

@@ -47,6 +47,9 @@ pub(crate) struct SeriesIndex {
     pub(crate) series: usize,
 }
 
+/// Seconds of the picture, and the value at each.
+pub(crate) type PartialCurve = (Vec<f64>, Vec<Option<f64>>);
+
 impl Picture {
     /// Builds the picture of these charts as drawn, for a report with these findings. `begin` is the time of the first
     /// drawn sample.
@@ -106,11 +109,7 @@ impl Picture {
     }
 
     /// Returns the values of a series in a range of seconds of the picture, at the finest level that has them.
-    pub(crate) fn finest(
-        &self,
-        at: SeriesIndex,
-        (from, to): (f64, f64),
-    ) -> Option<(Vec<f64>, Vec<Option<f64>>)> {
+    pub(crate) fn finest(&self, at: SeriesIndex, (from, to): (f64, f64)) -> Option<PartialCurve> {
         let within = self.drawing.levels.iter().filter_map(|level| {
             let values = &level.cells.get(at.chart)?.get(at.series)?.mean;
             let seconds = level.times.iter().map(|time| time.as_secs_f64());
@@ -121,6 +120,30 @@ impl Picture {
         within
             .max_by_key(|(_, values)| values.iter().flatten().count())
             .filter(|(_, values)| values.iter().flatten().count() > 1)
+    }
+
+    /// Returns the height of a stack that is all of one cgroup, in a range of seconds of the picture, with its chart.
+    pub(crate) fn height_of(
+        &self,
+        cgroup: &str,
+        range: (f64, f64),
+    ) -> Option<(usize, PartialCurve)> {
+        let is_its_own = |chart: &Chart| {
+            let mut parts = chart.series.iter().filter(|one| !chart.is_limit(&one.id));
+            chart.kind == ChartKind::Stack
+                && chart.unit == ChartUnit::Bytes
+                && parts.all(|one| one.group.as_deref() == Some(cgroup))
+        };
+        let chart = self.charts.iter().position(is_its_own)?;
+        let parts = self.charts[chart].series.iter().enumerate();
+        let parts = parts.filter(|(_, one)| !self.charts[chart].is_limit(&one.id));
+        let curves = parts.map(|(series, _)| self.finest(SeriesIndex { chart, series }, range));
+        let sum = |(times, sum): PartialCurve, (_, part): PartialCurve| {
+            let added =
+                sum.iter().zip(&part).map(|(sum, part)| Some((*sum)? + part.unwrap_or_default()));
+            (times, added.collect())
+        };
+        Some((chart, curves.flatten().reduce(sum)?))
     }
 
     /// Returns the series that show a signal: lines before stacks, in which one term is hard to follow.
@@ -426,6 +449,22 @@ mod tests {
         assert_eq!(proof("/system.slice/b.service"), Some(SeriesIndex { chart: 1, series: 1 }));
         assert_eq!(proof("/system.slice/c.service"), None);
         assert_eq!(picture.proof(&about("x"), "mem.free"), None);
+    }
+
+    #[test]
+    fn a_stack_of_a_cgroup_is_as_high_as_its_parts() {
+        let of = |label: &str| ChartSeries { group: Some("/a".to_owned()), ..series(label, label) };
+        let mut stack = chart("group_memory", vec![of("anon"), of("cache"), of("limit")]);
+        stack.kind = ChartKind::Stack;
+        stack.limits = vec![ChartLimit {
+            label: "limit".to_owned(),
+            value: LimitValue::Moving("limit".to_owned()),
+        }];
+        let parts = [vec![Some(1.0), Some(2.0), None], vec![Some(4.0); 3], vec![Some(9.0); 3]];
+        let picture = picture(vec![stack], &[parts.to_vec()]);
+        let height = picture.height_of("/a", (0.0, 9.0));
+        assert_eq!(height, Some((0, (vec![0.0, 1.0, 2.0], vec![Some(5.0), Some(6.0), None]))));
+        assert_eq!(picture.height_of("/b", (0.0, 9.0)), None);
     }
 
     #[test]

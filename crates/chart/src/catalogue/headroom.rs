@@ -1,6 +1,6 @@
 //! How much room is left: free memory and its floor, and headroom.
 
-use diagnose::headroom::{ChainLimit, Course, Needs};
+use diagnose::headroom::{Course, Needs};
 use diagnose::{Evidence, Missing, Need};
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, ZONE_LOW};
 
@@ -62,7 +62,8 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
 /// The same for a cgroup, below the limit around it that binds first.
 pub(super) fn of_group(cx: &Evidence<'_>, path: &str) -> Chart {
     let needs = Needs::measure(cx, Some(path));
-    let below = needs.as_ref().and_then(Needs::limit).map(ChainLimit::words);
+    let limit = needs.as_ref().and_then(Needs::limit);
+    let below = limit.map(|limit| limit.words_throughout(cx));
     let title = match &below {
         Some(limit) => format!("Headroom below {limit}"),
         None => format!("Headroom of {path}: the host's"),

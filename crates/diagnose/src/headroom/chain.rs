@@ -8,7 +8,9 @@ use timeline::signals::{
     CGROUP_REFAULT_FILE, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, CGROUP_SWAP_CURRENT,
     CGROUP_SWAP_MAX, SWAP_FREE,
 };
-use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, Stretch, Track};
+use timeline::{
+    Counter, Entity, EntitySeries, Gauge, LimitStep, Signal, Stretch, Track, limit_steps,
+};
 use units::{Bytes, Count, Limit as Size, Quantity as _, Ratio};
 
 use super::read_cache::CacheReadings;
@@ -138,6 +140,25 @@ impl ChainLimit {
             floor: (Bytes::ZERO, Bytes::ZERO),
             floor_is_measured: true,
         })
+    }
+
+    /// The same as it was: below the limit that each sample had, and nothing where it had none. An answer about what fits
+    /// asks about the limit of now, a chart shows what was left then.
+    pub(super) fn levels_then(&self, cx: &Evidence<'_>) -> Option<Levels> {
+        let limits = cx.timeline.gauge_of(self.group(cx)?, self.file.signal())?.cast::<Bytes>();
+        let left = limits.zip(&self.held(cx)?, |limit: f64, held: f64| limit - held);
+        let left: Vec<_> =
+            left.values().iter().map(|left| left.filter(|left| left.is_finite())).collect();
+        Some(Levels { available: cx.timeline.track(left), ..self.levels(cx)? })
+    }
+
+    /// Its file, its cgroup, and its size if it never had another one.
+    pub fn words_throughout(&self, cx: &Evidence<'_>) -> String {
+        let steps = self.group(cx).map(|group| limit_steps(cx.timeline, group, self.file.signal()));
+        if steps.is_some_and(|steps| steps.iter().any(LimitStep::is_other_limit)) {
+            return format!("{} of {}", self.file.name(), self.path);
+        }
+        self.words()
     }
 
     /// What shows how much page cache the cgroup needs below it.

@@ -53,7 +53,7 @@ impl Needs {
     /// Headroom at the samples of the source or of a part of it; `None` if that part does not show available memory.
     pub fn course(&self, part: &Evidence<'_>) -> Option<Course> {
         let mut levels = match &self.limit {
-            Some(limit) => limit.levels(part)?,
+            Some(limit) => limit.levels_then(part)?,
             None => Levels::measured(part, &mut Vec::new()).ok()?,
         };
         levels.writers_run_free = self.writers_run_free;

@@ -465,6 +465,23 @@ fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
 }
 
 #[test]
+fn a_course_below_a_limit_is_that_of_the_limit_of_the_time() {
+    let limits = [Size::Bytes(MIB(200)), Size::Unlimited, Size::Bytes(MIB(250))];
+    let case = host()
+        .gauge_of(Entity::Cgroup, "/a", CGROUP_CURRENT, MIB(180))
+        .gauge_of(Entity::Cgroup, "/a", CGROUP_ACTIVE_FILE, MIB(0))
+        .gauge_of(Entity::Cgroup, "/a", CGROUP_INACTIVE_FILE, MIB(0))
+        .gauge_steps_of(Entity::Cgroup, "/a", CGROUP_MAX, &limits);
+    case.with(|cx| {
+        let needs = Needs::measure(cx, Some("/a")).unwrap();
+        let left = needs.course(cx).unwrap().available;
+        assert_eq!(left[..3], [Some(MIB(20).as_f64()), None, Some(MIB(70).as_f64())]);
+        let limit = needs.limit().unwrap();
+        assert_eq!(limit.words_throughout(cx), "memory.max of /a");
+    });
+}
+
+#[test]
 fn the_worst_moment_is_that_of_the_nightly_job_however_rare() {
     // Ten minutes of a week are 0.1 %.
     let mut dirty = vec![MIB(0); 1001];

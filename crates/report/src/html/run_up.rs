@@ -8,10 +8,12 @@ use super::Scene;
 use super::escape::{Html, Tag, tag};
 use super::spark::{self, Keep, Spark};
 use crate::model::{EventEntry, Finding};
-use crate::picture::{Picture, SeriesIndex};
+use crate::picture::Picture;
 
 /// Seconds shown before and after the first kill.
 const WINDOW_S: f64 = 60.0;
+/// Two clocks of one event differ by their rounding.
+const ROUNDING_S: f64 = 0.001;
 /// At most 5 further kills are named.
 const KILLS_MAX: usize = 5;
 
@@ -72,18 +74,28 @@ impl<'a> RunUp<'a> {
         kills.sort_by(f64::total_cmp);
         kills.dedup();
         let (begin, _) = picture.stretch_of(finding)?;
-        kills.retain(|at| *at >= begin && *at <= picture.span_s());
+        kills.retain(|at| *at >= begin - ROUNDING_S && *at <= picture.span_s());
         let first = *kills.first()?;
-        let of_group = picture.proof(finding, CGROUP_CURRENT.definition().name);
-        let used = of_group.filter(|_| subject.is_some());
-        let available = || picture.proof(finding, MEM_AVAILABLE.definition().name);
-        let at = used.or_else(available)?;
         let (from, to) = (first - WINDOW_S, first + WINDOW_S);
-        let (times, values) = picture.finest(at, (from, to))?;
         kills.retain(|at| *at <= to);
-        let limited = subject.filter(|_| used.is_some());
-        let limit = limited.and_then(|cgroup| limit_at(picture, (at, cgroup), (from, first)));
-        Some(Self { finding, is_used: used.is_some(), times, values, limit, kills })
+        let run_up = |(times, values), limit| Self {
+            finding,
+            is_used: subject.is_some(),
+            times,
+            values,
+            limit,
+            kills,
+        };
+        // What the host had available does not show why a cgroup met its limit.
+        let Some(cgroup) = subject else {
+            let available = picture.proof(finding, MEM_AVAILABLE.definition().name)?;
+            return Some(run_up(picture.finest(available, (from, to))?, None));
+        };
+        let line = picture.proof(finding, CGROUP_CURRENT.definition().name);
+        let drawn = line.and_then(|at| Some((at.chart, picture.finest(at, (from, to))?)));
+        let (chart, drawn) = drawn.or_else(|| picture.height_of(cgroup, (from, to)))?;
+        let limit = limit_at(picture, (chart, cgroup), (from, first));
+        Some(run_up(drawn, limit))
     }
 
     fn help(&self) -> String {
@@ -206,15 +218,11 @@ fn subject(finding: &Finding) -> Option<&str> {
 }
 
 /// Returns the last limit of a cgroup in a range, from the chart that shows its memory.
-fn limit_at(
-    picture: &Picture,
-    (at, cgroup): (SeriesIndex, &str),
-    range: (f64, f64),
-) -> Option<f64> {
+fn limit_at(picture: &Picture, (chart, cgroup): (usize, &str), range: (f64, f64)) -> Option<f64> {
     let mut limits = picture.showing(CGROUP_MAX.definition().name).into_iter();
     let limit = limits.find(|limit| {
         let series = &picture.charts[limit.chart].series[limit.series];
-        limit.chart == at.chart && series.group.as_deref() == Some(cgroup)
+        limit.chart == chart && series.group.as_deref() == Some(cgroup)
     });
     let (_, values) = picture.finest(limit?, range)?;
     values.into_iter().flatten().next_back()

@@ -6,9 +6,11 @@ use proptest::prelude::*;
 use report::html::{DataAddress, Page, Picture};
 use report::model::{EVENTS_SCHEMA, EventEntry, EventsReport, Report};
 use report::{Screen, html};
-use timeline::signals::{MEM_AVAILABLE, MEM_FREE};
-use timeline::{Facts, Sample, Timeline, facts};
-use units::{Bytes, Span};
+use timeline::signals::{
+    CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX, MEM_AVAILABLE, MEM_FREE,
+};
+use timeline::{Entity, Facts, Sample, Source, SourceKind, Timeline, facts};
+use units::{Bytes, Count, Limit, Span};
 
 use crate::fixtures;
 use crate::hostile::{any_report, any_text};
@@ -248,4 +250,32 @@ proptest! {
             prop_assert_eq!(text.chars().find(|c| steers(*c)), None);
         }
     }
+}
+
+#[test]
+fn what_the_host_had_is_not_drawn_as_what_led_to_a_kill_in_a_cgroup() {
+    let mut timeline = Timeline::default();
+    for second in 0..100 {
+        let mut sample = Sample::at(Span::from_secs(second));
+        sample.host.set(MEM_AVAILABLE, Bytes::from_mib(4000 - second));
+        let killed = Count::new(u64::from(second >= 50));
+        let row = &mut sample.table_mut(Entity::Cgroup).entry("/app").row;
+        row.set(CGROUP_MAX, Limit::Bytes(Bytes::from_mib(96)));
+        row.set(CGROUP_EVENTS_OOM, killed);
+        row.set(CGROUP_EVENTS_OOM_KILL, killed);
+        timeline.push(&sample).unwrap();
+    }
+    let source = Source::new(SourceKind::Recording, "", timeline, Facts::default());
+    let cx = Evidence::new(&source.timeline, &source.facts);
+    let report = Report::new(&source, &diagnose::diagnose(&source.timeline, &source.facts));
+    let charts = chart::charts(&cx);
+    let drawing = Drawing::new(&charts, &cx, &[]);
+    let event = EventEntry { cgroup: Some("/app".to_owned()), ..event("kill", Some(50.0)) };
+    let page = Page {
+        picture: Picture::new(charts, drawing, Span::ZERO, &report.findings),
+        ..page(&report, vec![event], &source.facts, None)
+    };
+    let drawn = html::report(&page, &Screen::default());
+    assert!(report.findings.iter().any(|finding| finding.harm.killed > 0));
+    assert!(!drawn.contains("Available memory of the host"), "{drawn}");
 }
