@@ -5,7 +5,8 @@ use super::ansi::Style;
 use super::page::{TextPage, piece};
 use super::{Detail, Screen, wrap};
 use crate::clock::ReportClock;
-use crate::model::{EventEntry, EventsReport};
+use crate::model::{EventEntry, EventsReport, SourceKind};
+use units::Count;
 
 pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
@@ -15,10 +16,19 @@ pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
         page.hanging(&[], 0, Style::Plain, text);
         return page.finish();
     }
-    let times: Vec<String> = report.events.iter().map(|event| time(event, &clock)).collect();
+    let (earlier, listed) = apart(report, screen);
+    if let Some(first) = earlier.first() {
+        let from = time(first, &clock);
+        let count = Count::new(earlier.len() as u64);
+        let text = format!(
+            "{count} events from {from} on were before the recording began: --verbose lists them."
+        );
+        page.hanging(&[], 0, Style::Faint, &text);
+    }
+    let times: Vec<String> = listed.iter().map(|event| time(event, &clock)).collect();
     let widest = times.iter().map(|time| wrap::width(time)).max();
     let indent = widest.filter(|cells| *cells > 0).map_or(0, |cells| cells + 2);
-    for (event, time) in report.events.iter().zip(&times) {
+    for (event, time) in listed.into_iter().zip(&times) {
         let head = [piece(Style::Faint, time.clone())];
         if screen.unbroken {
             let gap = " ".repeat(indent.saturating_sub(wrap::width(time)));
@@ -33,6 +43,24 @@ pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
         }
     }
     page.finish()
+}
+
+/// More events from before a recording are only counted.
+const EARLIER_MAX: usize = 3;
+
+/// Separates events from before a recording, if they are many and not asked for, from those that are listed.
+fn apart<'a>(
+    report: &'a EventsReport,
+    screen: &Screen,
+) -> (Vec<&'a EventEntry>, Vec<&'a EventEntry>) {
+    let is_earlier = |event: &&EventEntry| event.offset_s.is_some_and(|at| at < 0.0);
+    let (earlier, during): (Vec<_>, Vec<_>) = report.events.iter().partition(is_earlier);
+    let is_recording = report.source.kind == SourceKind::Recording;
+    if is_recording && screen.detail != Detail::All && earlier.len() > EARLIER_MAX {
+        (earlier, during)
+    } else {
+        (Vec::new(), report.events.iter().collect())
+    }
 }
 
 fn time(event: &EventEntry, clock: &ReportClock<'_>) -> String {
@@ -50,9 +78,7 @@ fn style(event: &EventEntry) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::{
-        Dated, DatedEvent, Event, EventKind, Facts, Sample, Source, SourceKind, Stamp, Timeline,
-    };
+    use timeline::{Dated, DatedEvent, Event, EventKind, Facts, Sample, Source, Stamp, Timeline};
     use units::{Span, WallClock};
 
     fn stamp(second: u64, wall: Option<i64>) -> Stamp {
@@ -89,7 +115,7 @@ mod tests {
         };
         let long = "word ".repeat(40);
         let events = [event("OOM kill of \u{1b}[31mhog (4)"), event(&long)];
-        let source = Source::new(SourceKind::Capture, "x", timeline, Facts::default());
+        let source = Source::new(timeline::SourceKind::Capture, "x", timeline, Facts::default());
         let report = EventsReport::new(&source, &events);
         let screen = Screen { detail, unbroken, ..Screen::default() };
         draw(&report, &screen)
@@ -108,6 +134,44 @@ mod tests {
         assert_eq!(piped.matches("word").count(), 40);
         let timeless = drawn(None, Detail::Brief);
         assert!(timeless.starts_with("0:01  OOM kill"), "{timeless}");
+    }
+
+    #[test]
+    fn many_events_from_before_a_recording_are_counted_and_listed_on_request() {
+        let drawn = |earlier: u64, detail| {
+            let mut timeline = Timeline::default();
+            for second in 100..102 {
+                let wall = Some(1_795_318_200 + i64::try_from(second).unwrap());
+                let mut sample = Sample::default();
+                sample.stamp = stamp(second, wall);
+                timeline.push(&sample).unwrap();
+            }
+            let kill = |second: u64| DatedEvent {
+                event: Event {
+                    stamp: stamp(second, Some(1_795_318_200 + i64::try_from(second).unwrap())),
+                    kind: EventKind::OomKill,
+                    subject: String::new(),
+                    text: "OOM kill".to_owned(),
+                    report: String::new(),
+                },
+                group: None,
+                dated: Dated::Exactly,
+                until: None,
+            };
+            let events: Vec<_> = (0..earlier).chain([101]).map(kill).collect();
+            let source =
+                Source::new(timeline::SourceKind::Recording, "x", timeline, Facts::default());
+            let screen = Screen { detail, ..Screen::default() };
+            draw(&EventsReport::new(&source, &events), &screen)
+        };
+        let counted = drawn(34, Detail::Brief);
+        assert!(
+            counted.starts_with("34 events from Nov 22 03:30:00 on were before the recording"),
+            "{counted}"
+        );
+        assert_eq!(counted.matches("OOM kill").count(), 1, "{counted}");
+        assert_eq!(drawn(34, Detail::All).matches("OOM kill").count(), 35);
+        assert_eq!(drawn(2, Detail::Brief).matches("OOM kill").count(), 3);
     }
 
     #[test]
