@@ -11,10 +11,10 @@ use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX,
     CGROUP_EVENTS_OOM_KILL, CGROUP_FILE, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK,
-    CGROUP_INACTIVE_FILE, CGROUP_KERNEL_STACK, CGROUP_PAGETABLES, CGROUP_PEAK, CGROUP_PERCPU,
-    CGROUP_PSI_MEMORY_FULL, CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_ANON, CGROUP_REFAULT_FILE,
-    CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, CGROUP_SLAB_UNRECLAIMABLE, CGROUP_SOCK,
-    CGROUP_SWAP_CURRENT, MEM_AVAILABLE,
+    CGROUP_INACTIVE_FILE, CGROUP_KERNEL, CGROUP_KERNEL_STACK, CGROUP_PAGETABLES, CGROUP_PEAK,
+    CGROUP_PERCPU, CGROUP_PSI_MEMORY_FULL, CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_ANON,
+    CGROUP_REFAULT_FILE, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, CGROUP_SLAB_UNRECLAIMABLE,
+    CGROUP_SOCK, CGROUP_SWAP_CURRENT, MEM_AVAILABLE,
 };
 use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, SignalId, Stretch, limit_steps};
 use units::{Bytes, Count, Limit, Pages, PerSecond, Quantity as _, Ratio, Span};
@@ -173,6 +173,12 @@ impl GroupState {
                 state.note_kills(finding);
             }
         }
+        if let Some(kernel) = kernel_memory_of_unknown_use(cx, group, at) {
+            state.unknown.push(format!(
+                "How much of its {kernel} of kernel memory can be dropped: cgroup v1 does not count \
+                 reclaimable slab (dentries, inodes)."
+            ));
+        }
         state.lacks(cx, group);
         let has_finding = has_notes || !findings.is_empty();
         state.raising = raising::sentences(&state, has_finding);
@@ -211,7 +217,8 @@ impl GroupState {
             self.unwritten = Some(unwritten.into_iter().flatten().sum());
         }
         let files = [CGROUP_INACTIVE_FILE, CGROUP_ACTIVE_FILE].map(level);
-        if let [Some(inactive), Some(active)] = files {
+        let is_known = kernel_memory_of_unknown_use(cx, group, at).is_none();
+        if let ([Some(inactive), Some(active)], true) = (files, is_known) {
             let clean = (inactive + active).saturating_sub(self.unwritten.unwrap_or_default());
             self.droppable = Some(clean + level(CGROUP_SLAB_RECLAIMABLE).unwrap_or_default());
         }
@@ -325,6 +332,8 @@ fn limits(
         let used = cx.timeline.at_of(level, CGROUP_CURRENT, at);
         let undroppable = undroppable().track_of(cx, level).ok();
         let undroppable = undroppable.and_then(|track| track.at(at));
+        let undroppable =
+            undroppable.filter(|_| kernel_memory_of_unknown_use(cx, level, at).is_none());
         for (knob, events) in
             [(LimitFile::High, CGROUP_EVENTS_HIGH), (remedy::kills_at(cx), CGROUP_EVENTS_MAX)]
         {
@@ -350,6 +359,22 @@ fn limits(
         }
     }
     limits
+}
+
+/// Kernel memory is worth a word from this part of a cgroup on: an engineering choice.
+const KERNEL_NOTABLE: Ratio = Ratio::from_percent(10.0);
+
+/// Returns a cgroup's kernel memory, if that is much and the source does not say how much of it can be dropped: cgroup v1
+/// counts no reclaimable slab, and dentries and inodes can be most of it.
+fn kernel_memory_of_unknown_use(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    at: usize,
+) -> Option<Bytes> {
+    let level = |signal| cx.timeline.at_of(group, signal, at);
+    let kernel = level(CGROUP_KERNEL).filter(|_| level(CGROUP_SLAB_RECLAIMABLE).is_none())?;
+    let is_much = kernel >= level(CGROUP_CURRENT)?.share(KERNEL_NOTABLE);
+    (is_much && kernel > Bytes::ZERO).then_some(kernel)
 }
 
 /// Returns how often a cgroup hit the limit that it had at a sample.

@@ -50,7 +50,7 @@ pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
         sentences.push("The findings say whether that helps.".to_owned());
     } else if !is_full(binding) {
         sentences.push(
-            "No finding is about it, so a higher limit would only keep more page cache.".to_owned(),
+            "No finding is about it: nothing shows that a higher limit would help.".to_owned(),
         );
     }
     sentences

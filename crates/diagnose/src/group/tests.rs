@@ -271,3 +271,16 @@ fn the_moment_of_a_cgroup_that_was_not_read_during_its_finding_is_the_nearest() 
         assert_eq!((state.index, state.current), (Some(22), Some(MIB(100))));
     });
 }
+
+#[test]
+fn of_kernel_memory_of_v1_nothing_says_how_much_can_be_dropped() {
+    let with_kernel = |mib| {
+        let case = group(host(), "/a", Some(64), [32, 1, 0, 0]);
+        state(&case.gauge_of(Cgroup, "/a", CGROUP_KERNEL, MIB(mib)), "/a")
+    };
+    let much = with_kernel(31);
+    assert_eq!((much.limits[0].undroppable, much.droppable), (None, None));
+    let unknown = much.unknown.join(" ");
+    assert!(unknown.contains("How much of its 31 MiB of kernel memory"), "{unknown}");
+    assert_eq!(with_kernel(1).limits[0].undroppable, Some(MIB(32)));
+}
