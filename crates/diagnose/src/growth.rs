@@ -35,7 +35,7 @@ pub(crate) use judged::{NOTED, late_line};
 pub use judged::{is_listed, judge, leaks_on};
 pub(crate) use owners::process_series;
 pub use owners::{GrowthEnd, GrowthOwner, GrowthOwnerKind, owners, owners_such};
-pub use reason::{CurveKind, GrowthChange, GrowthFit, GrowthMethod, GrowthReason};
+pub use reason::{CurveKind, GrowthAndFall, GrowthChange, GrowthFit, GrowthMethod, GrowthReason};
 pub use series::{GrowthPoint, GrowthSeries};
 
 use features::Features;
@@ -115,6 +115,11 @@ impl Growth {
             let growth = || answer::growth(prepared, &features, &decision, limit);
             decision.class.leaks().then(growth)
         })
+    }
+
+    /// Whether it grew for a while and gave that back.
+    pub fn gave_back(&self) -> bool {
+        self.reasons.iter().any(|reason| matches!(reason, GrowthReason::RoseAndFell(_)))
     }
 
     /// Whether a rule may rest on it; never without the live size.

@@ -8,11 +8,12 @@ use timeline::signals::{SERVICE_RSS_ANON, SERVICE_SWAP};
 use units::{Bytes, Ratio, Span};
 
 use super::owners::{GrowthEnd, GrowthOwner, GrowthOwnerKind, room};
-use super::reason::GrowthReason;
+use super::reason::{GrowthAndFall, GrowthReason};
 use super::{Growth, GrowthClass};
 use crate::evidence::Evidence;
 use crate::measures::grew_until::LASTS_MIN;
 use crate::measures::readings::{held_by_cgroup, held_by_process};
+use crate::measures::rise::Rise;
 use crate::measures::steady_growth::SteadyGrowth;
 use crate::trigger::{Reading, gauge};
 
@@ -20,6 +21,8 @@ use crate::trigger::{Reading, gauge};
 pub(crate) const NOTED: Span = Span::from_mins(5);
 /// A sum of processes rises steadily if its slope explains this much of its variance: an engineering choice.
 const STEADY: f64 = 0.9;
+/// A rise was given back where no more than this part of it is left: an engineering choice.
+const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);
 /// What is left where neither the sum nor one process grows steadily.
 const OPEN: Ratio = Ratio::from_percent(30.0);
 
@@ -57,6 +60,28 @@ pub fn leaks_on(owner: &GrowthOwner<'_>, growth: &Growth) -> bool {
 
 /// Returns how an owner grows.
 pub fn judge(cx: &Evidence<'_>, owner: &GrowthOwner<'_>) -> Growth {
+    let mut growth = judge_whole(cx, owner);
+    if growth.class == GrowthClass::Flat {
+        growth.reasons.extend(rose_and_fell(cx, owner).map(GrowthReason::RoseAndFell));
+    }
+    growth
+}
+
+/// The largest rise of an owner that took longer than programs load, and was given back since.
+fn rose_and_fell(cx: &Evidence<'_>, owner: &GrowthOwner<'_>) -> Option<GrowthAndFall> {
+    let size = size(owner.kind).track_of(cx, owner.entity).ok()?;
+    let now = size.last()?;
+    let end = *cx.timeline.times().last()?;
+    let is_back = |rise: &Rise| now <= rise.from + rise.by().share(GIVEN_BACK);
+    let rises = Rise::of_size(&size, Rise::NOISE).into_iter();
+    let grew = rises.filter(|rise| rise.climbs && rise.stretch.duration() >= LASTS_MIN);
+    let largest = grew.filter(is_back).max_by_key(Rise::by)?;
+    let Rise { from, to, stretch, .. } = largest;
+    let ago = end.saturating_sub(stretch.to);
+    Some(GrowthAndFall { from, to, took: stretch.duration(), ago })
+}
+
+fn judge_whole(cx: &Evidence<'_>, owner: &GrowthOwner<'_>) -> Growth {
     let whole = Growth::of(&owner.series);
     let has_heap = owner.series.points.iter().any(|point| point.live.is_some());
     let is_unit = owner.kind != GrowthOwnerKind::Process;
@@ -271,6 +296,36 @@ mod tests {
         assert!(of("api").1, "{leaking:?}");
         let left = of("api").2.map(Span::as_secs_f64);
         assert!(left.is_some_and(|left| (55.0..65.0).contains(&left)), "{left:?}");
+    }
+
+    #[test]
+    fn what_grew_within_the_time_and_gave_it_back_is_flat_and_says_so() {
+        let reason = |mib: fn(u64) -> u64| {
+            let sizes: Vec<u64> = (0..=800).map(mib).collect();
+            let case = app(host(800), &sizes, &[]);
+            case.with(|cx| {
+                let owner = owners_such(cx, |_, one| one.key == APP).remove(0);
+                let growth = judge(cx, &owner);
+                assert_eq!(growth.class, GrowthClass::Flat, "{growth:?}");
+                growth.reasons.into_iter().find_map(|reason| match reason {
+                    GrowthReason::RoseAndFell(rose) => Some(rose),
+                    _ => None,
+                })
+            })
+        };
+        // 3 MiB a second for 50 s, and again for 40 s.
+        let rose = reason(|n| match n {
+            20..=70 => 2 + (n - 20) * 3,
+            620..=660 => 2 + (n - 620) * 3,
+            _ => 2,
+        });
+        let GrowthAndFall { from, to, took, ago } = rose.unwrap();
+        assert!(from <= Bytes::from_mib(12) && to == Bytes::from_mib(152), "{rose:?}");
+        assert!((40.0..52.0).contains(&took.as_secs_f64()), "{took}");
+        assert!((725.0..740.0).contains(&ago.as_secs_f64()), "{ago}");
+        assert_eq!(reason(|_| 40), None);
+        // A program that loads and ends.
+        assert_eq!(reason(|n| if (100..110).contains(&n) { 100 } else { 2 }), None);
     }
 
     fn leak_rule() -> Rule {

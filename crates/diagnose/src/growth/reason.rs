@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use units::{Bytes, Ratio, SignedBytes};
+use units::{Bytes, Ratio, SignedBytes, Span};
 
 /// How a class was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -121,6 +121,21 @@ pub enum GrowthReason {
     NoProcessGrows,
     /// The process restarted this often; one part was judged.
     Restarts(usize),
+    /// It rose for a while and gave that back, the largest time: what is level over all did grow.
+    RoseAndFell(GrowthAndFall),
+}
+
+/// A rise that was given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GrowthAndFall {
+    /// At the beginning of the rise.
+    pub from: Bytes,
+    /// At its end.
+    pub to: Bytes,
+    /// How long it took.
+    pub took: Span,
+    /// How long before the last sample it ended.
+    pub ago: Span,
 }
 
 /// How a size changed.

@@ -154,7 +154,11 @@ impl GrowthEntry {
             kills: series.killed.len(),
             class: growth.class,
             class_text: sentences::name(growth.class),
-            meaning: sentences::meaning(growth.class, kind),
+            meaning: if growth.gave_back() {
+                sentences::GAVE_BACK
+            } else {
+                sentences::meaning(growth.class, kind)
+            },
             confidence: Ratio::from_percent((growth.confidence.get() * 100.0).round()),
             confidence_text: Sureness::of(growth.confidence),
             method: growth.method.to_string(),
@@ -169,7 +173,11 @@ impl GrowthEntry {
             limit_in_s: growth.limit_in,
             needs_s: growth.needs,
             evidence: sentences::reasons(growth),
-            advice: sentences::advice(growth.class, series.killed.len()),
+            advice: if growth.gave_back() && series.killed.is_empty() {
+                sentences::JUDGE_THE_RISE
+            } else {
+                sentences::advice(growth.class, series.killed.len())
+            },
             course_s: covered(series),
             course_bytes: course(series, |point| Some(point.total)),
             live_course_bytes: course(series, |point| point.live),

@@ -1,6 +1,8 @@
 //! The sentences of a growth: what its class is called, means and rests on, and what to do.
 
-use diagnose::growth::{Growth, GrowthChange, GrowthClass, GrowthOwnerKind, GrowthReason};
+use diagnose::growth::{
+    Growth, GrowthAndFall, GrowthChange, GrowthClass, GrowthOwnerKind, GrowthReason,
+};
 
 /// What a class is called.
 pub(crate) const fn name(class: GrowthClass) -> &'static str {
@@ -13,6 +15,13 @@ pub(crate) const fn name(class: GrowthClass) -> &'static str {
         other => other.name(),
     }
 }
+
+/// What it means that something level grew for a while.
+pub(crate) const GAVE_BACK: &str =
+    "Memory is no larger at the end than before: it grew for a while, and gave that back.";
+/// What to do about that.
+pub(crate) const JUDGE_THE_RISE: &str =
+    "If it should not have grown, judge the time in which it did by --since and --until.";
 
 /// Returns what the class means, as a sentence.
 pub(crate) const fn meaning(class: GrowthClass, kind: GrowthOwnerKind) -> &'static str {
@@ -118,6 +127,9 @@ fn sentence(reason: &GrowthReason, growth: &Growth) -> String {
         GrowthReason::NoProcessGrows => "The sum rises unevenly, and no process of it grows: \
                                          programs that come and go."
             .to_owned(),
+        GrowthReason::RoseAndFell(GrowthAndFall { from, to, took, ago }) => format!(
+            "It grew from {from} to {to} in {took}, until {ago} before the end, and gave that back."
+        ),
         GrowthReason::Restarts(times) => {
             format!("The process restarted ({times} ×); one part was judged.")
         }
