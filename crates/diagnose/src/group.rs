@@ -330,10 +330,9 @@ fn limits(
             continue;
         };
         let used = cx.timeline.at_of(level, CGROUP_CURRENT, at);
-        let undroppable = undroppable().track_of(cx, level).ok();
-        let undroppable = undroppable.and_then(|track| track.at(at));
-        let undroppable =
-            undroppable.filter(|_| kernel_memory_of_unknown_use(cx, level, at).is_none());
+        let is_known = kernel_memory_of_unknown_use(cx, level, at).is_none();
+        let held = undroppable().track_of(cx, level).ok().filter(|_| is_known);
+        let undroppable = held.and_then(|held| held.at(at));
         for (knob, events) in
             [(LimitFile::High, CGROUP_EVENTS_HIGH), (remedy::kills_at(cx), CGROUP_EVENTS_MAX)]
         {

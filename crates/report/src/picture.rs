@@ -135,9 +135,9 @@ impl Picture {
                 && parts.all(|one| one.group.as_deref() == Some(cgroup))
         };
         let chart = self.charts.iter().position(is_its_own)?;
-        let parts = self.charts[chart].series.iter().enumerate();
-        let parts = parts.filter(|(_, one)| !self.charts[chart].is_limit(&one.id));
-        let curves = parts.map(|(series, _)| self.finest(SeriesIndex { chart, series }, range));
+        let drawn = &self.charts[chart];
+        let parts = (0..drawn.series.len()).filter(|at| !drawn.is_limit(&drawn.series[*at].id));
+        let curves = parts.map(|series| self.finest(SeriesIndex { chart, series }, range));
         let sum = |(times, sum): PartialCurve, (_, part): PartialCurve| {
             let added =
                 sum.iter().zip(&part).map(|(sum, part)| Some((*sum)? + part.unwrap_or_default()));

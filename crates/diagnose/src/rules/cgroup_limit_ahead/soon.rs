@@ -135,7 +135,10 @@ pub(crate) fn finding(
     was_killed: bool,
 ) -> Option<Finding> {
     let (part, size) = GrowingPart::of(cx, group);
-    let size = size.filter(|_| part != GrowingPart::Usage)?;
+    if part == GrowingPart::Usage {
+        return None;
+    }
+    let size = size?;
     let readings: Vec<SizeAt> = (0..size.values().len())
         .filter(|index| cx.timeline.was_read(Cgroup, *index))
         .filter_map(|index| {
