@@ -19,9 +19,9 @@ use crate::finding::{Fix, LimitFile, SettingChange, SettingValue, ShellCommand};
 use crate::measures::cgroups;
 
 pub(crate) use cgroup_limit::{
-    NO_ROOM, kills_at, larger_limit, larger_limit_of, lasts, lasts_words, let_kernel_kill,
-    limit_to_measure, more, raise_limit, raise_limit_of, raise_limit_to, room_for, set_elsewhere,
-    set_limit, set_limit_of, write_otherwise,
+    NO_ROOM, high_below, kills_at, larger_limit, larger_limit_of, lasts, lasts_words,
+    let_kernel_kill, limit_to_measure, more, raise_limit, raise_limit_of, raise_limit_to,
+    raise_words, room_for, set_elsewhere, set_limit, set_limit_of, write_otherwise,
 };
 
 impl Fix {

@@ -1,13 +1,15 @@
 //! Kills shortly before the first sample, found in the kernel log. Each is judged by the sample in its report.
 
 use timeline::kernel_report::ReportKind;
-use timeline::{EarlierReport, Facts, Sample, Timeline};
+use timeline::signals::MEM_AVAILABLE;
+use timeline::{EarlierReport, Entity, Facts, Sample, Timeline};
 use units::Span;
 
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, Fix, FixChange, Severity};
 use crate::judge::RuleAnswers;
 use crate::judge::incidents::limits_now;
+use crate::remedy;
 
 /// Returns findings for kills at most `recent` before the timeline's end: the newest of each cgroup and of the host.
 pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<Finding> {
@@ -38,6 +40,7 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
     for (_, known, count) in newest {
         let ago = end.boot.saturating_sub(known.stamp.boot);
         findings.extend(judge_report(known, count, facts).map(|mut finding| {
+            size_by_room(&cx, &mut finding);
             limits_now::as_of_now(&cx, &mut finding, None);
             Finding {
                 title: finding.title.clone().after(&format!("{ago} ago: ")),
@@ -48,6 +51,40 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
         }));
     }
     findings
+}
+
+/// Sizes a limit that is advised by the room that there is now: a report alone does not show any.
+fn size_by_room(cx: &Evidence<'_>, finding: &mut Finding) {
+    let available = cx.timeline.last(MEM_AVAILABLE);
+    let Some(small) = finding.small_limit().cloned() else {
+        return;
+    };
+    let group = cx.timeline.entity(Entity::Cgroup, &small.cgroup);
+    let Some(group) =
+        group.filter(|group| remedy::room_for(cx, group, small.size, available).is_some())
+    else {
+        return;
+    };
+    let to = remedy::limit_to_measure(cx, group, small.size, available);
+    finding.fixes.retain_mut(|fix| {
+        let is_raise = fix.raises.is_some();
+        let mut limits = fix.changes.iter_mut().filter_map(|change| match change {
+            FixChange::Limit(limit) => Some(limit),
+            _ => None,
+        });
+        match (limits.next(), to) {
+            (None, _) => {}
+            (Some(limit), Some(to)) if is_raise => {
+                limit.to = to;
+                fix.what = remedy::raise_words(small.size, to);
+            }
+            // What throttles below it.
+            (Some(limit), Some(to)) => limit.to = remedy::high_below(to),
+            (Some(_), None) if is_raise => *fix = Fix::say(remedy::NO_ROOM),
+            (Some(_), None) => return false,
+        }
+        true
+    });
 }
 
 /// Returns what the rules find in one report alone.
@@ -79,9 +116,9 @@ fn judge_report(
 
 #[cfg(test)]
 mod tests {
-    use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL};
+    use timeline::signals::{CGROUP_MAX, MEM_TOTAL};
     use timeline::{KernelReport, Stamp};
-    use units::Bytes;
+    use units::{Bytes, Limit};
 
     use super::*;
     use crate::oom::testing::Report;
@@ -94,6 +131,8 @@ mod tests {
             let mut sample = Sample::at(Span::from_secs(1_000 + second));
             sample.host.set(MEM_TOTAL, Bytes::from_gib(4));
             sample.host.set(MEM_AVAILABLE, Bytes::from_gib(3));
+            let group = sample.table_mut(Entity::Cgroup).entry("/pods/web");
+            group.row.set(CGROUP_MAX, Limit::Bytes(Bytes::from_mib(100)));
             timeline.push(&sample).expect("in order");
         }
         for (before, report) in reports {
@@ -113,5 +152,14 @@ mod tests {
         assert_eq!((over.verdict.level, over.verdict.now), (Level::Critical, Some(Level::Ok)));
         let fresh = killed(30).verdict;
         assert_eq!((fresh.level, fresh.now), (Level::Critical, None));
+    }
+
+    #[test]
+    fn a_limit_is_advised_by_the_room_that_there_is_now() {
+        let diagnosis = watched(vec![(20, Report::of_a_group(102_400, 102_400).0)]);
+        let finding = diagnosis.findings.iter().find(|one| one.id == "oom-cgroup").unwrap();
+        let raised = crate::rules::testing::changed(&finding.fixes[0]);
+        assert_eq!(raised, ["/pods/web/memory.max=104857600 -> /pods/web/memory.max=419430400"]);
+        assert!(finding.fixes[0].what.starts_with("Raise the limit to 400 MiB: the kill shows"));
     }
 }

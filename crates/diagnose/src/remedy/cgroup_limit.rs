@@ -176,6 +176,23 @@ pub(crate) fn write_otherwise(is_v1: bool) -> Fix {
     ))
 }
 
+/// How to raise a limit below which a kill happened.
+pub(crate) fn raise_words(limit: Bytes, to: Bytes) -> String {
+    format!(
+        "Raise the limit to {to}: the kill shows that {limit} is too little, not what is enough. After \
+         a time of usual load set it a little above the most that it used. Or make its programs \
+         smaller (heap, workers)."
+    )
+}
+
+/// memory.high as a share of the limit, to throttle before a kill: an engineering choice.
+const BEFORE_LIMIT: Ratio = Ratio::from_percent(90.0);
+
+/// The memory.high for a limit that was raised to `limit`.
+pub(crate) fn high_below(limit: Bytes) -> Bytes {
+    limit.share(BEFORE_LIMIT)
+}
+
 /// Returns a limit to try: [`limit_to_measure`], and a quarter more where the room is unknown. `None` where there is no room
 /// for that.
 pub(crate) fn larger_limit(

@@ -352,24 +352,7 @@ fn raised(
         );
     };
     let raise = remedy::raise_limit_to(cx, group, remedy::kills_at(cx), limit, to);
-    raise.described(raise_words(limit, to))
-}
-
-/// How to raise a limit below which a kill happened.
-fn raise_words(limit: Bytes, to: Bytes) -> String {
-    format!(
-        "Raise the limit to {to}: the kill shows that {limit} is too little, not what is enough. After \
-         a time of usual load set it a little above the most that it used. Or make its programs \
-         smaller (heap, workers)."
-    )
-}
-
-/// memory.high as a share of the limit, to throttle before a kill: an engineering choice.
-const BEFORE_LIMIT: Ratio = Ratio::from_percent(90.0);
-
-/// The memory.high for a limit that was raised to `limit`.
-fn high_below(limit: Bytes) -> Bytes {
-    limit.share(BEFORE_LIMIT)
+    raise.described(remedy::raise_words(limit, to))
 }
 
 /// Advises a memory.high below the raised limit, unless there is one.
@@ -380,7 +363,7 @@ fn throttle_first(
     raised: Option<Bytes>,
     at: usize,
 ) -> Finding {
-    let high = raised.map(high_below);
+    let high = raised.map(remedy::high_below);
     let current = cgroups::limit_at(cx, group, CGROUP_HIGH, at);
     if current.zip(high).is_some_and(|(current, high)| current <= high) {
         return finding;

@@ -6,7 +6,7 @@ use timeline::kernel_report::{GroupLimit, GroupReport};
 use timeline::signals::{CGROUP_CURRENT, MEM_AVAILABLE};
 use units::{Bytes, Count, Ratio};
 
-use super::{RULE, THROTTLE_FIRST, high_below, raise_words};
+use super::{RULE, THROTTLE_FIRST};
 use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::finding::LimitFile;
@@ -340,7 +340,7 @@ fn remedy(
         group.zip(used).and_then(|(group, used)| remedy::room_for(cx, group, used, available));
     let is_known = room.is_some() && !is_elsewhere;
     let words = match printed.zip(raised).filter(|_| is_known) {
-        Some((limit, to)) => raise_words(limit.limit, to),
+        Some((limit, to)) => remedy::raise_words(limit.limit, to),
         None if used.is_some() && raised.is_none() => remedy::NO_ROOM.to_owned(),
         None => "Raise the limit to what the cgroup needs (at least a quarter more), or make its \
                  programs smaller (heap, workers)."
@@ -357,8 +357,9 @@ fn remedy(
         return finding;
     }
     // A report does not print memory.high, so there is no command to undo it.
-    let high =
-        raised.map(|raised| remedy::set_limit_of(path, LimitFile::High, high_below(raised), None));
+    let high = raised.map(|raised| {
+        remedy::set_limit_of(path, LimitFile::High, remedy::high_below(raised), None)
+    });
     finding.fix(high.unwrap_or_default().described(THROTTLE_FIRST))
 }
 
