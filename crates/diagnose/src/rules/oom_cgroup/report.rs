@@ -247,6 +247,7 @@ fn show_charges(at_limit: &AtLimit<'_>, mut finding: Finding) -> Finding {
     }
     for (names, what) in [
         (["anon", "rss"], "anonymous memory of programs"),
+        (["unevictable", "total_unevictable"], "locked memory (mlock), which is never swapped"),
         (["file", "cache"], "page cache, shared memory included"),
         (SHARED, "shared memory and tmpfs"),
         (["kernel", "slab"], "kernel memory"),
@@ -441,6 +442,17 @@ mod tests {
         let finding = found(RULE, &Case::of_report(report));
         assert_eq!(finding.title, "A cgroup hit its memory limit of 256 MiB (12 times so far).");
         assert_eq!(finding.confidence.word(), "probable");
+    }
+
+    #[test]
+    fn locked_memory_is_named() {
+        let mut report = Report::of_a_group(102_400, 102_400);
+        if let Some(group) = &mut report.0.group {
+            group.stat = vec![("rss".to_owned(), 95 << 20), ("unevictable".to_owned(), 80 << 20)];
+        }
+        let finding = found(RULE, &Case::of_report(report));
+        let is_it = |line: &str| line.starts_with("in the cgroup: 80 MiB of locked memory");
+        assert!(finding.evidence.iter().any(|line| is_it(&line.text)), "{finding:?}");
     }
 
     #[test]
