@@ -41,7 +41,7 @@ pub use applied::{Applied, SeenProcess};
 pub use child::ANNOUNCE_VARIABLE;
 pub use directory::{DirectoryError, TrialDirectory};
 pub use markdown::markdown;
-pub use model::{TRIAL_FORMAT, TrialReport};
+pub use model::{TRIAL_SCHEMA, TrialReport};
 pub use order::Orders;
 pub use page::trial_page;
 pub use plan::{Goals, PLAN_FORMAT, Plan, RunPlan, ServerPlan, TrialCommand, TrialHost};

@@ -9,14 +9,14 @@ use crate::recommend::{Recommendation, Standing};
 use crate::run::Run;
 use crate::trial::{Trial, TrialEnd};
 
-/// The format of the answer.
-pub const TRIAL_FORMAT: &str = "memtide-trial/1";
+/// The schema of the answer.
+pub const TRIAL_SCHEMA: &str = "memtide-trial/1";
 
 /// The answer of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialReport {
-    /// [`TRIAL_FORMAT`].
-    pub format: String,
+    /// [`TRIAL_SCHEMA`].
+    pub schema: String,
     /// Where its runs are kept.
     pub directory: String,
     /// The plan.
@@ -59,7 +59,7 @@ impl TrialReport {
             is_compared(variant).then(|| Standing::of(&plan, &analysis, variant)).flatten()
         };
         Self {
-            format: TRIAL_FORMAT.to_owned(),
+            schema: TRIAL_SCHEMA.to_owned(),
             directory: trial.directory().path().display().to_string(),
             end,
             recommendation: Recommendation::of(&plan, &analysis, trial.runs()),
@@ -68,5 +68,26 @@ impl TrialReport {
             analysis,
             plan,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TrialReport;
+
+    /// `BLESS=1 cargo test -p memtide-trial` writes it anew.
+    #[test]
+    fn the_published_schema_is_fresh() {
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let path = docs.join("trial.schema.json");
+        let schema = report::model::schema_of::<TrialReport>().unwrap() + "\n";
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, &schema).unwrap();
+        }
+        let published = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            published == schema,
+            "docs/trial.schema.json is stale: BLESS=1 cargo test -p memtide-trial"
+        );
     }
 }

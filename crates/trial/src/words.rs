@@ -463,7 +463,7 @@ fn as_good(report: &TrialReport) -> Option<String> {
 fn outside(report: &TrialReport) -> Option<String> {
     let others: Vec<f64> =
         report.runs.iter().filter_map(|run| run.outside_cpus).map(Ratio::get).collect();
-    let median = stats::median(&others)?;
+    let median = stats::median(&others).filter(|_| report.analysis.blocks > 0)?;
     /// Of a CPU.
     const WORTH_NAMING: f64 = 0.15;
     (median >= WORTH_NAMING).then(|| {

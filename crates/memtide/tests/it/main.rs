@@ -39,6 +39,7 @@ mod silent_processes;
 mod support;
 mod swapped;
 mod synthetic;
+mod trial;
 mod where_adds_up;
 mod where_by;
 mod where_files;

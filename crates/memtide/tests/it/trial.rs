@@ -1,0 +1,224 @@
+//! `memtide trial` with real commands: what is measured, applied, killed, interrupted, refused.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{folded, has, json, memtide, stderr, stdout};
+
+/// A program that keeps so many megabytes until its input ends, and takes some CPU time.
+fn keeps(megabytes: u32) -> String {
+    format!("head -c {megabytes}000000 /dev/zero | tail -c {megabytes}000000 | sha256sum")
+}
+
+/// Whether trials can run here; where tests must not be skipped, they have to.
+fn can_run() -> bool {
+    let output = trial(&["true", "true", "--blocks", "2"], "probe");
+    let is_refused = stderr(&output).contains("cgroup");
+    if is_refused {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{}", stderr(&output));
+        eprintln!("skipped: {}", stderr(&output));
+    }
+    !is_refused
+}
+
+/// Runs a trial that keeps its runs in a directory of this test.
+fn trial(arguments: &[&str], name: &str) -> Output {
+    let directory = directory(name);
+    let _ = std::fs::remove_dir_all(&directory);
+    memtide(&[&["trial", "--directory", &directory], arguments].concat())
+}
+
+fn directory(name: &str) -> String {
+    let id = std::process::id();
+    std::env::temp_dir().join(format!("memtide-test-trial-{id}-{name}")).display().to_string()
+}
+
+fn remove(name: &str) {
+    let _ = std::fs::remove_dir_all(directory(name));
+}
+
+#[test]
+fn of_two_commands_the_smaller_one_is_seen_to_be_smaller() {
+    if !can_run() {
+        return;
+    }
+    let (large, small) = (keeps(60), keeps(15));
+    let output = trial(&[&large, &small, "--blocks", "3", "--format", "json"], "two");
+    let report = json(&output);
+    let memory = &report["analysis"]["metrics"][0];
+    assert_eq!((memory["metric"].as_str(), memory["blocks"].as_u64()), (Some("memory"), Some(3)));
+    let effect = &memory["effects"][0];
+    assert_eq!(effect["verdict"], "less", "{effect}");
+    let baseline = memory["baseline"].as_f64().unwrap();
+    assert!((20e6..90e6).contains(&baseline), "{baseline}");
+    assert_eq!(output.status.code(), Some(0));
+    let shown = memtide(&["trial", "--show", &directory("two")]);
+    let text = folded(&shown);
+    assert!(text.contains("less memory") || text.contains("KEEP"), "{text}");
+    let markdown =
+        stdout(&memtide(&["trial", "--show", &directory("two"), "--format", "markdown"]));
+    assert!(
+        markdown.contains("| variant | memory |") && markdown.contains("| --- | ---: |"),
+        "{markdown}"
+    );
+    let page = stdout(&memtide(&["trial", "--show", &directory("two"), "--format", "html"]));
+    assert!(page.contains("<svg") && page.contains("Memory over time"));
+    remove("two");
+    remove("probe");
+}
+
+#[test]
+fn a_limit_below_the_need_is_a_result() {
+    if !can_run() {
+        return;
+    }
+    let command = keeps(60);
+    let output = trial(&[&command, "--vary", "limit=default,20M", "--blocks", "3"], "limit");
+    let text = folded(&output);
+    assert!(text.contains("limit=20M was killed 3 of 3"), "{text}{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    remove("limit");
+}
+
+#[test]
+fn a_command_that_fails_says_what_it_wrote() {
+    if !can_run() {
+        return;
+    }
+    for (command, says) in [
+        ("sh -c 'echo no such table >&2; exit 7'", "exited with code 7: no such table"),
+        ("kill -9 $$", "ended by signal 9"),
+    ] {
+        let output = trial(&[command, "true"], "fails");
+        assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+        assert!(folded(&output).contains(says), "{}", folded(&output));
+    }
+    let output = trial(&["true", "sh -c 'exit 9'", "--blocks", "2"], "other-fails");
+    assert!(folded(&output).contains("exited with code 9"), "{}", folded(&output));
+    assert_eq!(output.status.code(), Some(3));
+    let absent = trial(&["--vary", "arenas=default,1", "--", "/no/such/program"], "absent");
+    assert!(
+        stderr(&absent).contains("there is no program /no/such/program"),
+        "{}",
+        stderr(&absent)
+    );
+    let slow = trial(&["sleep 60", "sleep 60", "--timeout", "300ms"], "slow");
+    assert!(folded(&slow).contains("took longer than --timeout"), "{}", folded(&slow));
+    for name in ["fails", "other-fails", "absent", "slow"] {
+        remove(name);
+    }
+}
+
+/// `env -u` drops the preload, as sudo and many wrappers do; the program then runs as the baseline and says nothing.
+#[test]
+fn a_preload_that_a_wrapper_drops_is_seen() {
+    if !can_run()
+        || !has("python3")
+        || !Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2").exists()
+    {
+        return;
+    }
+    let work = "import time; x = [str(i) for i in range(300000)]; time.sleep(0.2)";
+    let arguments = ["--vary", "alloc=default,jemalloc", "--blocks", "2", "--format", "json", "--"];
+    let kept = trial(&[&arguments[..], &["/usr/bin/python3", "-c", work]].concat(), "kept");
+    let report = json(&kept);
+    let runs = report["runs"].as_array().unwrap();
+    let of = |variant: u64| runs.iter().filter(move |run| run["variant"].as_u64() == Some(variant));
+    assert!(
+        of(1).all(|run| run["applied"] == "yes"),
+        "{:?}",
+        of(1).map(|run| &run["applied"]).collect::<Vec<_>>()
+    );
+    assert!(of(1).all(|run| run["processes"][0]["mallocs"][0] == "jemalloc"));
+    assert!(of(0).all(|run| run["processes"][0]["mallocs"][0] == "ptmalloc (glibc)"));
+
+    let dropped = trial(
+        &[&arguments[..], &["env", "-u", "LD_PRELOAD", "/usr/bin/python3", "-c", work]].concat(),
+        "dropped",
+    );
+    let out = json(&dropped)["analysis"]["variants"][1]["out"].as_str().unwrap().to_owned();
+    assert!(out.starts_with("not applied: python3") && out.contains("uses ptmalloc"), "{out}");
+    assert_eq!(dropped.status.code(), Some(3));
+    remove("kept");
+    remove("dropped");
+}
+
+/// The cgroups of trials that a process made.
+fn groups_of(pid: u32) -> Vec<String> {
+    let found = Command::new("find")
+        .args(["/sys/fs/cgroup", "-type", "d", "-name", &format!("memtide-trial-{pid}-*")])
+        .output()
+        .unwrap();
+    stdout(&found).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_trial_that_is_killed_goes_on_where_it_was_and_leaves_nothing() {
+    if !can_run() {
+        return;
+    }
+    let command = format!("sleep 0.2; {}", keeps(20));
+    let place = directory("killed");
+    let _ = std::fs::remove_dir_all(&place);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args(["trial", "--directory", &place, "--blocks", "3", &command, &keeps(10)])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let runs = || {
+        std::fs::read_dir(format!("{place}/runs")).map_or(0, |files| {
+            files
+                .flatten()
+                .filter(|file| file.path().extension().is_some_and(|e| e == "json"))
+                .count()
+        })
+    };
+    let begun = Instant::now();
+    while runs() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no run ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = runs();
+    assert!((2..9).contains(&before), "{before}");
+    let pid = child.id();
+    let begun = Instant::now();
+    while !groups_of(pid).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", groups_of(pid));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let resumed = memtide(&["trial", "--resume", &place, "--format", "json"]);
+    let report = json(&resumed);
+    assert_eq!(report["analysis"]["blocks"].as_u64(), Some(3), "{}", stderr(&resumed));
+    assert_eq!(report["runs"].as_array().unwrap().len(), 9);
+    let taken = memtide(&["trial", "--directory", &place, "true", "false"]);
+    assert!(stderr(&taken).contains("has a trial already"), "{}", stderr(&taken));
+    remove("killed");
+}
+
+#[test]
+fn what_cannot_be_tried_is_refused_before_a_run() {
+    for (arguments, says) in [
+        (&["--vary", "speed=9", "--", "true"][..], "there is no key `speed`"),
+        (&["--vary", "arenas=two", "--", "true"], "write default, or a number from 1 on"),
+        (&["--vary", "malloc.arena_mx=1", "--", "true"], "has no tunable glibc.malloc.arena_mx"),
+        (&["--variant", "a=alloc", "--", "true"], "has no `:`"),
+        (&[], "there is no command to run"),
+        (&["true", "--vary", "alloc=default", "--", "true"], "stands before `--` or behind it"),
+        (&["--ready", "port:1", "--load", "x", "true", "false"], "no sign of a ready server"),
+        (&["--resume", "/no/such/trial"], "/no/such/trial has no trial"),
+    ] {
+        let output = memtide(&[&["trial"], arguments].concat());
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stdout(&output));
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+    }
+    let dry =
+        memtide(&["trial", "--dry-run", "--vary", "arenas=default,1,2", "--", "/bin/sleep", "1"]);
+    let text = stdout(&dry);
+    assert!(text.contains("arenas=2: MALLOC_ARENA_MAX=2 /bin/sleep 1"), "{text}");
+    assert!(text.contains("block 3: ") && text.contains("12 to 80 runs"), "{text}");
+}
