@@ -85,10 +85,10 @@ impl Announcements {
             self.unread.extend(&buffer[..got]);
         }
         let mut all = Vec::new();
-        while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.unread.drain(..=end).collect();
-            all.extend(announcement(&String::from_utf8_lossy(&line)));
-        }
+        let whole = self.unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let lines = self.unread[..whole].split(|byte| *byte == b'\n');
+        all.extend(lines.filter_map(|line| announcement(std::str::from_utf8(line).ok()?)));
+        self.unread.drain(..whole);
         if self.unread.len() > Self::LINE_MAX {
             self.unread.clear();
         }

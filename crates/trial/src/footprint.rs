@@ -60,7 +60,7 @@ impl Course {
 
     pub(crate) fn push(&mut self, moment: Moment) {
         self.peak = self.peak.max(moment.memory);
-        if self.seen % self.stride == 0 {
+        if self.seen.is_multiple_of(self.stride) {
             self.moments.push(moment);
         }
         self.seen += 1;

@@ -17,21 +17,33 @@ pub(crate) struct HostMoment {
     pub(crate) ram: Option<Bytes>,
 }
 
-impl HostMoment {
-    pub(crate) fn now() -> Self {
-        let mut sample = Sample::default();
-        HostProbe::open(&Root::default()).sample(&mut sample);
-        let time = |signal| sample.host.get(signal).map(Ticks::to_span);
+/// The files of the host, open as long as a trial goes on: opening them costs more than reading them.
+#[derive(Debug)]
+pub(crate) struct HostGauge {
+    probe: HostProbe,
+    sample: Sample,
+}
+
+impl HostGauge {
+    pub(crate) fn open() -> Self {
+        Self { probe: HostProbe::open(&Root::default()), sample: Sample::default() }
+    }
+
+    pub(crate) fn read(&mut self) -> HostMoment {
+        self.sample.clear();
+        self.probe.sample(&mut self.sample);
+        let host = &self.sample.host;
+        let time = |signal| host.get(signal).map(Ticks::to_span);
         let busy = [CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IRQ, CPU_SOFTIRQ]
             .into_iter()
             .try_fold(Span::ZERO, |sum, signal| Some(sum.plus(time(signal)?)));
         let now = probe::now();
-        Self {
+        HostMoment {
             busy,
             steal: time(CPU_STEAL),
             at: now.awake.unwrap_or(now.boot),
-            available: sample.host.get(MEM_AVAILABLE),
-            ram: sample.host.get(MEM_TOTAL),
+            available: host.get(MEM_AVAILABLE),
+            ram: host.get(MEM_TOTAL),
         }
     }
 }

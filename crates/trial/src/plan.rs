@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use timeline::Facts;
 use units::{Bytes, Ratio, Span};
 
-use crate::outside::HostMoment;
+use crate::outside::HostGauge;
 use crate::preflight::{DroppedVariant, Preflight, ReadyVariant};
 use crate::ready::ReadyWhen;
 use crate::score::ScoreFormat;
@@ -123,7 +123,7 @@ impl TrialHost {
             kernel: release.release().to_string_lossy().into_owned(),
             boot: probe::boot_id(&root).map(|id| id.to_string()).unwrap_or_default(),
             cpus: facts.cpus.map(u64::from).unwrap_or_default(),
-            ram: HostMoment::now().ram.unwrap_or_default(),
+            ram: HostGauge::open().read().ram.unwrap_or_default(),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::analysis::{Analysis, CONFIDENCE};
 use crate::applied::Applied;
 use crate::directory::{DirectoryError, TrialDirectory};
 use crate::order::Orders;
+use crate::outside::HostGauge;
 use crate::plan::Plan;
 use crate::preflight::ReadyVariant;
 use crate::run::{Outcome, Run, RunPlace, run_once};
@@ -22,6 +23,7 @@ pub struct Trial {
     plan: Plan,
     ready: Vec<ReadyVariant>,
     directory: TrialDirectory,
+    gauge: HostGauge,
     orders: Orders,
     runs: Vec<Run>,
     /// The confidence of each look.
@@ -106,7 +108,8 @@ impl Trial {
             BlockDesign { baselines: plan.baselines(), treatments: columns - plan.baselines() };
         let confidence = design.confidence_of_each_look(&plan.looks, CONFIDENCE);
         let orders = Orders::new(columns, plan.seed);
-        Ok(Self { plan, ready, directory, orders, runs, confidence })
+        let gauge = HostGauge::open();
+        Ok(Self { plan, ready, directory, gauge, orders, runs, confidence })
     }
 
     /// Its plan.
@@ -183,7 +186,8 @@ impl Trial {
             }
             let place = RunPlace { block, place, column: *column, variant };
             tell(&TrialEvent::Begins { place, places });
-            let run = run_once(&self.plan, &self.ready[variant], place, is_interrupted)?;
+            let run =
+                run_once(&self.plan, &self.ready[variant], place, &mut self.gauge, is_interrupted)?;
             if run.outcome == Outcome::Interrupted {
                 return Ok(Some(TrialEnd::Interrupted));
             }
@@ -233,7 +237,13 @@ impl Trial {
             tell(&TrialEvent::Again(&why));
             let place =
                 RunPlace { block, place: run.place, column: run.column, variant: run.variant };
-            let mut again = run_once(&self.plan, &self.ready[run.variant], place, is_interrupted)?;
+            let mut again = run_once(
+                &self.plan,
+                &self.ready[run.variant],
+                place,
+                &mut self.gauge,
+                is_interrupted,
+            )?;
             if again.outcome == Outcome::Interrupted {
                 return Ok(Some(TrialEnd::Interrupted));
             }

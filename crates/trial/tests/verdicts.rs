@@ -17,7 +17,7 @@ fn plan(variants: usize) -> Plan {
         "time_limit": null,
         "host": { "name": "", "kernel": "", "boot": "", "cpus": 2, "ram": 1 }
     }))
-    .unwrap()
+    .expect("a plan and a run are as the program reads them")
 }
 
 /// A run of 100 MiB and a second, times these.
@@ -33,7 +33,7 @@ fn run(block: usize, column: usize, memory: f64, speed: f64) -> Run {
             "p99_ms": null, "faults": null, "major_faults": null },
         "outside_cpus": 0.0, "steal": 0.0, "left_over": 0, "group": null, "own_cpu": 0.0, "curve": []
     }))
-    .unwrap()
+    .expect("a plan and a run are as the program reads them")
 }
 
 /// Normal noise.
