@@ -8,7 +8,7 @@
 use crate::max_t::MaxT;
 use crate::spread::{mean, squares_sum};
 
-/// A treatment whose own error is larger than the pooled one by this factor is judged by its own. Where one of eight
+/// A treatment with an own error that is larger than the pooled one by this factor is judged by its own. Where one of eight
 /// spreads twice as much, pooled limits call 13 % of equal pairs different instead of 5 %.
 const OWN_ERROR_FACTOR: f64 = 1.6;
 
@@ -38,15 +38,15 @@ pub struct BlockComparison {
     /// The standard deviation of a value around its block and treatment.
     pub error: f64,
     /// Each treatment's mean less the baseline's, in the order of columns. All intervals hold together.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<MeanDifference>,
     /// The second column of the baseline against the first; `None` where there is one column only.
-    pub control: Option<Difference>,
+    pub control: Option<MeanDifference>,
 }
 
 /// A difference of means.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference {
-    /// Its estimate.
+pub struct MeanDifference {
+    /// The difference itself, on the scale of the values.
     pub mean: f64,
     /// Half the width of its interval.
     pub half_width: f64,
@@ -54,7 +54,7 @@ pub struct Difference {
     pub error: f64,
 }
 
-impl Difference {
+impl MeanDifference {
     /// The ends of the interval.
     pub fn interval(&self) -> (f64, f64) {
         (self.mean - self.half_width, self.mean + self.half_width)
@@ -90,7 +90,7 @@ impl BlockDesign {
         let control = (self.baselines > 1).then(|| {
             let apart: Vec<f64> = rows.iter().map(|row| row[1] - row[0]).collect();
             let half_width = limits.single * error * (2.0 / rows.len() as f64).sqrt();
-            Difference { mean: mean(&apart).unwrap_or(0.0), half_width, error }
+            MeanDifference { mean: mean(&apart).unwrap_or(0.0), half_width, error }
         });
         let columns = self.baselines..self.columns();
         Some(BlockComparison { error, differences: columns.map(of_treatment).collect(), control })
@@ -127,7 +127,7 @@ impl BlockDesign {
         Some(blocks)
     }
 
-    /// Returns the confidence that each of several looks at a growing table needs, so that with the `whole` confidence none
+    /// Returns the confidence that each of several looks needs while a table grows, so that with the `whole` confidence none
     /// of them calls equal treatments different. Who looks after every block of 20 at 95 % finds a difference between equal
     /// programs in 21 % of trials.
     ///
@@ -138,7 +138,7 @@ impl BlockDesign {
         let (Some(most), true) = (looks.last(), looks.len() > 1 && self.treatments > 0) else {
             return whole;
         };
-        let mut noise = Noise::new();
+        let mut noise = NormalNoise::new();
         let mut row = |_| (0..self.columns()).map(|_| noise.next()).collect();
         let tables: Vec<Vec<f64>> = (0..TABLES)
             .map(|_| {
@@ -197,14 +197,14 @@ impl BlockDesign {
         column: usize,
         pooled: f64,
         limits: &BlockLimits,
-    ) -> Difference {
+    ) -> MeanDifference {
         let blocks = rows.len();
         let over_baseline = self.over_baseline(rows, column);
         let own = (squares_sum(&over_baseline) / (blocks as f64 - 1.0) / self.parts()).sqrt();
         let is_own = self.treatments > 1 && own > OWN_ERROR_FACTOR * pooled;
         let (error, limit) = if is_own { (own, limits.own) } else { (pooled, limits.all) };
         let half_width = limit * error * self.scale(blocks);
-        Difference { mean: mean(&over_baseline).unwrap_or(0.0), half_width, error }
+        MeanDifference { mean: mean(&over_baseline).unwrap_or(0.0), half_width, error }
     }
 
     /// A column less the mean of the baseline's columns, by blocks.
@@ -237,12 +237,12 @@ impl BlockDesign {
 }
 
 /// Normal noise from a fixed seed: SplitMix64 (Steele and others 2014) with the transform of Box and Muller.
-struct Noise {
+struct NormalNoise {
     state: u64,
     second: Option<f64>,
 }
 
-impl Noise {
+impl NormalNoise {
     fn new() -> Self {
         Self { state: 0x6d65_6d74_6964_6521, second: None }
     }

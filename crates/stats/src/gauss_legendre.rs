@@ -2,9 +2,9 @@
 
 /// Points and weights on [-1, 1].
 #[derive(Debug)]
-pub(crate) struct Rule<const N: usize>([(f64, f64); N]);
+pub(crate) struct GaussRule<const N: usize>([(f64, f64); N]);
 
-impl<const N: usize> Rule<N> {
+impl<const N: usize> GaussRule<N> {
     /// Finds the roots of Legendre's polynomial by Newton's method.
     pub(crate) fn new() -> Self {
         let points = N as f64;
@@ -29,7 +29,7 @@ impl<const N: usize> Rule<N> {
 
 /// Returns the integral of a function from one place to another.
 pub(crate) fn integral<const N: usize>(
-    rule: &Rule<N>,
+    rule: &GaussRule<N>,
     from: f64,
     to: f64,
     f: impl Fn(f64) -> f64,
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn the_area_of_a_half_circle_and_of_a_bell() {
-        let rule = Rule::<32>::new();
+        let rule = GaussRule::<32>::new();
         assert!((integral(&rule, 0.0, 2.0, |x| x.powi(5)) - 64.0 / 6.0).abs() < 1e-12);
         let bell = integral(&rule, -8.0, 8.0, |x| (-x * x / 2.0).exp());
         assert!((bell - (2.0 * std::f64::consts::PI).sqrt()).abs() < 1e-8, "{bell}");

@@ -27,7 +27,7 @@ mod rank_test;
 mod spread;
 mod trend;
 
-pub use blocks::{BlockComparison, BlockDesign, BlockLimits, Difference};
+pub use blocks::{BlockComparison, BlockDesign, BlockLimits, MeanDifference};
 pub use max_t::MaxT;
 pub use quantile::{
     median, middle, of_sorted, quantile, quantile_in_place, rank_at, weighted_quantile,

@@ -9,11 +9,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::gauss_legendre::{Rule, integral};
+use crate::gauss_legendre::{GaussRule, integral};
 
 /// The rules for the error and for what the baseline's mean has by chance.
-static OF_ERRORS: LazyLock<Rule<48>> = LazyLock::new(Rule::new);
-static OF_BASELINES: LazyLock<Rule<32>> = LazyLock::new(Rule::new);
+static OF_ERRORS: LazyLock<GaussRule<48>> = LazyLock::new(GaussRule::new);
+static OF_BASELINES: LazyLock<GaussRule<32>> = LazyLock::new(GaussRule::new);
 
 thread_local! {
     /// Limits that were found, by comparisons and the bits of what they depend on.

@@ -116,7 +116,7 @@ fn equal_treatments_differ_as_seldom_as_stated_however_often_one_looks() {
             let rows = rows(2 + treatments, 20, 0.0, *seed * 7919);
             LOOKS.iter().zip(&limits).any(|(look, limits)| {
                 let found = design.compare(&rows[..*look], limits).unwrap();
-                found.differences.iter().any(stats::Difference::is_clear)
+                found.differences.iter().any(stats::MeanDifference::is_clear)
             })
         };
         let false_alarms = (0..TRIALS).filter(is_false).count();

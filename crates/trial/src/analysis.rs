@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{BlockDesign, BlockLimits, Difference};
+use stats::{BlockDesign, BlockLimits, MeanDifference};
 use units::Ratio;
 
 use crate::applied::Applied;
-use crate::plan::Plan;
-use crate::run::{Outcome, Run};
+use crate::plan::TrialPlan;
+use crate::run::{RunOutcome, TrialRun};
 
 /// The confidence with which all intervals of a metric hold together.
 pub const CONFIDENCE: f64 = 0.95;
@@ -19,7 +19,7 @@ const BLOCKS_PREDICTED_MAX: usize = 200;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Metric {
+pub enum TrialMetric {
     /// Mean memory over the work.
     Memory,
     /// The most memory.
@@ -42,7 +42,7 @@ pub enum Metric {
     Faults,
 }
 
-impl Metric {
+impl TrialMetric {
     /// All, in the order of the answer.
     pub const ALL: [Self; 10] = [
         Self::Memory,
@@ -63,7 +63,7 @@ impl Metric {
     }
 
     /// Its value in a run: bytes, seconds, or a number of faults.
-    pub fn of(self, run: &Run) -> Option<f64> {
+    pub fn of(self, run: &TrialRun) -> Option<f64> {
         let memory = run.memory.as_ref();
         let speed = run.speed.as_ref()?;
         let operations = speed.operations.filter(|operations| *operations > 0.0).unwrap_or(1.0);
@@ -87,7 +87,7 @@ impl Metric {
 /// How a variant compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum TrialVerdict {
     /// Less than the baseline.
     Less,
     /// More than the baseline.
@@ -114,7 +114,7 @@ pub struct Effect {
     /// The upper end.
     pub high: Ratio,
     /// What that means.
-    pub verdict: Verdict,
+    pub verdict: TrialVerdict,
     /// About how many more blocks would decide it; `None` where it is decided, or more than 200 would be needed.
     pub blocks_to_decide: Option<usize>,
 }
@@ -135,15 +135,15 @@ pub struct ControlEffect {
 /// A metric of all variants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricResult {
-    /// Which.
-    pub metric: Metric,
+    /// What is compared here.
+    pub metric: TrialMetric,
     /// The baseline's median: bytes, seconds, or faults.
     pub baseline: f64,
     /// The standard deviation of a value within its block, as a share.
     pub spread: Ratio,
     /// Blocks that it rests on.
     pub blocks: usize,
-    /// The others.
+    /// The other variants that are compared.
     pub effects: Vec<Effect>,
     /// The control, where there is one.
     pub control: Option<ControlEffect>,
@@ -152,7 +152,7 @@ pub struct MetricResult {
 /// What became of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantState {
-    /// Its name.
+    /// As in the plan.
     pub name: String,
     /// Runs that were made.
     pub runs: usize,
@@ -167,7 +167,7 @@ pub struct VariantState {
 /// All that the runs show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Analysis {
-    /// The variants.
+    /// One for each of the plan, in its order.
     pub variants: Vec<VariantState>,
     /// The metrics that there are values of.
     pub metrics: Vec<MetricResult>,
@@ -179,7 +179,7 @@ pub struct Analysis {
 
 impl Analysis {
     /// Compares what there is.
-    pub fn of(plan: &Plan, runs: &[Run], confidence: f64) -> Self {
+    pub fn of(plan: &TrialPlan, runs: &[TrialRun], confidence: f64) -> Self {
         let variants: Vec<VariantState> =
             (0..plan.variants.len()).map(|variant| state(plan, runs, variant)).collect();
         let columns: Vec<(usize, usize)> = plan
@@ -200,14 +200,14 @@ impl Analysis {
     }
 
     /// The result of a metric.
-    pub fn metric(&self, metric: Metric) -> Option<&MetricResult> {
+    pub fn metric(&self, metric: TrialMetric) -> Option<&MetricResult> {
         self.metrics.iter().find(|one| one.metric == metric)
     }
 
     /// The metrics that a trial is run to decide: memory, and CPU time, or time where nothing counts that of the CPU.
     pub fn deciding(&self) -> impl Iterator<Item = &MetricResult> {
-        let speed = self.metric(Metric::Cpu).or_else(|| self.metric(Metric::Time));
-        self.metric(Metric::Memory).into_iter().chain(speed)
+        let speed = self.metric(TrialMetric::Cpu).or_else(|| self.metric(TrialMetric::Time));
+        self.metric(TrialMetric::Memory).into_iter().chain(speed)
     }
 
     /// Whether there is nothing more to find out with so many more blocks.
@@ -215,7 +215,7 @@ impl Analysis {
         let mut open = self
             .deciding()
             .flat_map(|one| &one.effects)
-            .filter(|effect| effect.verdict == Verdict::NoEvidence)
+            .filter(|effect| effect.verdict == TrialVerdict::NoEvidence)
             .peekable();
         if open.peek().is_none() {
             return self.blocks > 0;
@@ -232,14 +232,14 @@ impl MetricResult {
 }
 
 /// Whether a run counts: its work was done, and not seen to be done without the variant's settings.
-fn counts(run: &Run) -> bool {
-    run.outcome == Outcome::Completed && !matches!(run.applied, Applied::No(_))
+fn counts(run: &TrialRun) -> bool {
+    run.outcome == RunOutcome::Completed && !matches!(run.applied, Applied::No(_))
 }
 
-fn state(plan: &Plan, runs: &[Run], variant: usize) -> VariantState {
-    let own: Vec<&Run> = runs.iter().filter(|run| run.variant == variant).collect();
+fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
+    let own: Vec<&TrialRun> = runs.iter().filter(|run| run.variant == variant).collect();
     let completed = own.iter().filter(|run| counts(run)).count();
-    let killed = own.iter().filter(|run| run.outcome == Outcome::OomKilled).count();
+    let killed = own.iter().filter(|run| run.outcome == RunOutcome::OomKilled).count();
     let first_bad = own.iter().find(|run| !counts(run));
     let out = first_bad.map(|run| why_out(run, killed, own.len()));
     VariantState {
@@ -252,27 +252,27 @@ fn state(plan: &Plan, runs: &[Run], variant: usize) -> VariantState {
 }
 
 /// Why a variant is not compared.
-fn why_out(run: &Run, killed: usize, runs: usize) -> String {
+fn why_out(run: &TrialRun, killed: usize, runs: usize) -> String {
     let message = run.message.as_deref().and_then(|text| text.lines().last());
     let with_message = |what: String| match message {
         Some(message) => format!("{what}: {message}"),
         None => what,
     };
     match (&run.outcome, &run.applied) {
-        (Outcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
-        (Outcome::OomKilled, _) => format!("killed {killed} of {runs}"),
-        (Outcome::Failed(code), _) => with_message(format!("exited with code {code}")),
-        (Outcome::Signalled(signal), _) => with_message(format!("ended by signal {signal}")),
-        (Outcome::TimedOut, _) => "took longer than --timeout".to_owned(),
-        (Outcome::NotReady, _) => with_message("was never ready".to_owned()),
-        (Outcome::LoadFailed(why), _) => format!("its load failed: {why}"),
-        (Outcome::NotStarted(why), _) => format!("could not be started: {why}"),
-        (Outcome::Interrupted | Outcome::Completed, _) => "interrupted".to_owned(),
+        (RunOutcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
+        (RunOutcome::OomKilled, _) => format!("killed {killed} of {runs}"),
+        (RunOutcome::Failed(code), _) => with_message(format!("exited with code {code}")),
+        (RunOutcome::Signalled(signal), _) => with_message(format!("ended by signal {signal}")),
+        (RunOutcome::TimedOut, _) => "took longer than --timeout".to_owned(),
+        (RunOutcome::NotReady, _) => with_message("was never ready".to_owned()),
+        (RunOutcome::LoadFailed(why), _) => format!("its load failed: {why}"),
+        (RunOutcome::NotStarted(why), _) => format!("could not be started: {why}"),
+        (RunOutcome::Interrupted | RunOutcome::Completed, _) => "interrupted".to_owned(),
     }
 }
 
 /// Blocks in which each of these columns has a run that counts.
-fn complete_blocks(runs: &[Run], columns: &[(usize, usize)]) -> Vec<usize> {
+fn complete_blocks(runs: &[TrialRun], columns: &[(usize, usize)]) -> Vec<usize> {
     let mut blocks: Vec<usize> = runs.iter().map(|run| run.block).collect();
     blocks.sort_unstable();
     blocks.dedup();
@@ -284,8 +284,8 @@ fn complete_blocks(runs: &[Run], columns: &[(usize, usize)]) -> Vec<usize> {
 }
 
 struct Judge<'a> {
-    plan: &'a Plan,
-    runs: &'a [Run],
+    plan: &'a TrialPlan,
+    runs: &'a [TrialRun],
     /// Columns of the table, each with its variant.
     columns: &'a [(usize, usize)],
     design: BlockDesign,
@@ -295,7 +295,7 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn metrics(&self, blocks: &[usize]) -> Vec<MetricResult> {
         let mut limits = None;
-        Metric::ALL
+        TrialMetric::ALL
             .into_iter()
             .filter_map(|metric| self.metric(metric, blocks, &mut limits))
             .collect()
@@ -307,13 +307,13 @@ impl Judge<'_> {
 
     fn metric(
         &self,
-        metric: Metric,
+        metric: TrialMetric,
         blocks: &[usize],
         limits: &mut Option<BlockLimits>,
     ) -> Option<MetricResult> {
         let row = |block: &usize| -> Option<Vec<f64>> {
             let value = |(column, _): &(usize, usize)| {
-                let is_it = |run: &&Run| run.block == *block && run.column == *column;
+                let is_it = |run: &&TrialRun| run.block == *block && run.column == *column;
                 metric.of(self.runs.iter().find(is_it)?).map(f64::ln)
             };
             self.columns.iter().map(value).collect()
@@ -329,11 +329,12 @@ impl Judge<'_> {
             is_off: control.is_clear(),
         });
         // What the same program produces against itself is no difference.
-        let floor = compared.control.filter(Difference::is_clear).map_or(0.0, |one| one.mean.abs());
+        let floor =
+            compared.control.filter(MeanDifference::is_clear).map_or(0.0, |one| one.mean.abs());
         let of_variants = self.columns.iter().skip(self.design.baselines);
         let effects = of_variants.zip(&compared.differences).map(|((_, variant), difference)| {
             let half_width = difference.half_width.max(floor);
-            self.effect(*variant, &Difference { half_width, ..*difference }, rows.len())
+            self.effect(*variant, &MeanDifference { half_width, ..*difference }, rows.len())
         });
         let baseline: Vec<f64> = rows
             .iter()
@@ -350,13 +351,13 @@ impl Judge<'_> {
         })
     }
 
-    fn effect(&self, variant: usize, difference: &Difference, blocks: usize) -> Effect {
+    fn effect(&self, variant: usize, difference: &MeanDifference, blocks: usize) -> Effect {
         let (low, high) = difference.interval();
         let margin = self.plan.goals.margin.get().ln_1p();
         let verdict = verdict(low, high, margin);
         // It is decided when the interval is clear of 1, or within the margin.
         let wanted = difference.mean.abs().max(margin - difference.mean.abs());
-        let is_open = verdict == Verdict::NoEvidence;
+        let is_open = verdict == TrialVerdict::NoEvidence;
         let needed = is_open.then(|| {
             let (error, confidence) = (difference.error, self.confidence);
             self.design.blocks_until(wanted, error, confidence, BLOCKS_PREDICTED_MAX)
@@ -374,15 +375,15 @@ impl Judge<'_> {
 }
 
 /// The verdict of an interval of logarithms.
-fn verdict(low: f64, high: f64, margin: f64) -> Verdict {
+fn verdict(low: f64, high: f64, margin: f64) -> TrialVerdict {
     let is_inside = low >= -margin && high <= margin;
     match (high < 0.0, low > 0.0, is_inside) {
-        (true, _, true) => Verdict::LessUnderMargin,
-        (true, _, false) => Verdict::Less,
-        (_, true, true) => Verdict::MoreUnderMargin,
-        (_, true, false) => Verdict::More,
-        (false, false, true) => Verdict::Same,
-        (false, false, false) => Verdict::NoEvidence,
+        (true, _, true) => TrialVerdict::LessUnderMargin,
+        (true, _, false) => TrialVerdict::Less,
+        (_, true, true) => TrialVerdict::MoreUnderMargin,
+        (_, true, false) => TrialVerdict::More,
+        (false, false, true) => TrialVerdict::Same,
+        (false, false, false) => TrialVerdict::NoEvidence,
     }
 }
 
@@ -393,12 +394,12 @@ mod tests {
     #[test]
     fn a_verdict_needs_an_interval_that_is_clear_or_small() {
         for (low, high, expected) in [
-            (-0.4, -0.2, Verdict::Less),
-            (-0.04, -0.01, Verdict::LessUnderMargin),
-            (0.1, 0.3, Verdict::More),
-            (0.01, 0.03, Verdict::MoreUnderMargin),
-            (-0.02, 0.03, Verdict::Same),
-            (-0.12, 0.09, Verdict::NoEvidence),
+            (-0.4, -0.2, TrialVerdict::Less),
+            (-0.04, -0.01, TrialVerdict::LessUnderMargin),
+            (0.1, 0.3, TrialVerdict::More),
+            (0.01, 0.03, TrialVerdict::MoreUnderMargin),
+            (-0.02, 0.03, TrialVerdict::Same),
+            (-0.12, 0.09, TrialVerdict::NoEvidence),
         ] {
             assert_eq!(verdict(low, high, 0.05_f64.ln_1p()), expected, "{low} {high}");
         }

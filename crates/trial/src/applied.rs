@@ -19,7 +19,7 @@ use crate::variant::{MallocChoice, Variant, VariantSetting};
 /// A process of a run as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SeenProcess {
-    /// Its PID.
+    /// Its PID, as memtide sees it.
     pub pid: u32,
     /// Its name, at most 15 bytes.
     pub name: String,
@@ -54,8 +54,8 @@ pub enum Applied {
 /// Looks at the processes of a run as it goes on, in a thread of its own: a heap of a GiB takes 0.3 s to walk, and readings must
 /// not wait for that.
 #[derive(Debug)]
-pub(crate) struct Watcher {
-    wanted: Wanted,
+pub(crate) struct AppliedWatch {
+    wanted: WantedSettings,
     asked: Option<Sender<Vec<u32>>>,
     looker: Option<JoinHandle<BTreeMap<u32, SeenProcess>>>,
     /// Looks that were asked for and are not done.
@@ -66,14 +66,14 @@ pub(crate) struct Watcher {
 
 /// What a variant wants to be seen.
 #[derive(Debug, Clone, Default)]
-struct Wanted {
+struct WantedSettings {
     malloc: Option<MallocChoice>,
     arenas: Option<u32>,
     is_without_thp: bool,
     has_environment: bool,
 }
 
-impl Wanted {
+impl WantedSettings {
     fn of(variant: &Variant) -> Self {
         let mut wanted = Self::default();
         for setting in &variant.settings {
@@ -95,7 +95,7 @@ impl Wanted {
     }
 }
 
-impl Watcher {
+impl AppliedWatch {
     /// The first look: earlier the dynamic linker is still at work.
     const FIRST: Duration = Duration::from_millis(40);
     /// Processes beyond this number are not examined.
@@ -103,7 +103,7 @@ impl Watcher {
 
     /// Arenas are counted where `counts_arenas`, as that walks the whole heap.
     pub(crate) fn of(variant: &Variant, counts_arenas: bool) -> Self {
-        let mut wanted = Wanted::of(variant);
+        let mut wanted = WantedSettings::of(variant);
         wanted.arenas = wanted.arenas.filter(|_| counts_arenas);
         let (asked, to_look) = channel::<Vec<u32>>();
         let open = Arc::new(AtomicUsize::new(0));
@@ -134,7 +134,7 @@ impl Watcher {
         }
     }
 
-    /// Looks at processes that are new, and at those whose calls were not bound before.
+    /// Examines processes that are new, and those with calls that were not bound before.
     pub(crate) fn look(&mut self, mut pids: Vec<u32>) {
         pids.truncate(Self::PROCESSES_MAX);
         self.open.fetch_add(1, Ordering::Relaxed);
@@ -218,7 +218,7 @@ fn wanted_kind(choice: &MallocChoice) -> Option<AllocatorKind> {
     })
 }
 
-fn judge(wanted: &Wanted, seen: &[SeenProcess]) -> Applied {
+fn judge(wanted: &WantedSettings, seen: &[SeenProcess]) -> Applied {
     let wants_anything = wanted.malloc.is_some()
         || wanted.arenas.is_some()
         || wanted.is_without_thp
@@ -240,7 +240,7 @@ fn judge(wanted: &Wanted, seen: &[SeenProcess]) -> Applied {
     unseen.map_or(Applied::Yes, Applied::NotSeen)
 }
 
-fn judge_one(wanted: &Wanted, one: &SeenProcess) -> Applied {
+fn judge_one(wanted: &WantedSettings, one: &SeenProcess) -> Applied {
     let needs_environment =
         wanted.malloc.is_some() || wanted.arenas.is_some() || wanted.has_environment;
     if needs_environment && one.ignores_environment {
@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn what_is_seen_decides_and_not_what_was_wanted() {
-        let jemalloc = Wanted { malloc: Some(MallocChoice::Jemalloc), ..Wanted::default() };
+        let jemalloc =
+            WantedSettings { malloc: Some(MallocChoice::Jemalloc), ..WantedSettings::default() };
         assert_eq!(judge(&jemalloc, &[seen("jemalloc")]), Applied::Yes);
         let escaped = judge(&jemalloc, &[seen("jemalloc"), seen("ptmalloc (glibc)")]);
         assert_eq!(escaped, Applied::No("jobs (7) uses ptmalloc (glibc)".into()));
@@ -332,17 +333,17 @@ mod tests {
         assert!(matches!(judge(&jemalloc, &[]), Applied::NotSeen(_)));
         let unbound = SeenProcess { mallocs: Vec::new(), ..seen("") };
         assert!(matches!(judge(&jemalloc, &[unbound]), Applied::NotSeen(_)));
-        assert_eq!(judge(&Wanted::default(), &[seen("jemalloc")]), Applied::Yes);
+        assert_eq!(judge(&WantedSettings::default(), &[seen("jemalloc")]), Applied::Yes);
     }
 
     #[test]
     fn arenas_and_huge_pages_are_read_back() {
-        let wanted = Wanted { arenas: Some(2), ..Wanted::default() };
+        let wanted = WantedSettings { arenas: Some(2), ..WantedSettings::default() };
         let with = |arenas| SeenProcess { arenas, ..seen("ptmalloc (glibc)") };
         assert_eq!(judge(&wanted, &[with(Some(2))]), Applied::Yes);
         assert_eq!(judge(&wanted, &[with(Some(8))]), Applied::No("jobs (7) has 8 arenas".into()));
         assert!(matches!(judge(&wanted, &[with(None)]), Applied::NotSeen(_)));
-        let without = Wanted { is_without_thp: true, ..Wanted::default() };
+        let without = WantedSettings { is_without_thp: true, ..WantedSettings::default() };
         assert!(matches!(judge(&without, &[seen("x")]), Applied::No(_)));
     }
 }

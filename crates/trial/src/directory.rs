@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::plan::{PLAN_FORMAT, Plan};
-use crate::run::Run;
+use crate::plan::{PLAN_FORMAT, TrialPlan};
+use crate::run::TrialRun;
 
 /// The directory of a trial.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl TrialDirectory {
     ///
     /// # Errors
     /// [`DirectoryError`] if there is a trial in it, or it cannot be written.
-    pub fn create(path: &Path, plan: &Plan) -> Result<Self, DirectoryError> {
+    pub fn create(path: &Path, plan: &TrialPlan) -> Result<Self, DirectoryError> {
         let directory = Self { path: path.to_owned() };
         if directory.plan_file().exists() {
             return Err(DirectoryError::Taken(path.to_owned()));
@@ -75,13 +75,13 @@ impl TrialDirectory {
     ///
     /// # Errors
     /// [`DirectoryError`] if there is none, or it cannot be read.
-    pub fn open(path: &Path) -> Result<(Self, Plan), DirectoryError> {
+    pub fn open(path: &Path) -> Result<(Self, TrialPlan), DirectoryError> {
         let directory = Self { path: path.to_owned() };
         let file = directory.plan_file();
         if !file.exists() {
             return Err(DirectoryError::NoTrial(path.to_owned()));
         }
-        let plan: Plan = read(&file)?;
+        let plan: TrialPlan = read(&file)?;
         if plan.format != PLAN_FORMAT {
             return Err(DirectoryError::OtherFormat { path: file, found: plan.format });
         }
@@ -97,14 +97,14 @@ impl TrialDirectory {
     ///
     /// # Errors
     /// [`DirectoryError`] for a file that is damaged.
-    pub fn load_runs(&self) -> Result<Vec<Run>, DirectoryError> {
+    pub fn load_runs(&self) -> Result<Vec<TrialRun>, DirectoryError> {
         let mut all = Vec::new();
         let listed = fs::read_dir(self.runs())
             .map_err(|source| DirectoryError::NotRead { path: self.runs(), source })?;
         for entry in listed.flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|extension| extension == "json") {
-                all.push(read::<Run>(&path)?);
+                all.push(read::<TrialRun>(&path)?);
             }
         }
         all.sort_by_key(|run| (run.block, run.place));
@@ -115,7 +115,7 @@ impl TrialDirectory {
     ///
     /// # Errors
     /// [`DirectoryError::NotWritten`].
-    pub fn keep(&self, run: &Run) -> Result<(), DirectoryError> {
+    pub fn keep(&self, run: &TrialRun) -> Result<(), DirectoryError> {
         write(&self.runs().join(format!("{:03}-{:02}.json", run.block, run.column)), run)
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Moment {
 
 /// The moments of a run, thinned where there are many.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct RunCourse {
     moments: Vec<Moment>,
     peak: Bytes,
     /// Every so many moments one is kept.
@@ -42,7 +42,7 @@ pub(crate) struct Course {
 /// What the course of a run was.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CourseFigures {
-    /// Over work.
+    /// The mean over the work.
     pub(crate) mean: Bytes,
     pub(crate) peak: Bytes,
     pub(crate) end: Bytes,
@@ -50,7 +50,7 @@ pub(crate) struct CourseFigures {
     pub(crate) growth: Option<Ratio>,
 }
 
-impl Course {
+impl RunCourse {
     /// A run of 10 minutes at 50 readings a second has 30,000.
     const MOMENTS_MAX: usize = 20_000;
 
@@ -155,8 +155,8 @@ mod tests {
     use super::*;
 
     /// A run that has 10 MiB in its first half of work and 30 in its second, which takes `slow` times as long.
-    fn course(slow: u64, announces: bool) -> Course {
-        let mut course = Course::new();
+    fn course(slow: u64, announces: bool) -> RunCourse {
+        let mut course = RunCourse::new();
         let mut at = Span::ZERO;
         for step in 0..100_u64 {
             let is_second = step >= 50;
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn growth_is_that_of_the_last_fifth_and_a_peak_is_never_thinned_away() {
-        let mut course = Course::new();
+        let mut course = RunCourse::new();
         for step in 0..50_000_u64 {
             let memory = if step == 4001 { Bytes::from_mib(900) } else { Bytes::new(1000 + step) };
             course.push(Moment {
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(figures.peak, Bytes::from_mib(900));
         assert!(figures.growth.unwrap().get() > 1.15, "{figures:?}");
         let curve = course.curve(200);
-        assert!(curve.len() <= 200 && course.moments.len() <= Course::MOMENTS_MAX);
+        assert!(curve.len() <= 200 && course.moments.len() <= RunCourse::MOMENTS_MAX);
         assert_eq!(course.figures(Span::from_secs(99), Span::from_secs(100)), None);
     }
 }

@@ -1,12 +1,12 @@
 //! Tries commands and settings side by side: memory and speed together, with intervals that hold.
 //!
-//! Four nouns: a **variant** ([`Variant`]) is the command with some settings, the first is the baseline; a **run** ([`Run`])
+//! Four nouns: a **variant** ([`Variant`]) is the command with some settings, the first is the baseline; a **run** ([`TrialRun`])
 //! is one execution in a cgroup of its own, from which is read whether its settings were applied; a **block** is one run of
-//! each variant, in a balanced order, and of the baseline once more as a control; a **verdict** ([`Verdict`]) is what the
+//! each variant, in a balanced order, and of the baseline once more as a control; a **verdict** ([`TrialVerdict`]) is what the
 //! blocks show, which may be that they show nothing.
 //!
 //! ```
-//! use trial::{Verdict, grid};
+//! use trial::{TrialVerdict, grid};
 //! let variants = grid(&["arenas=default,2".to_owned()])?;
 //! assert_eq!(variants[1].name, "arenas=2");
 //! # Ok::<(), trial::SettingError>(())
@@ -15,6 +15,7 @@
 mod analysis;
 mod applied;
 mod child;
+mod command;
 mod directory;
 mod footprint;
 mod load;
@@ -29,6 +30,7 @@ mod preflight;
 mod ready;
 mod recommend;
 mod run;
+mod run_once;
 mod score;
 mod screen;
 mod session;
@@ -37,22 +39,24 @@ mod variant;
 mod words;
 
 pub use analysis::{
-    Analysis, CONFIDENCE, ControlEffect, Effect, Metric, MetricResult, VariantState, Verdict,
+    Analysis, CONFIDENCE, ControlEffect, Effect, MetricResult, TrialMetric, TrialVerdict,
+    VariantState,
 };
 pub use applied::{Applied, SeenProcess};
 pub use child::ANNOUNCE_VARIABLE;
+pub use command::TrialCommand;
 pub use directory::{DirectoryError, TrialDirectory};
 pub use markdown::markdown;
 pub use model::{TRIAL_SCHEMA, TrialReport};
 pub use order::Orders;
 pub use page::trial_page;
-pub use plan::{Goals, PLAN_FORMAT, Plan, RunPlan, ServerPlan, TrialCommand, TrialHost};
+pub use plan::{Goals, PLAN_FORMAT, RunPlan, ServerPlan, TrialHost, TrialPlan};
 pub use preflight::{
     DroppedVariant, NoTrial, Preflight, ReadyVariant, default_variants, preflight,
 };
 pub use ready::ReadyWhen;
-pub use recommend::{ChoiceReason, Recommendation, Standing, speed};
-pub use run::{Outcome, Run, RunMemory, RunPlace, RunSpeed};
+pub use recommend::{ChoiceReason, Recommendation, VariantStanding, speed};
+pub use run::{PlaceInTrial, RunMemory, RunOutcome, RunSpeed, TrialRun};
 pub use score::{Score, ScoreFormat};
 pub use screen::trial_screen;
 pub use trial::{Trial, TrialEnd, TrialError, TrialEvent};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::child::Tail;
-use crate::plan::TrialCommand;
+use crate::command::TrialCommand;
 
 /// A load generator that is ended with this value.
 #[derive(Debug)]

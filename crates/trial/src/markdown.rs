@@ -1,14 +1,14 @@
 //! The answer as Markdown, for a pull request.
 
-use crate::analysis::Metric;
+use crate::analysis::TrialMetric;
 use crate::model::TrialReport;
 use crate::words::{self, TableCell};
 
 /// Returns the answer as Markdown.
 pub fn markdown(report: &TrialReport) -> String {
-    let metrics: Vec<Metric> = Metric::ALL
+    let metrics: Vec<TrialMetric> = TrialMetric::ALL
         .into_iter()
-        .filter(|metric| words::is_shown(*metric) || *metric == Metric::PeakMemory)
+        .filter(|metric| words::is_shown(*metric) || *metric == TrialMetric::PeakMemory)
         .collect();
     let table = words::table(report, &metrics);
     let mut text = format!("**{}**\n\n", escaped(&words::headline(report)));
@@ -47,7 +47,7 @@ pub fn markdown(report: &TrialReport) -> String {
 }
 
 fn cell(cell: &TableCell) -> String {
-    use crate::analysis::Verdict::{Less, More};
+    use crate::analysis::TrialVerdict::{Less, More};
     match cell.verdict {
         Some(Less | More) => format!("**{}**", cell.text),
         Some(verdict) => format!("{} {}", cell.text, verdict.word()),

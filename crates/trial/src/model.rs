@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Analysis, Effect, Verdict};
-use crate::plan::Plan;
-use crate::recommend::{Recommendation, Standing};
-use crate::run::Run;
+use crate::analysis::{Analysis, Effect, TrialVerdict};
+use crate::plan::TrialPlan;
+use crate::recommend::{Recommendation, VariantStanding};
+use crate::run::TrialRun;
 use crate::trial::{Trial, TrialEnd};
 
 /// The schema of the answer.
@@ -15,12 +15,12 @@ pub const TRIAL_SCHEMA: &str = "memtide-trial/1";
 /// The answer of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialReport {
-    /// [`TRIAL_SCHEMA`].
+    /// Always [`TRIAL_SCHEMA`] here.
     pub schema: String,
     /// Where its runs are kept.
     pub directory: String,
-    /// The plan.
-    pub plan: Plan,
+    /// What was planned.
+    pub plan: TrialPlan,
     /// Why it ended.
     pub end: TrialEnd,
     /// What to choose; `None` where nothing was compared.
@@ -28,9 +28,9 @@ pub struct TrialReport {
     /// What the runs show.
     pub analysis: Analysis,
     /// Where each compared variant stands between memory and speed, by its number.
-    pub standings: Vec<Option<Standing>>,
-    /// All runs.
-    pub runs: Vec<Run>,
+    pub standings: Vec<Option<VariantStanding>>,
+    /// Every run, by blocks and places.
+    pub runs: Vec<TrialRun>,
 }
 
 impl TrialReport {
@@ -45,7 +45,7 @@ impl TrialReport {
     pub fn is_answered(&self) -> Option<bool> {
         let effects: Vec<&Effect> = self.analysis.deciding().flat_map(|one| &one.effects).collect();
         let has_killed = self.analysis.variants.iter().any(|one| one.killed > 0);
-        let is_decided = effects.iter().any(|one| one.verdict != Verdict::NoEvidence);
+        let is_decided = effects.iter().any(|one| one.verdict != TrialVerdict::NoEvidence);
         (has_killed || !effects.is_empty()).then_some(has_killed || is_decided)
     }
 
@@ -56,7 +56,7 @@ impl TrialReport {
         let is_compared =
             |variant: usize| analysis.variants.get(variant).is_some_and(|one| one.out.is_none());
         let standing = |variant: usize| {
-            is_compared(variant).then(|| Standing::of(&plan, &analysis, variant)).flatten()
+            is_compared(variant).then(|| VariantStanding::of(&plan, &analysis, variant)).flatten()
         };
         Self {
             schema: TRIAL_SCHEMA.to_owned(),

@@ -2,7 +2,7 @@
 
 use report::html::{Html, Tag, tag, unscripted};
 
-use crate::analysis::Metric;
+use crate::analysis::TrialMetric;
 use crate::model::TrialReport;
 use crate::picture;
 use crate::words::{self, Table};
@@ -23,8 +23,8 @@ pub fn trial_page(report: &TrialReport) -> String {
             html.tagged(tag("h1"), &words::headline(report));
             html.tagged(Tag::of("p", "run"), &words::what_was_run(report));
             picture::trade_off(html, report);
-            let shown: Vec<Metric> =
-                Metric::ALL.into_iter().filter(|metric| words::is_shown(*metric)).collect();
+            let shown: Vec<TrialMetric> =
+                TrialMetric::ALL.into_iter().filter(|metric| words::is_shown(*metric)).collect();
             table(html, &words::table(report, &shown));
             html.within(Tag::of("ul", "remarks"), |html| {
                 for remark in words::remarks(report) {
@@ -33,8 +33,8 @@ pub fn trial_page(report: &TrialReport) -> String {
             });
             html.tagged(tag("h2"), "Memory over time");
             picture::courses(html, report);
-            let others: Vec<Metric> =
-                Metric::ALL.into_iter().filter(|metric| !words::is_shown(*metric)).collect();
+            let others: Vec<TrialMetric> =
+                TrialMetric::ALL.into_iter().filter(|metric| !words::is_shown(*metric)).collect();
             html.tagged(tag("h2"), "Other figures");
             table(html, &words::table(report, &others));
             html.tagged(tag("h2"), "Runs");

@@ -3,10 +3,10 @@
 use report::html::{Html, Tag, tag};
 use units::{Bytes, Quantity as _};
 
-use crate::analysis::{Effect, Metric};
+use crate::analysis::{Effect, TrialMetric};
 use crate::model::TrialReport;
-use crate::recommend::{Standing, speed};
-use crate::run::Run;
+use crate::recommend::{VariantStanding, speed};
+use crate::run::TrialRun;
 
 /// The trade-off in its own units; the page scales it.
 const WIDTH: f64 = 760.0;
@@ -18,11 +18,11 @@ const BOTTOM: f64 = 372.0;
 
 /// A variant with its intervals, as logarithms of ratios to the baseline.
 #[derive(Debug, Clone)]
-struct Place {
+struct CrossPlace {
     name: String,
-    /// Of speed.
+    /// Speed: low, ratio, high.
     x: [f64; 3],
-    /// Of memory.
+    /// Memory: low, ratio, high.
     y: [f64; 3],
     is_on_front: bool,
 }
@@ -87,8 +87,8 @@ pub(crate) fn trade_off(html: &mut Html, report: &TrialReport) {
     });
 }
 
-fn places(report: &TrialReport) -> Vec<Place> {
-    let memory = report.analysis.metric(Metric::Memory);
+fn places(report: &TrialReport) -> Vec<CrossPlace> {
+    let memory = report.analysis.metric(TrialMetric::Memory);
     let speed = speed(&report.analysis);
     let (Some(memory), Some(speed)) = (memory, speed) else {
         return Vec::new();
@@ -97,12 +97,12 @@ fn places(report: &TrialReport) -> Vec<Place> {
     let variants = report.analysis.variants.iter().enumerate();
     let place = |(variant, state): (usize, &crate::analysis::VariantState)| {
         let standing = report.standings.get(variant).copied().flatten();
-        let is_on_front = matches!(standing, Some(Standing::Front));
+        let is_on_front = matches!(standing, Some(VariantStanding::Front));
         let (x, y) = match variant {
             0 => ([0.0; 3], [0.0; 3]),
             _ => (logs(speed.effect(variant)?), logs(memory.effect(variant)?)),
         };
-        Some(Place { name: state.name.clone(), x, y, is_on_front })
+        Some(CrossPlace { name: state.name.clone(), x, y, is_on_front })
     };
     variants.filter_map(place).collect()
 }
@@ -148,7 +148,7 @@ fn axes(html: &mut Html, x: LogScale, y: LogScale, heading: &str) {
 }
 
 /// The front: from one variant to the next that takes more time and less memory.
-fn front(html: &mut Html, places: &[Place], x: LogScale, y: LogScale) {
+fn front(html: &mut Html, places: &[CrossPlace], x: LogScale, y: LogScale) {
     let mut on: Vec<(f64, f64)> =
         places.iter().map(|one| (x.at(one.x[1]), y.at(one.y[1]))).collect();
     on.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -166,7 +166,13 @@ fn front(html: &mut Html, places: &[Place], x: LogScale, y: LogScale) {
     }
 }
 
-fn cross(html: &mut Html, place: &Place, x: LogScale, y: LogScale, taken: &mut Vec<(f64, f64)>) {
+fn cross(
+    html: &mut Html,
+    place: &CrossPlace,
+    x: LogScale,
+    y: LogScale,
+    taken: &mut Vec<(f64, f64)>,
+) {
     let (left, at_x, right) = (x.at(place.x[0]), x.at(place.x[1]), x.at(place.x[2]));
     let (bottom, at_y, top) = (y.at(place.y[0]), y.at(place.y[1]), y.at(place.y[2]));
     let class = if place.is_on_front { "cross is-front" } else { "cross" };
@@ -207,7 +213,8 @@ pub(crate) fn courses(html: &mut Html, report: &TrialReport) {
     }
     html.within(Tag::of("div", "courses"), |html| {
         for (variant, state) in report.analysis.variants.iter().enumerate() {
-            let runs: Vec<&Run> = report.runs.iter().filter(|run| run.variant == variant).collect();
+            let runs: Vec<&TrialRun> =
+                report.runs.iter().filter(|run| run.variant == variant).collect();
             html.within(tag("figure"), |html| {
                 html.tagged(tag("figcaption"), &state.name);
                 panel(html, &state.name, &runs, longest, most);
@@ -217,7 +224,7 @@ pub(crate) fn courses(html: &mut Html, report: &TrialReport) {
 }
 
 #[allow(clippy::cast_precision_loss)] // bytes on a screen
-fn panel(html: &mut Html, name: &str, runs: &[&Run], longest: f64, most: u64) {
+fn panel(html: &mut Html, name: &str, runs: &[&TrialRun], longest: f64, most: u64) {
     let (width, height) = PANEL;
     let (left, top, bottom) = (58.0, 8.0, height - 18.0);
     let svg = Tag::of("svg", "course")

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use timeline::Facts;
 use units::{Bytes, Ratio, Span};
 
+use crate::command::TrialCommand;
 use crate::outside::HostGauge;
 use crate::preflight::{DroppedVariant, Preflight, ReadyVariant};
 use crate::ready::ReadyWhen;
@@ -17,10 +18,10 @@ use crate::variant::{Variant, VariantSetting};
 /// The format of `plan.json`.
 pub const PLAN_FORMAT: &str = "memtide-trial-plan/1";
 
-/// A trial.
+/// A trial before its first run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Plan {
-    /// [`PLAN_FORMAT`].
+pub struct TrialPlan {
+    /// Always [`PLAN_FORMAT`] here.
     pub format: String,
     /// What is run, unless a variant has a command of its own.
     pub command: TrialCommand,
@@ -49,17 +50,7 @@ pub struct Plan {
     pub host: TrialHost,
 }
 
-/// A command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TrialCommand {
-    /// A program with its arguments.
-    Program(Vec<String>),
-    /// A line; a shell reads it where it has more than words.
-    Line(String),
-}
-
-/// What counts.
+/// What counts as a difference, and what is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goals {
     /// What counts as a difference: a smaller one is the same.
@@ -96,10 +87,10 @@ pub struct ServerPlan {
     pub score: Option<ScoreFormat>,
 }
 
-/// The machine.
+/// The machine that a trial runs on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialHost {
-    /// Its name.
+    /// As `hostname` prints it.
     pub name: String,
     /// The kernel's release.
     pub kernel: String,
@@ -112,7 +103,7 @@ pub struct TrialHost {
 }
 
 impl TrialHost {
-    /// This machine.
+    /// Reads those of this machine.
     pub fn here() -> Self {
         let root = Root::default();
         let mut facts = Facts::default();
@@ -128,7 +119,7 @@ impl TrialHost {
     }
 }
 
-impl Plan {
+impl TrialPlan {
     /// The same with the variants that can be run.
     #[must_use]
     pub fn with(mut self, checked: Preflight) -> (Self, Vec<ReadyVariant>) {
@@ -162,56 +153,5 @@ impl Plan {
             _ => None,
         });
         own.unwrap_or_else(|| self.command.clone())
-    }
-}
-
-impl TrialCommand {
-    /// The program and its arguments.
-    pub fn words(&self) -> Vec<String> {
-        match self {
-            Self::Program(words) => words.clone(),
-            Self::Line(line) => match plain_words(line) {
-                Some(words) => words,
-                None => vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
-            },
-        }
-    }
-}
-
-impl std::fmt::Display for TrialCommand {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Line(line) => f.write_str(line),
-            Self::Program(words) => {
-                let quoted = shlex::try_join(words.iter().map(String::as_str));
-                f.write_str(&quoted.unwrap_or_else(|_| words.join(" ")))
-            }
-        }
-    }
-}
-
-/// The words of a line that needs no shell: a shell of its own would be a process more, and its memory.
-fn plain_words(line: &str) -> Option<Vec<String>> {
-    const OF_SHELLS: &[char] =
-        &['|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '?', '[', '~', '{', '#', '\n', '!'];
-    let words = shlex::split(line).filter(|words| !words.is_empty())?;
-    let is_plain =
-        !line.contains(OF_SHELLS) && words.first().is_some_and(|first| !first.contains('='));
-    is_plain.then_some(words)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_reads_only_what_needs_one() {
-        let words = |line: &str| TrialCommand::Line(line.to_owned()).words();
-        assert_eq!(words("./import.sh 'big file.csv'"), ["./import.sh", "big file.csv"]);
-        for line in ["a | b", "N=1 ./run", "cat *.csv", "echo $HOME", "a && b"] {
-            assert_eq!(words(line), ["/bin/sh", "-c", line]);
-        }
-        let program = TrialCommand::Program(vec!["a b".into(), "c".into()]);
-        assert_eq!(program.to_string(), "'a b' c");
     }
 }

@@ -10,13 +10,13 @@ use probe::Root;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::TrialCommand;
+use crate::command::TrialCommand;
 use crate::variant::{BASELINE, MallocChoice, Variant, VariantSetting};
 
 /// A variant that can be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadyVariant {
-    /// The variant.
+    /// The variant, without settings that change nothing here.
     pub variant: Variant,
     /// What `LD_PRELOAD` gets.
     pub preload: Option<String>,
@@ -25,7 +25,7 @@ pub struct ReadyVariant {
 /// A variant that is not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DroppedVariant {
-    /// Its name.
+    /// As it was asked for.
     pub name: String,
     /// Why it is not run.
     pub why: String,
@@ -38,7 +38,7 @@ pub struct DroppedVariant {
 pub struct Preflight {
     /// The variants that are run, in their order.
     pub ready: Vec<ReadyVariant>,
-    /// The others.
+    /// The others, each with its reason.
     pub dropped: Vec<DroppedVariant>,
     /// What the answer cannot show of those that are run.
     pub notes: Vec<String>,
@@ -211,8 +211,11 @@ impl KnownProgram<'_> {
         for setting in of_glibc {
             match choice {
                 Some(MallocChoice::Glibc) => {}
-                Some(other) => {
-                    return dropped(format!("{other} has no arenas and tunables of glibc"), None);
+                Some(_) => {
+                    return dropped(
+                        "only glibc's malloc has arenas and its tunables".to_owned(),
+                        None,
+                    );
                 }
                 None => match self.effect(self.prospect.malloc_settings()) {
                     SettingEffect::None(limit) => {

@@ -20,7 +20,7 @@ pub enum ReadyWhen {
     Unix(String),
     /// It answers `GET /PATH` at HOST:PORT with a status below 400.
     Http {
-        /// HOST:PORT.
+        /// The server as HOST:PORT.
         address: String,
         /// With its slash.
         path: String,

@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Analysis, Effect, Metric, MetricResult, Verdict};
-use crate::plan::Plan;
-use crate::run::Run;
+use crate::analysis::{Analysis, Effect, MetricResult, TrialMetric, TrialVerdict};
+use crate::plan::TrialPlan;
+use crate::run::TrialRun;
 
 /// What to choose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recommendation {
     /// The variant's number; 0 is the baseline.
     pub variant: usize,
-    /// Why.
+    /// What decided the choice.
     pub reason: ChoiceReason,
     /// Other variants that would have served as well, as far as the runs show.
     pub as_good: Vec<usize>,
@@ -37,12 +37,12 @@ pub enum ChoiceReason {
 /// Where a variant stands between memory and speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum VariantStanding {
     /// No other is better in one without being worse in the other.
     Front,
     /// Another is better in one and not worse in the other.
     Dominated {
-        /// Its number.
+        /// That other variant's number.
         by: usize,
     },
     /// The runs do not decide it.
@@ -51,11 +51,11 @@ pub enum Standing {
 
 impl Recommendation {
     /// Chooses; `None` where nothing was compared.
-    pub fn of(plan: &Plan, analysis: &Analysis, runs: &[Run]) -> Option<Self> {
-        let memory = analysis.metric(Metric::Memory)?;
+    pub fn of(plan: &TrialPlan, analysis: &Analysis, runs: &[TrialRun]) -> Option<Self> {
+        let memory = analysis.metric(TrialMetric::Memory)?;
         let speed = speed(analysis);
         let savers: Vec<&Effect> =
-            memory.effects.iter().filter(|one| one.verdict == Verdict::Less).collect();
+            memory.effects.iter().filter(|one| one.verdict == TrialVerdict::Less).collect();
         let most = 1.0 + plan.goals.max_slowdown.get();
         let is_fast = |effect: &&&Effect| {
             let of_speed = speed.and_then(|speed| speed.effect(effect.variant));
@@ -98,14 +98,14 @@ impl Recommendation {
 
 /// What speed is judged by: CPU time, which others disturb least, or time where it is not counted.
 pub fn speed(analysis: &Analysis) -> Option<&MetricResult> {
-    analysis.metric(Metric::Cpu).or_else(|| analysis.metric(Metric::Time))
+    analysis.metric(TrialMetric::Cpu).or_else(|| analysis.metric(TrialMetric::Time))
 }
 
 /// Whether a variant is shown to be slower than this, by any measure: CPU time does not see that threads wait for a lock.
 fn is_slower(analysis: &Analysis, variant: usize, most: f64) -> bool {
-    let all = [Metric::Cpu, Metric::Time, Metric::P95];
+    let all = [TrialMetric::Cpu, TrialMetric::Time, TrialMetric::P95];
     let effects = all.iter().filter_map(|metric| analysis.metric(*metric)?.effect(variant));
-    effects.into_iter().any(|one| one.verdict == Verdict::More && one.ratio.get() > most)
+    effects.into_iter().any(|one| one.verdict == TrialVerdict::More && one.ratio.get() > most)
 }
 
 /// The fastest variant that surely takes no more memory than counts.
@@ -113,7 +113,7 @@ fn fastest<'a>(
     analysis: &Analysis,
     memory: &MetricResult,
     speed: Option<&'a MetricResult>,
-    plan: &Plan,
+    plan: &TrialPlan,
 ) -> Option<&'a Effect> {
     let most = 1.0 + plan.goals.max_slowdown.get();
     let is_small = |effect: &&Effect| {
@@ -121,14 +121,14 @@ fn fastest<'a>(
         of_memory.is_some_and(|memory| memory.high.get() <= 1.0 + plan.goals.margin.get())
             && !is_slower(analysis, effect.variant, most)
     };
-    let faster = speed?.effects.iter().filter(|one| one.verdict == Verdict::Less);
+    let faster = speed?.effects.iter().filter(|one| one.verdict == TrialVerdict::Less);
     faster.filter(is_small).min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()))
 }
 
-impl Standing {
+impl VariantStanding {
     /// Where a variant stands among all that are compared. The baseline has ratio 1 in both.
-    pub fn of(plan: &Plan, analysis: &Analysis, variant: usize) -> Option<Self> {
-        let memory = analysis.metric(Metric::Memory)?;
+    pub fn of(plan: &TrialPlan, analysis: &Analysis, variant: usize) -> Option<Self> {
+        let memory = analysis.metric(TrialMetric::Memory)?;
         let speed = speed(analysis)?;
         let place = |variant: usize| -> Option<[Spot; 2]> {
             Some([Spot::of(memory, variant)?, Spot::of(speed, variant)?])
@@ -142,7 +142,7 @@ impl Standing {
             let no_worse =
                 own.iter().zip(&theirs).all(|(own, other)| other.high <= own.high * (1.0 + margin));
             // Time and latency scatter too much to show that one is as good; but that it is worse shows.
-            let is_slow = [Metric::Time, Metric::P95].iter().any(|metric| {
+            let is_slow = [TrialMetric::Time, TrialMetric::P95].iter().any(|metric| {
                 let result = analysis.metric(*metric);
                 let spots = result.and_then(|one| Spot::of(one, variant).zip(Spot::of(one, other)));
                 spots.is_some_and(|(own, other)| other.low > own.high)

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The program whose output is read.
+/// The program that makes the load, by which its output is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreFormat {
@@ -22,7 +22,7 @@ pub enum ScoreFormat {
 /// What a load was.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
-    /// Operations.
+    /// Operations that were done.
     pub operations: Option<f64>,
     /// Operations for each second.
     pub per_second: Option<f64>,

@@ -3,9 +3,9 @@
 use report::Screen;
 use report::text::{Style, TextPage, piece, width};
 
-use crate::analysis::{Metric, Verdict};
+use crate::analysis::{TrialMetric, TrialVerdict};
 use crate::model::TrialReport;
-use crate::words::{self, Table, TableRow};
+use crate::words::{self, Table, VariantRow};
 
 /// Cells between two columns.
 const GAP: usize = 2;
@@ -17,8 +17,8 @@ pub fn trial_screen(report: &TrialReport, screen: &Screen) -> String {
     page.hanging(&[], 0, Style::Strong, &head);
     page.hanging(&[], 0, Style::Faint, &words::what_was_run(report));
     let all = screen.detail == report::text::Detail::All;
-    let metrics: Vec<Metric> =
-        Metric::ALL.into_iter().filter(|metric| all || words::is_shown(*metric)).collect();
+    let metrics: Vec<TrialMetric> =
+        TrialMetric::ALL.into_iter().filter(|metric| all || words::is_shown(*metric)).collect();
     for some in fitting(report, &metrics, screen.width()) {
         page.gap();
         draw(&mut page, report, &words::table(report, &some));
@@ -40,12 +40,12 @@ pub fn trial_screen(report: &TrialReport, screen: &Screen) -> String {
 }
 
 /// Splits metrics into tables that fit the width; each has one metric at least.
-fn fitting(report: &TrialReport, metrics: &[Metric], width: usize) -> Vec<Vec<Metric>> {
-    let has = |metric: &&Metric| report.analysis.metric(**metric).is_some();
-    let mut tables: Vec<Vec<Metric>> = Vec::new();
+fn fitting(report: &TrialReport, metrics: &[TrialMetric], width: usize) -> Vec<Vec<TrialMetric>> {
+    let has = |metric: &&TrialMetric| report.analysis.metric(**metric).is_some();
+    let mut tables: Vec<Vec<TrialMetric>> = Vec::new();
     for metric in metrics.iter().filter(has) {
         let fits = tables.last().is_some_and(|last| {
-            let wider: Vec<Metric> = last.iter().copied().chain([*metric]).collect();
+            let wider: Vec<TrialMetric> = last.iter().copied().chain([*metric]).collect();
             let table = words::table(report, &wider);
             widths(&table).iter().map(|cells| cells + GAP).sum::<usize>() <= width + GAP
         });
@@ -62,7 +62,7 @@ fn fitting(report: &TrialReport, metrics: &[Metric], width: usize) -> Vec<Vec<Me
 
 /// Cells of each column: the name, the metrics.
 fn widths(table: &Table) -> Vec<usize> {
-    let widest = |of: &dyn Fn(&TableRow) -> usize| table.rows.iter().map(of).max().unwrap_or(0);
+    let widest = |of: &dyn Fn(&VariantRow) -> usize| table.rows.iter().map(of).max().unwrap_or(0);
     let metric = |at: usize| widest(&|row| cell(row, at).map_or(0, |(text, _)| width(&text)));
     // A longer name has a line of its own.
     const NAME_MAX: usize = 24;
@@ -108,7 +108,7 @@ fn padded(text: &str, cells: usize) -> String {
 }
 
 /// A cell with its verdict.
-fn cell(row: &TableRow, at: usize) -> Option<(String, Style)> {
+fn cell(row: &VariantRow, at: usize) -> Option<(String, Style)> {
     let cell = row.cells.get(at)?;
     Some(match cell.verdict {
         Some(verdict) => (format!("{} {}", cell.text, verdict.sign()), style(verdict)),
@@ -116,11 +116,13 @@ fn cell(row: &TableRow, at: usize) -> Option<(String, Style)> {
     })
 }
 
-const fn style(verdict: Verdict) -> Style {
+const fn style(verdict: TrialVerdict) -> Style {
     match verdict {
-        Verdict::Less => Style::Fine,
-        Verdict::More => Style::Warning,
-        Verdict::NoEvidence => Style::Faint,
-        Verdict::LessUnderMargin | Verdict::MoreUnderMargin | Verdict::Same => Style::Plain,
+        TrialVerdict::Less => Style::Fine,
+        TrialVerdict::More => Style::Warning,
+        TrialVerdict::NoEvidence => Style::Faint,
+        TrialVerdict::LessUnderMargin | TrialVerdict::MoreUnderMargin | TrialVerdict::Same => {
+            Style::Plain
+        }
     }
 }

@@ -7,13 +7,13 @@ use sampler::{CgroupRun, GroupReading, RunEnd, RunNow, RunPeak};
 use timeline::signals::{CGROUP_PGFAULT, CGROUP_PGMAJFAULT};
 use units::{Bytes, Span};
 
-use crate::applied::Watcher;
+use crate::applied::AppliedWatch;
 use crate::child::{Announcement, Announcements, Tail};
-use crate::footprint::{Course, Moment, footprint};
+use crate::footprint::{Moment, RunCourse, footprint};
 use crate::load::Load;
 use crate::outside::Outside;
 use crate::plan::{RunPlan, ServerPlan};
-use crate::run::{Outcome, Run, RunMemory, RunPlace, RunSpeed};
+use crate::run::{PlaceInTrial, RunMemory, RunOutcome, RunSpeed, TrialRun};
 use crate::score::Score;
 
 /// How long a program may take to end after SIGTERM.
@@ -42,7 +42,7 @@ enum Stage {
 
 /// The part of a run that is measured.
 #[derive(Debug, Clone, Copy, Default)]
-struct Measured {
+struct MeasuredPart {
     from: Option<Mark>,
     to: Option<Mark>,
 }
@@ -59,25 +59,25 @@ struct Mark {
 
 pub(crate) struct Session<'a> {
     plan: &'a RunPlan,
-    watcher: Watcher,
+    watcher: AppliedWatch,
     announcements: Announcements,
     is_interrupted: &'a dyn Fn() -> bool,
     stage: Stage,
     begun: Instant,
-    course: Course,
-    measured: Measured,
+    course: RunCourse,
+    measured: MeasuredPart,
     operations: Option<f64>,
     latencies_ms: Vec<f64>,
     score: Score,
     idle: Option<Bytes>,
     /// Why it was ended before its work was done.
-    ended_by: Option<Outcome>,
+    ended_by: Option<RunOutcome>,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn new(
         plan: &'a RunPlan,
-        watcher: Watcher,
+        watcher: AppliedWatch,
         announcements: Announcements,
         is_interrupted: &'a dyn Fn() -> bool,
     ) -> Self {
@@ -89,8 +89,8 @@ impl<'a> Session<'a> {
             is_interrupted,
             stage,
             begun: Instant::now(),
-            course: Course::new(),
-            measured: Measured::default(),
+            course: RunCourse::new(),
+            measured: MeasuredPart::default(),
             operations: None,
             latencies_ms: Vec::new(),
             score: Score::default(),
@@ -113,11 +113,11 @@ impl<'a> Session<'a> {
     /// One reading of a run that goes on.
     pub(crate) fn step(&mut self, now: &RunNow<'_>) -> ControlFlow<()> {
         if (self.is_interrupted)() {
-            self.ended_by = Some(Outcome::Interrupted);
+            self.ended_by = Some(RunOutcome::Interrupted);
             return ControlFlow::Break(());
         }
         if now.reading.at >= self.plan.timeout {
-            self.ended_by.get_or_insert(Outcome::TimedOut);
+            self.ended_by.get_or_insert(RunOutcome::TimedOut);
             return ControlFlow::Break(());
         }
         let holds = self.read_announcements(now.reading);
@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
             Stage::WarmingUp(mut load) => match load.ended() {
                 None => go_on(Stage::WarmingUp(load)),
                 Some(Ok(_)) => self.begin_load(now),
-                Some(Err(why)) => self.give_up(Outcome::LoadFailed(why)),
+                Some(Err(why)) => self.give_up(RunOutcome::LoadFailed(why)),
             },
             Stage::Loaded(mut load) => match load.ended() {
                 None => go_on(Stage::Loaded(load)),
@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
                     self.score = format.map(|format| format.read(&output)).unwrap_or_default();
                     go_on(self.work_is_done(now))
                 }
-                Some(Err(why)) => self.give_up(Outcome::LoadFailed(why)),
+                Some(Err(why)) => self.give_up(RunOutcome::LoadFailed(why)),
             },
             Stage::Working if holds => go_on(self.work_is_done(now)),
             Stage::Working => go_on(Stage::Working),
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
         self.plan.server.as_ref()
     }
 
-    fn give_up(&mut self, outcome: Outcome) -> ControlFlow<(), Stage> {
+    fn give_up(&mut self, outcome: RunOutcome) -> ControlFlow<(), Stage> {
         self.ended_by = Some(outcome);
         ControlFlow::Break(())
     }
@@ -216,7 +216,7 @@ impl<'a> Session<'a> {
         let elapsed = self.begun.elapsed();
         if !server.ready.is_ready(elapsed) {
             if elapsed > STARTING_MAX {
-                return self.give_up(Outcome::NotReady);
+                return self.give_up(RunOutcome::NotReady);
             }
             return ControlFlow::Continue(Stage::Starting);
         }
@@ -225,7 +225,7 @@ impl<'a> Session<'a> {
         }
         match Load::start(&server.load) {
             Ok(load) => ControlFlow::Continue(Stage::WarmingUp(load)),
-            Err(error) => self.give_up(Outcome::LoadFailed(error.to_string())),
+            Err(error) => self.give_up(RunOutcome::LoadFailed(error.to_string())),
         }
     }
 
@@ -237,7 +237,7 @@ impl<'a> Session<'a> {
                 self.measured.from = Some(self.mark(now.reading));
                 ControlFlow::Continue(Stage::Loaded(load))
             }
-            Err(error) => self.give_up(Outcome::LoadFailed(error.to_string())),
+            Err(error) => self.give_up(RunOutcome::LoadFailed(error.to_string())),
         }
     }
 
@@ -247,9 +247,9 @@ impl<'a> Session<'a> {
         Stage::Idling(Instant::now())
     }
 
-    fn outcome(&mut self, ran: &CgroupRun) -> Outcome {
+    fn outcome(&mut self, ran: &CgroupRun) -> RunOutcome {
         if ran.was_oom_killed() == Some(true) {
-            return Outcome::OomKilled;
+            return RunOutcome::OomKilled;
         }
         if let Some(outcome) = self.ended_by.take() {
             return outcome;
@@ -257,23 +257,23 @@ impl<'a> Session<'a> {
         let is_server = self.plan.server.is_some();
         match ran.end {
             // A server is ended when its load is done.
-            _ if is_server && self.measured.to.is_some() => Outcome::Completed,
-            RunEnd::Exited(0) if is_server => Outcome::NotReady,
-            RunEnd::Exited(0) | RunEnd::Stopped => Outcome::Completed,
-            RunEnd::Exited(code) => Outcome::Failed(code),
-            RunEnd::Signalled(signal) => Outcome::Signalled(signal),
+            _ if is_server && self.measured.to.is_some() => RunOutcome::Completed,
+            RunEnd::Exited(0) if is_server => RunOutcome::NotReady,
+            RunEnd::Exited(0) | RunEnd::Stopped => RunOutcome::Completed,
+            RunEnd::Exited(code) => RunOutcome::Failed(code),
+            RunEnd::Signalled(signal) => RunOutcome::Signalled(signal),
         }
     }
 
     pub(crate) fn finish(
         mut self,
-        place: RunPlace,
+        place: PlaceInTrial,
         begun: jiff::Timestamp,
         ran: &CgroupRun,
         tail: &Tail,
         outside: Outside,
         own_cpu: Span,
-    ) -> Run {
+    ) -> TrialRun {
         let outcome = self.outcome(ran);
         self.read_announcements(&ran.last);
         let from = self.measured.from.unwrap_or_default();
@@ -286,11 +286,11 @@ impl<'a> Session<'a> {
             group_peak: ran.peak.map(RunPeak::bytes),
             growth: figures.growth,
         });
-        let is_completed = outcome == Outcome::Completed;
+        let is_completed = outcome == RunOutcome::Completed;
         let speed = is_completed.then(|| self.speed(from, to));
         let message = Some(tail.text()).filter(|text| !is_completed && !text.is_empty());
         let (processes, applied) = self.watcher.finish();
-        Run {
+        TrialRun {
             block: place.block,
             place: place.place,
             column: place.column,

@@ -13,19 +13,20 @@ use crate::applied::Applied;
 use crate::directory::{DirectoryError, TrialDirectory};
 use crate::order::Orders;
 use crate::outside::HostGauge;
-use crate::plan::Plan;
+use crate::plan::TrialPlan;
 use crate::preflight::ReadyVariant;
-use crate::run::{Outcome, Run, RunPlace, run_once};
+use crate::run::{PlaceInTrial, RunOutcome, TrialRun};
+use crate::run_once::run_once;
 
 /// A trial that goes on.
 #[derive(Debug)]
 pub struct Trial {
-    plan: Plan,
+    plan: TrialPlan,
     ready: Vec<ReadyVariant>,
     directory: TrialDirectory,
     gauge: HostGauge,
     orders: Orders,
-    runs: Vec<Run>,
+    runs: Vec<TrialRun>,
     /// The confidence of each look.
     confidence: f64,
 }
@@ -51,13 +52,13 @@ pub enum TrialEnd {
 pub enum TrialEvent<'a> {
     /// A run begins.
     Begins {
-        /// Its place.
-        place: RunPlace,
+        /// Where it stands.
+        place: PlaceInTrial,
         /// Runs in its block.
         places: usize,
     },
     /// A run has ended.
-    Ended(&'a Run),
+    Ended(&'a TrialRun),
     /// A run is made again, for this reason.
     Again(&'a str),
     /// A block is whole: what there is so far.
@@ -69,7 +70,7 @@ pub enum TrialEvent<'a> {
 pub enum TrialError {
     /// No run can be made.
     #[error(transparent)]
-    Run(#[from] CgroupRunError),
+    NoRun(#[from] CgroupRunError),
     /// Its directory cannot be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
@@ -79,7 +80,7 @@ impl TrialError {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Run(error) => error.help().map(str::to_owned),
+            Self::NoRun(error) => error.help().map(str::to_owned),
             Self::Directory(error) => error.help(),
         }
     }
@@ -98,7 +99,7 @@ impl Trial {
     /// # Errors
     /// [`DirectoryError`] where earlier runs cannot be read.
     pub fn open(
-        plan: Plan,
+        plan: TrialPlan,
         ready: Vec<ReadyVariant>,
         directory: TrialDirectory,
     ) -> Result<Self, DirectoryError> {
@@ -112,8 +113,8 @@ impl Trial {
         Ok(Self { plan, ready, directory, gauge, orders, runs, confidence })
     }
 
-    /// Its plan.
-    pub const fn plan(&self) -> &Plan {
+    /// The plan that it follows.
+    pub const fn plan(&self) -> &TrialPlan {
         &self.plan
     }
 
@@ -123,7 +124,7 @@ impl Trial {
     }
 
     /// Its runs so far.
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[TrialRun] {
         &self.runs
     }
 
@@ -184,11 +185,11 @@ impl Trial {
             if is_there || self.is_out(variant) {
                 continue;
             }
-            let place = RunPlace { block, place, column: *column, variant };
+            let place = PlaceInTrial { block, place, column: *column, variant };
             tell(&TrialEvent::Begins { place, places });
             let run =
                 run_once(&self.plan, &self.ready[variant], place, &mut self.gauge, is_interrupted)?;
-            if run.outcome == Outcome::Interrupted {
+            if run.outcome == RunOutcome::Interrupted {
                 return Ok(Some(TrialEnd::Interrupted));
             }
             self.keep(run, tell)?;
@@ -199,7 +200,11 @@ impl Trial {
         self.repeat_disturbed(block, is_interrupted, tell)
     }
 
-    fn keep(&mut self, run: Run, tell: &mut dyn FnMut(&TrialEvent<'_>)) -> Result<(), TrialError> {
+    fn keep(
+        &mut self,
+        run: TrialRun,
+        tell: &mut dyn FnMut(&TrialEvent<'_>),
+    ) -> Result<(), TrialError> {
         self.directory.keep(&run)?;
         tell(&TrialEvent::Ended(&run));
         self.runs.retain(|other| other.block != run.block || other.column != run.column);
@@ -210,11 +215,11 @@ impl Trial {
     /// Whether a variant is not run any more: it fails, or was killed often enough.
     fn is_out(&self, variant: usize) -> bool {
         let own = || self.runs.iter().filter(|run| run.variant == variant);
-        let killed = own().filter(|run| run.outcome == Outcome::OomKilled).count();
+        let killed = own().filter(|run| run.outcome == RunOutcome::OomKilled).count();
         killed >= KILLED_ENOUGH
             || own().any(|run| {
-                let is_killed = run.outcome == Outcome::OomKilled && variant != 0;
-                (run.outcome != Outcome::Completed && !is_killed)
+                let is_killed = run.outcome == RunOutcome::OomKilled && variant != 0;
+                (run.outcome != RunOutcome::Completed && !is_killed)
                     || matches!(run.applied, Applied::No(_))
             })
     }
@@ -226,7 +231,8 @@ impl Trial {
         is_interrupted: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&TrialEvent<'_>),
     ) -> Result<Option<TrialEnd>, TrialError> {
-        let own: Vec<Run> = self.runs.iter().filter(|run| run.block == block).cloned().collect();
+        let own: Vec<TrialRun> =
+            self.runs.iter().filter(|run| run.block == block).cloned().collect();
         let outside: Vec<f64> =
             own.iter().filter_map(|run| run.outside_cpus).map(Ratio::get).collect();
         let usual = stats::median(&outside);
@@ -236,7 +242,7 @@ impl Trial {
             };
             tell(&TrialEvent::Again(&why));
             let place =
-                RunPlace { block, place: run.place, column: run.column, variant: run.variant };
+                PlaceInTrial { block, place: run.place, column: run.column, variant: run.variant };
             let mut again = run_once(
                 &self.plan,
                 &self.ready[run.variant],
@@ -244,7 +250,7 @@ impl Trial {
                 &mut self.gauge,
                 is_interrupted,
             )?;
-            if again.outcome == Outcome::Interrupted {
+            if again.outcome == RunOutcome::Interrupted {
                 return Ok(Some(TrialEnd::Interrupted));
             }
             again.repeated = vec![why];
@@ -255,8 +261,8 @@ impl Trial {
 }
 
 /// Why a run is made again, if it is.
-fn disturbance(run: &Run, usual: Option<f64>) -> Option<String> {
-    if run.outcome != Outcome::Completed {
+fn disturbance(run: &TrialRun, usual: Option<f64>) -> Option<String> {
+    if run.outcome != RunOutcome::Completed {
         return None;
     }
     if let Some(steal) = run.steal.filter(|steal| *steal > STEAL_MAX) {

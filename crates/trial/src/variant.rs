@@ -9,7 +9,7 @@ use units::Bytes;
 /// The name of the variant without a setting: the command as the user runs it today.
 pub const BASELINE: &str = "default";
 
-/// A malloc.
+/// A malloc that can be preloaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MallocChoice {
@@ -17,9 +17,9 @@ pub enum MallocChoice {
     Glibc,
     /// jemalloc, as the distribution packages it.
     Jemalloc,
-    /// gperftools' tcmalloc.
+    /// tcmalloc of gperftools.
     Tcmalloc,
-    /// Microsoft's mimalloc.
+    /// mimalloc 2, as it is packaged.
     Mimalloc,
     /// A library at this path.
     Library(String),
@@ -37,16 +37,16 @@ pub enum VariantSetting {
     Arenas(u32),
     /// A tunable of glibc's malloc: `glibc.malloc.NAME` in `GLIBC_TUNABLES`.
     Tunable {
-        /// Without `glibc.malloc.`.
+        /// Its name without `glibc.malloc.`.
         name: String,
         /// As glibc reads it.
         value: String,
     },
     /// An environment variable.
     Environment {
-        /// Its name.
+        /// The name of the variable.
         name: String,
-        /// Its value.
+        /// What it is set to.
         value: String,
     },
     /// Without transparent huge pages: `PR_SET_THP_DISABLE`.

@@ -2,11 +2,11 @@
 
 use units::{Bytes, Quantity as _, Ratio, Span};
 
-use crate::analysis::{Effect, Metric, MetricResult, Verdict};
+use crate::analysis::{Effect, MetricResult, TrialMetric, TrialVerdict};
 use crate::applied::Applied;
 use crate::model::TrialReport;
-use crate::recommend::{ChoiceReason, Standing, speed};
-use crate::run::{Outcome, Run};
+use crate::recommend::{ChoiceReason, VariantStanding, speed};
+use crate::run::{RunOutcome, TrialRun};
 use crate::trial::TrialEnd;
 use crate::variant::VariantSetting;
 
@@ -19,12 +19,12 @@ const GROWING_MIN: f64 = 1.02;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<String>,
-    pub(crate) rows: Vec<TableRow>,
+    pub(crate) rows: Vec<VariantRow>,
 }
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TableRow {
+pub(crate) struct VariantRow {
     pub(crate) variant: usize,
     pub(crate) name: String,
     pub(crate) cells: Vec<TableCell>,
@@ -36,10 +36,10 @@ pub(crate) struct TableRow {
 pub(crate) struct TableCell {
     pub(crate) text: String,
     /// `None` for the baseline's own value.
-    pub(crate) verdict: Option<Verdict>,
+    pub(crate) verdict: Option<TrialVerdict>,
 }
 
-impl Verdict {
+impl TrialVerdict {
     /// As a sign, which [`legend`] explains.
     pub(crate) const fn sign(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Verdict {
     }
 }
 
-impl Metric {
+impl TrialMetric {
     /// Its heading; where operations are counted, figures are for each.
     pub(crate) fn heading(self, has_operations: bool) -> &'static str {
         match (self, has_operations) {
@@ -100,11 +100,11 @@ pub(crate) fn has_operations(report: &TrialReport) -> bool {
 }
 
 /// The table of these metrics.
-pub(crate) fn table(report: &TrialReport, metrics: &[Metric]) -> Table {
+pub(crate) fn table(report: &TrialReport, metrics: &[TrialMetric]) -> Table {
     let results: Vec<&MetricResult> =
         metrics.iter().filter_map(|metric| report.analysis.metric(*metric)).collect();
     let counts = has_operations(report);
-    let rows = report.analysis.variants.iter().enumerate().map(|(variant, state)| TableRow {
+    let rows = report.analysis.variants.iter().enumerate().map(|(variant, state)| VariantRow {
         variant,
         name: state.name.clone(),
         cells: results.iter().map(|result| cell(result, variant)).collect(),
@@ -126,7 +126,7 @@ fn cell(result: &MetricResult, variant: usize) -> TableCell {
     }
 }
 
-/// `0.69 (0.66–0.72)`.
+/// A ratio with its interval: `0.69 (0.66–0.72)`.
 pub fn ratio(effect: &Effect) -> String {
     let [ratio, low, high] = [effect.ratio, effect.low, effect.high].map(short);
     format!("{ratio} ({low}–{high})")
@@ -156,8 +156,8 @@ pub(crate) fn legend(report: &TrialReport) -> String {
 pub(crate) fn dominated(report: &TrialReport) -> Vec<String> {
     let name =
         |variant: usize| report.analysis.variants.get(variant).map_or("", |one| one.name.as_str());
-    let of_variant = |(variant, standing): (usize, &Option<Standing>)| match standing {
-        Some(Standing::Dominated { by }) => Some(format!(
+    let of_variant = |(variant, standing): (usize, &Option<VariantStanding>)| match standing {
+        Some(VariantStanding::Dominated { by }) => Some(format!(
             "{} is beaten by {} in memory and speed together.",
             name(variant),
             name(*by)
@@ -180,11 +180,11 @@ fn remark(report: &TrialReport, variant: usize) -> String {
     }
     let chosen = is_recommended(report, variant);
     let standing = match report.standings.get(variant).copied().flatten() {
-        Some(Standing::Front) if chosen => "recommended".to_owned(),
-        Some(Standing::Front) => "front".to_owned(),
-        Some(Standing::Undecided) if chosen => "recommended".to_owned(),
-        Some(Standing::Undecided) => "undecided".to_owned(),
-        Some(Standing::Dominated { by }) => {
+        Some(VariantStanding::Front) if chosen => "recommended".to_owned(),
+        Some(VariantStanding::Front) => "front".to_owned(),
+        Some(VariantStanding::Undecided) if chosen => "recommended".to_owned(),
+        Some(VariantStanding::Undecided) => "undecided".to_owned(),
+        Some(VariantStanding::Dominated { by }) => {
             let name = report.analysis.variants.get(by).map_or("", |one| &one.name);
             format!("dominated by {name}")
         }
@@ -225,11 +225,12 @@ pub fn headline(report: &TrialReport) -> String {
         };
     };
     let variant = recommendation.variant;
-    let effect = |metric: Metric| report.analysis.metric(metric)?.effect(variant).copied();
+    let effect = |metric: TrialMetric| report.analysis.metric(metric)?.effect(variant).copied();
     let speed = speed(&report.analysis).map(|result| result.metric);
     let sentence = match recommendation.reason {
         ChoiceReason::LessMemory => {
-            let saved = effect(Metric::Memory).map(|one| saved(report, &one)).unwrap_or_default();
+            let saved =
+                effect(TrialMetric::Memory).map(|one| saved(report, &one)).unwrap_or_default();
             format!("{}: {saved}{}", name(variant), speed_part(speed.and_then(effect), speed))
         }
         ChoiceReason::Faster => {
@@ -242,8 +243,8 @@ pub fn headline(report: &TrialReport) -> String {
             )
         }
         ChoiceReason::NothingSaves => {
-            let undecided = report.analysis.metric(Metric::Memory).is_some_and(|one| {
-                one.effects.iter().any(|one| one.verdict == Verdict::NoEvidence)
+            let undecided = report.analysis.metric(TrialMetric::Memory).is_some_and(|one| {
+                one.effects.iter().any(|one| one.verdict == TrialVerdict::NoEvidence)
             });
             let what = if undecided {
                 "no other is shown to take less memory"
@@ -252,7 +253,7 @@ pub fn headline(report: &TrialReport) -> String {
             };
             format!("KEEP {}: {what}", name(0))
         }
-        ChoiceReason::SavingsAreSlower => format!("KEEP {}: {}", name(0), slower(report)),
+        ChoiceReason::SavingsAreSlower => slower(report),
         ChoiceReason::OverBudget => format!(
             "KEEP {}: what takes less memory stays above the budget of {}",
             name(0),
@@ -267,34 +268,47 @@ pub fn headline(report: &TrialReport) -> String {
 
 /// What saves most memory, and what it may cost.
 fn slower(report: &TrialReport) -> String {
-    let memory = report.analysis.metric(Metric::Memory);
-    let savers = memory.into_iter().flat_map(|one| &one.effects);
-    let savers = savers.filter(|one| one.verdict == Verdict::Less);
+    let memory = report.analysis.metric(TrialMetric::Memory);
+    let savers = memory
+        .into_iter()
+        .flat_map(|one| &one.effects)
+        .filter(|one| one.verdict == TrialVerdict::Less);
     let best = savers.min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()));
     let Some((best, speed)) = best.zip(speed(&report.analysis)) else {
         return String::new();
     };
     let name = report.analysis.variants.get(best.variant).map_or("", |one| &one.name);
-    let slower = [Metric::Cpu, Metric::Time, Metric::P95].iter().find_map(|metric| {
-        let result = report.analysis.metric(*metric)?;
-        let effect = result.effect(best.variant)?;
-        (effect.verdict == Verdict::More).then_some((result, effect))
-    });
+    let slower =
+        [TrialMetric::Cpu, TrialMetric::Time, TrialMetric::P95].iter().find_map(|metric| {
+            let result = report.analysis.metric(*metric)?;
+            let effect = result.effect(best.variant)?;
+            (effect.verdict == TrialVerdict::More).then_some((result, effect))
+        });
     let (speed, cost) = match slower {
         Some((result, effect)) => (result, Some(effect)),
         None => (speed, speed.effect(best.variant)),
     };
-    let percent = |ratio: Ratio| format!("{:.0} %", (ratio.get() - 1.0) * 100.0);
+    // A decimal where a rounded figure would look as if it were allowed.
+    let percent = |ratio: Ratio| {
+        let percent = (ratio.get() - 1.0) * 100.0;
+        if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    };
     let what = speed.metric.heading(false);
+    let is_open = cost.is_some_and(|cost| cost.verdict == TrialVerdict::NoEvidence);
+    let begin = if is_open {
+        "UNDECIDED".to_owned()
+    } else {
+        format!("KEEP {}", report.analysis.variants.first().map_or("", |one| &one.name))
+    };
     let cost = cost.map_or_else(String::new, |cost| match cost.verdict {
-        Verdict::More | Verdict::MoreUnderMargin => {
+        TrialVerdict::More | TrialVerdict::MoreUnderMargin => {
             format!("costs {} more {what}", percent(cost.ratio))
         }
         _ => format!("may cost up to {} more {what}", percent(cost.high)),
     });
     let allowed = report.plan.goals.max_slowdown;
     format!(
-        "{name} takes {} less memory, but {cost} (allowed: {allowed})",
+        "{begin}: {name} takes {} less memory, but {cost} (allowed: {allowed})",
         percent_less(best.ratio)
     )
 }
@@ -312,7 +326,7 @@ fn killed(report: &TrialReport) -> Option<String> {
 }
 
 fn saved(report: &TrialReport, effect: &Effect) -> String {
-    let baseline = report.analysis.metric(Metric::Memory).map_or(0.0, |one| one.baseline);
+    let baseline = report.analysis.metric(TrialMetric::Memory).map_or(0.0, |one| one.baseline);
     let bytes = Bytes::from_f64(baseline * (1.0 - effect.ratio.get()));
     format!("{} less memory ({bytes})", percent_less(effect.ratio))
 }
@@ -321,21 +335,21 @@ fn percent_less(ratio: Ratio) -> String {
     format!("{:.0} %", (1.0 - ratio.get()) * 100.0)
 }
 
-fn speed_part(effect: Option<Effect>, metric: Option<Metric>) -> String {
+fn speed_part(effect: Option<Effect>, metric: Option<TrialMetric>) -> String {
     let Some((effect, metric)) = effect.zip(metric) else {
         return String::new();
     };
     let what = metric.heading(false);
     let percent = |ratio: Ratio| format!("{:.0} %", (ratio.get() - 1.0) * 100.0);
     match effect.verdict {
-        Verdict::Less | Verdict::LessUnderMargin => {
+        TrialVerdict::Less | TrialVerdict::LessUnderMargin => {
             format!(" and {} less {what}", percent_less(effect.ratio))
         }
-        Verdict::More | Verdict::MoreUnderMargin => {
+        TrialVerdict::More | TrialVerdict::MoreUnderMargin => {
             format!("; {} more {what}", percent(effect.ratio))
         }
-        Verdict::Same => format!("; {what} is the same within 5 %"),
-        Verdict::NoEvidence => format!("; {what} at most {} more", percent(effect.high)),
+        TrialVerdict::Same => format!("; {what} is the same within 5 %"),
+        TrialVerdict::NoEvidence => format!("; {what} at most {} more", percent(effect.high)),
     }
 }
 
@@ -368,11 +382,25 @@ pub(crate) fn remarks(report: &TrialReport) -> Vec<String> {
     all.extend(not_seen(report));
     all.extend(left_over(report));
     all.extend(report.plan.notes.iter().cloned());
-    all.extend(report.plan.left_out.iter().map(|one| match &one.help {
-        Some(help) => format!("Not run: {}: {} ({help})", one.name, one.why),
-        None => format!("Not run: {}: {}", one.name, one.why),
-    }));
+    all.extend(left_out(report));
     all
+}
+
+/// Variants that were not run, those with one reason together.
+fn left_out(report: &TrialReport) -> Vec<String> {
+    let mut reasons: Vec<(&str, Option<&str>, Vec<&str>)> = Vec::new();
+    for one in &report.plan.left_out {
+        let (why, help) = (one.why.as_str(), one.help.as_deref());
+        match reasons.iter_mut().find(|known| known.0 == why && known.1 == help) {
+            Some((.., names)) => names.push(&one.name),
+            None => reasons.push((why, help, vec![&one.name])),
+        }
+    }
+    let line = |(why, help, names): &(&str, Option<&str>, Vec<&str>)| {
+        let help = help.map_or_else(String::new, |help| format!(" ({help})"));
+        format!("Not run: {why}{help}: {}.", names.join(", "))
+    };
+    reasons.iter().map(line).collect()
 }
 
 fn why_ended(report: &TrialReport) -> Option<String> {
@@ -397,7 +425,7 @@ fn no_evidence(report: &TrialReport) -> Vec<String> {
     let margin = report.plan.goals.margin;
     let of_metric = |result: &MetricResult| {
         let open: Vec<&Effect> =
-            result.effects.iter().filter(|one| one.verdict == Verdict::NoEvidence).collect();
+            result.effects.iter().filter(|one| one.verdict == TrialVerdict::NoEvidence).collect();
         let worst = open.iter().max_by_key(|one| one.blocks_to_decide.unwrap_or(usize::MAX))?;
         let more = match worst.blocks_to_decide {
             Some(1) => "about 1 more block would settle it".to_owned(),
@@ -423,8 +451,8 @@ fn no_evidence(report: &TrialReport) -> Vec<String> {
 }
 
 /// The metrics of the screen.
-pub(crate) fn is_shown(metric: Metric) -> bool {
-    matches!(metric, Metric::Memory | Metric::Cpu | Metric::Time | Metric::P95)
+pub(crate) fn is_shown(metric: TrialMetric) -> bool {
+    matches!(metric, TrialMetric::Memory | TrialMetric::Cpu | TrialMetric::Time | TrialMetric::P95)
 }
 
 fn control(report: &TrialReport) -> Option<String> {
@@ -477,10 +505,10 @@ fn outside(report: &TrialReport) -> Option<String> {
 
 /// What the length of the runs does not show.
 fn growing(report: &TrialReport) -> Option<String> {
-    let baseline: Vec<&Run> = report
+    let baseline: Vec<&TrialRun> = report
         .runs
         .iter()
-        .filter(|run| run.variant == 0 && run.outcome == Outcome::Completed)
+        .filter(|run| run.variant == 0 && run.outcome == RunOutcome::Completed)
         .collect();
     let walls: Vec<f64> =
         baseline.iter().filter_map(|run| run.speed).map(|speed| speed.wall.as_secs_f64()).collect();
@@ -517,7 +545,8 @@ fn changes_malloc(report: &TrialReport) -> bool {
 /// Variants of which no run shows that they were applied.
 fn not_seen(report: &TrialReport) -> Vec<String> {
     let of_variant = |(variant, name): (usize, &str)| {
-        let runs: Vec<&Run> = report.runs.iter().filter(|run| run.variant == variant).collect();
+        let runs: Vec<&TrialRun> =
+            report.runs.iter().filter(|run| run.variant == variant).collect();
         let is_seen = runs.iter().any(|run| run.applied == Applied::Yes);
         let why = runs.iter().find_map(|run| match &run.applied {
             Applied::NotSeen(why) => Some(why),
@@ -541,17 +570,19 @@ fn left_over(report: &TrialReport) -> Option<String> {
 }
 
 /// The class of a verdict on a page.
-pub(crate) const fn class(verdict: Verdict) -> &'static str {
+pub(crate) const fn class(verdict: TrialVerdict) -> &'static str {
     match verdict {
-        Verdict::Less => "less",
-        Verdict::More => "more",
-        Verdict::NoEvidence => "open",
-        Verdict::LessUnderMargin | Verdict::MoreUnderMargin | Verdict::Same => "same",
+        TrialVerdict::Less => "less",
+        TrialVerdict::More => "more",
+        TrialVerdict::NoEvidence => "open",
+        TrialVerdict::LessUnderMargin | TrialVerdict::MoreUnderMargin | TrialVerdict::Same => {
+            "same"
+        }
     }
 }
 
 /// The cells of a run: block, variant, memory, peak, CPU time, time, CPUs of others, what was wrong or repeated.
-pub(crate) fn run_cells(report: &TrialReport, run: &Run) -> [String; 8] {
+pub(crate) fn run_cells(report: &TrialReport, run: &TrialRun) -> [String; 8] {
     let name = report.analysis.variants.get(run.variant).map_or("", |one| &one.name);
     let name = match run.column {
         1 if report.plan.has_control => format!("{name} (control)"),
@@ -561,11 +592,11 @@ pub(crate) fn run_cells(report: &TrialReport, run: &Run) -> [String; 8] {
     let bytes = |value: Option<Bytes>| value.map_or_else(absent, |value| value.to_string());
     let span = |value: Option<Span>| value.map_or_else(absent, |value| value.to_string());
     let wrong = match (&run.outcome, &run.applied) {
-        (Outcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
-        (Outcome::Completed, _) => {
+        (RunOutcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
+        (RunOutcome::Completed, _) => {
             run.repeated.iter().map(|why| format!("made again: {why}")).collect()
         }
-        (Outcome::OomKilled, _) => "killed at its limit".to_owned(),
+        (RunOutcome::OomKilled, _) => "killed at its limit".to_owned(),
         (outcome, _) => format!("{outcome:?}"),
     };
     [

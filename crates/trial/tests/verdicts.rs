@@ -1,10 +1,10 @@
 //! Verdicts on trials of known truth: equal programs, a planted effect, blocks that a neighbour slows down.
 
 use stats::BlockDesign;
-use trial::{Analysis, Effect, Metric, Plan, Recommendation, Run, Verdict};
+use trial::{Analysis, Effect, Recommendation, TrialMetric, TrialPlan, TrialRun, TrialVerdict};
 
 /// A plan of so many variants, the baseline twice in each block, looked at after 3 to 20 blocks.
-fn plan(variants: usize) -> Plan {
+fn plan(variants: usize) -> TrialPlan {
     let variants: Vec<_> = (0..variants)
         .map(|number| serde_json::json!({ "name": format!("v{number}"), "settings": [] }))
         .collect();
@@ -21,7 +21,7 @@ fn plan(variants: usize) -> Plan {
 }
 
 /// A run of 100 MiB and a second, times these.
-fn run(block: usize, column: usize, memory: f64, speed: f64) -> Run {
+fn run(block: usize, column: usize, memory: f64, speed: f64) -> TrialRun {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let bytes = (memory * 104_857_600.0) as u64;
     serde_json::from_value(serde_json::json!({
@@ -59,7 +59,7 @@ const SPEED_SPREAD: f64 = 0.06;
 const NEIGHBOUR: f64 = 0.4;
 
 /// A trial of four variants, of which the last has so much of the baseline's memory.
-fn runs(seed: u64, blocks: usize, last: f64) -> Vec<Run> {
+fn runs(seed: u64, blocks: usize, last: f64) -> Vec<TrialRun> {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut all = Vec::new();
     for block in 0..blocks {
@@ -73,7 +73,7 @@ fn runs(seed: u64, blocks: usize, last: f64) -> Vec<Run> {
     all
 }
 
-fn of(analysis: &Analysis, metric: Metric) -> Vec<Effect> {
+fn of(analysis: &Analysis, metric: TrialMetric) -> Vec<Effect> {
     analysis.metric(metric).map(|one| one.effects.clone()).unwrap_or_default()
 }
 
@@ -84,12 +84,13 @@ const DESIGN: BlockDesign = BlockDesign { baselines: 2, treatments: 3 };
 fn equal_programs_are_called_different_in_at_most_six_of_a_hundred_trials() {
     let plan = plan(4);
     let confidence = DESIGN.confidence_of_each_look(&plan.looks, 0.95);
-    let is_false = |verdict: Verdict| !matches!(verdict, Verdict::Same | Verdict::NoEvidence);
+    let is_false =
+        |verdict: TrialVerdict| !matches!(verdict, TrialVerdict::Same | TrialVerdict::NoEvidence);
     let mut wrong = [0, 0];
     const TRIALS: u64 = 200;
     for seed in 1..=TRIALS {
         let runs = runs(seed, 20, 1.0);
-        for (count, metric) in wrong.iter_mut().zip([Metric::Memory, Metric::Cpu]) {
+        for (count, metric) in wrong.iter_mut().zip([TrialMetric::Memory, TrialMetric::Cpu]) {
             let looks = plan.looks.iter().map(|look| &runs[..look * 5]);
             let called = looks.map(|some| of(&Analysis::of(&plan, some, confidence), metric));
             let mut called = called.flatten();
@@ -131,7 +132,7 @@ fn a_planted_tenth_is_found_with_the_blocks_that_were_predicted() {
     let found = (1..=100)
         .filter(|seed| {
             let analysis = Analysis::of(&plan, &runs(*seed, 2 * predicted, 0.9), 0.95);
-            of(&analysis, Metric::Memory)[2].verdict == Verdict::Less
+            of(&analysis, TrialMetric::Memory)[2].verdict == TrialVerdict::Less
         })
         .count();
     eprintln!(
@@ -146,11 +147,11 @@ fn a_planted_fiftieth_is_the_same_within_five_percent() {
     let (mut same, mut different) = (0, 0);
     for seed in 1..=100 {
         let analysis = Analysis::of(&plan, &runs(seed, 20, 0.98), 0.95);
-        match of(&analysis, Metric::Memory)[2].verdict {
-            Verdict::Same | Verdict::LessUnderMargin => same += 1,
+        match of(&analysis, TrialMetric::Memory)[2].verdict {
+            TrialVerdict::Same | TrialVerdict::LessUnderMargin => same += 1,
             // The interval may reach beyond 5 %; it is less, as well.
-            Verdict::NoEvidence | Verdict::Less => {}
-            Verdict::More | Verdict::MoreUnderMargin => different += 1,
+            TrialVerdict::NoEvidence | TrialVerdict::Less => {}
+            TrialVerdict::More | TrialVerdict::MoreUnderMargin => different += 1,
         }
     }
     eprintln!(
@@ -169,12 +170,12 @@ fn what_saves_memory_is_recommended_and_what_fails_is_not_compared() {
     let recommended = Recommendation::of(&plan, &analysis, &all).unwrap();
     assert_eq!(recommended.variant, 3);
     for run in all.iter_mut().filter(|run| run.variant == 3) {
-        run.outcome = trial::Outcome::OomKilled;
+        run.outcome = trial::RunOutcome::OomKilled;
         run.speed = None;
     }
     let analysis = Analysis::of(&plan, &all, 0.95);
     assert_eq!(analysis.variants[3].out.as_deref(), Some("killed 8 of 8"));
-    assert_eq!(of(&analysis, Metric::Memory).len(), 2, "the others are compared");
+    assert_eq!(of(&analysis, TrialMetric::Memory).len(), 2, "the others are compared");
     assert_eq!(Recommendation::of(&plan, &analysis, &all).unwrap().variant, 0);
 }
 

@@ -150,16 +150,16 @@ pub(crate) enum TrialFormat {
     Html,
 }
 
-/// A program whose output is known.
+/// A program with known output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScoreChoice {
-    /// sysbench
+    /// sysbench 1.0, best with --histogram=on
     Sysbench,
-    /// wrk --latency
+    /// wrk, with --latency for latencies
     Wrk,
-    /// ApacheBench
+    /// ApacheBench of the Apache server
     Ab,
-    /// redis-benchmark --csv
+    /// redis-benchmark, with its option --csv
     RedisBenchmark,
     /// Lines `memtide: ops 1200`, `memtide: p95_ms 3.5`
     Memtide,

@@ -1,10 +1,11 @@
 //! The plan of a trial, from what was typed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ::trial::{
-    BASELINE, Goals, NoTrial, PLAN_FORMAT, Plan, ReadyVariant, RunPlan, ScoreFormat, ServerPlan,
-    TrialCommand, TrialHost, Variant, VariantSetting, check_names, default_variants, grid, named,
+    BASELINE, Goals, NoTrial, PLAN_FORMAT, ReadyVariant, RunPlan, ScoreFormat, ServerPlan,
+    TrialCommand, TrialHost, TrialPlan, Variant, VariantSetting, check_names, default_variants,
+    grid, named,
 };
 use units::Span;
 
@@ -16,7 +17,7 @@ const LOOKS: [usize; 5] = [3, 5, 8, 12, 20];
 /// jemalloc keeps freed pages for 10 s.
 const SERVER_IDLE: Span = Span::from_secs(12);
 
-pub(super) fn plan(args: &TrialArgs) -> Result<Plan, CommandError> {
+pub(super) fn plan(args: &TrialArgs) -> Result<TrialPlan, CommandError> {
     let (command, variants) = commands(args)?;
     check_names(&variants)?;
     let server = args.ready.clone().zip(args.load.clone()).map(|(ready, load)| ServerPlan {
@@ -26,7 +27,7 @@ pub(super) fn plan(args: &TrialArgs) -> Result<Plan, CommandError> {
         load,
     });
     let idle = if server.is_some() { SERVER_IDLE } else { Span::ZERO };
-    Ok(Plan {
+    Ok(TrialPlan {
         format: PLAN_FORMAT.to_owned(),
         command,
         variants,
@@ -55,9 +56,10 @@ pub(super) fn plan(args: &TrialArgs) -> Result<Plan, CommandError> {
 /// The command, and what is tried: the baseline first.
 fn commands(args: &TrialArgs) -> Result<(TrialCommand, Vec<Variant>), CommandError> {
     if let [_, _, ..] = args.commands.as_slice() {
-        let variants = args.commands.iter().map(|line| Variant {
-            name: line.clone(),
-            settings: vec![VariantSetting::Command(line.clone())],
+        let variants = args.commands.iter().enumerate().map(|(at, line)| {
+            let before = args.commands[..at].iter().filter(|other| *other == line).count();
+            let name = if before > 0 { format!("{line} ({})", before + 1) } else { line.clone() };
+            Variant { name, settings: vec![VariantSetting::Command(line.clone())] }
         });
         let first = TrialCommand::Line(args.commands[0].clone());
         if !args.program.is_empty() || !args.vary.is_empty() || !args.variants.is_empty() {
@@ -97,16 +99,18 @@ pub(super) fn directory(args: &TrialArgs) -> Result<PathBuf, CommandError> {
     if let Some(directory) = &args.directory {
         return Ok(directory.clone());
     }
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let state = state.filter(|path| path.is_absolute()).or_else(home);
-    let state = state.context("there is no home directory; name one with --directory")?;
+    let state = std::env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(home)
+        .context("there is no home directory; name one with --directory")?;
     let now = jiff::Zoned::now().strftime("%Y-%m-%d-%H%M%S").to_string();
     Ok(state.join("memtide/trials").join(now))
 }
 
 /// What would be run.
-pub(super) fn dry_run(plan: &Plan, ready: &[ReadyVariant]) -> String {
+pub(super) fn dry_run(plan: &TrialPlan, ready: &[ReadyVariant]) -> String {
     let orders = ::trial::Orders::new(plan.columns().len(), plan.seed);
     let columns = plan.columns();
     let mut text = String::new();
@@ -135,4 +139,10 @@ pub(super) fn dry_run(plan: &Plan, ready: &[ReadyVariant]) -> String {
         Span::from_secs(most as u64)
     ));
     text
+}
+
+/// Goes to where the commands of a trial are run.
+pub(super) fn enter(directory: &Path) -> Result<(), CommandError> {
+    std::env::set_current_dir(directory)
+        .with_context(|| format!("cannot go to {}", directory.display()))
 }

@@ -1,6 +1,6 @@
 //! How a trial goes on: the run that runs now, what is left, the intervals so far.
 
-use ::trial::{Analysis, Applied, Metric, Outcome, Run, Trial, TrialEvent};
+use ::trial::{Analysis, Applied, RunOutcome, Trial, TrialEvent, TrialMetric, TrialRun};
 use indicatif::ProgressBar;
 use std::time::Instant;
 use units::Span;
@@ -94,24 +94,24 @@ impl<'a> TrialProgress<'a> {
 }
 
 /// What is wrong with a run.
-fn trouble(run: &Run) -> Option<String> {
+fn trouble(run: &TrialRun) -> Option<String> {
     let message = run.message.as_deref().and_then(|text| text.lines().last()).unwrap_or_default();
     match (&run.outcome, &run.applied) {
-        (Outcome::Completed, Applied::No(why)) => Some(format!("not applied: {why}")),
-        (Outcome::Completed, _) => None,
-        (Outcome::OomKilled, _) => Some("killed at its limit".to_owned()),
-        (Outcome::Failed(code), _) => Some(format!("exited with code {code}: {message}")),
-        (Outcome::Signalled(signal), _) => Some(format!("ended by signal {signal}: {message}")),
-        (Outcome::TimedOut, _) => Some("took longer than --timeout, and was ended".to_owned()),
-        (Outcome::NotReady, _) => Some(format!("was not ready: {message}")),
-        (Outcome::LoadFailed(why) | Outcome::NotStarted(why), _) => Some(why.clone()),
-        (Outcome::Interrupted, _) => None,
+        (RunOutcome::Completed, Applied::No(why)) => Some(format!("not applied: {why}")),
+        (RunOutcome::Completed, _) => None,
+        (RunOutcome::OomKilled, _) => Some("killed at its limit".to_owned()),
+        (RunOutcome::Failed(code), _) => Some(format!("exited with code {code}: {message}")),
+        (RunOutcome::Signalled(signal), _) => Some(format!("ended by signal {signal}: {message}")),
+        (RunOutcome::TimedOut, _) => Some("took longer than --timeout, and was ended".to_owned()),
+        (RunOutcome::NotReady, _) => Some(format!("was not ready: {message}")),
+        (RunOutcome::LoadFailed(why) | RunOutcome::NotStarted(why), _) => Some(why.clone()),
+        (RunOutcome::Interrupted, _) => None,
     }
 }
 
 /// The memory of each variant so far, with its interval.
 fn so_far(analysis: &Analysis, names: &[String]) -> String {
-    let Some(memory) = analysis.metric(Metric::Memory) else {
+    let Some(memory) = analysis.metric(TrialMetric::Memory) else {
         return String::new();
     };
     let one = |effect: &::trial::Effect| {

@@ -1,0 +1,112 @@
+//! One run is made: a command with a variant's settings in a cgroup of its own.
+
+use std::process::{Command, Stdio};
+
+use sampler::{CgroupRunError, CgroupRunOptions, GroupLimits, run_in_cgroup};
+use units::{Bytes, Ratio, Span};
+
+use crate::applied::AppliedWatch;
+use crate::child::{PreparedChild, Tail, prepare};
+use crate::outside::{HostGauge, Outside};
+use crate::plan::TrialPlan;
+use crate::preflight::ReadyVariant;
+use crate::run::{PlaceInTrial, TrialRun};
+use crate::session::Session;
+use crate::variant::VariantSetting;
+
+/// From one reading of the cgroup to the next: 50 a second take 0.1 to 0.2 % of a CPU.
+const READING_INTERVAL: Span = Span::from_millis(20);
+
+/// Makes one run.
+///
+/// # Errors
+/// No cgroup can be made, or its processes cannot be ended: no other run would fare better. What is wrong with the command
+/// is an [`RunOutcome`].
+pub(crate) fn run_once(
+    plan: &TrialPlan,
+    ready: &ReadyVariant,
+    place: PlaceInTrial,
+    gauge: &mut HostGauge,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<TrialRun, CgroupRunError> {
+    let variant = &ready.variant;
+    let begun = jiff::Timestamp::now();
+    if let Some(prepare) = &plan.runs.prepare
+        && let Err(why) = prepared(prepare)
+    {
+        return Ok(TrialRun::not_started(place, begun, why));
+    }
+    let words = plan.command_of(variant).words();
+    let child = match prepare(&words, &variant.settings, ready.preload.as_deref()) {
+        Ok(child) => child,
+        Err(error) => return Ok(TrialRun::not_started(place, begun, error.to_string())),
+    };
+    let own_cpu = probe::thread_cpu();
+    let before = gauge.read();
+    let PreparedChild { command, announcements, their_end } = child;
+    let (send, errors) = std::io::pipe()
+        .map(|(read, write)| (write, read))
+        .map_err(|source| CgroupRunError::NotStarted { program: words.join(" "), source })?;
+    let mut command = command;
+    command.stderr(Stdio::from(send)).current_dir(&plan.working_directory);
+    let tail = Tail::of(errors);
+    let mut session = Session::new(
+        &plan.runs,
+        AppliedWatch::of(variant, place.block == 0),
+        announcements,
+        is_interrupted,
+    );
+    let mut their_end = Some(their_end);
+    let options = CgroupRunOptions {
+        name: "memtide-trial",
+        limits: limits(&variant.settings, before.available),
+        every: READING_INTERVAL,
+    };
+    let ran = run_in_cgroup(command, &options, &mut |now| {
+        their_end.take();
+        session.step(now)
+    });
+    drop(their_end);
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(error @ CgroupRunError::NotStarted { .. }) => {
+            let why = timeline::with_causes(&error);
+            return Ok(TrialRun::not_started(place, begun, why));
+        }
+        Err(error) => return Err(error),
+    };
+    let outside = Outside::between(&before, &gauge.read(), ran.last.cpu);
+    let own_cpu = probe::thread_cpu() - own_cpu;
+    Ok(session.finish(place, begun, &ran, &tail, outside, own_cpu))
+}
+
+/// The limits of a variant; without one, that which keeps the host alive.
+fn limits(settings: &[VariantSetting], available: Option<Bytes>) -> GroupLimits {
+    /// Of what is available.
+    const GUARD: Ratio = Ratio::new(0.8);
+    let mut limits = GroupLimits {
+        memory: available.map(|available| available.share(GUARD)),
+        ..GroupLimits::default()
+    };
+    for setting in settings {
+        match setting {
+            VariantSetting::Limit(limit) => limits.memory = Some(*limit),
+            VariantSetting::High(limit) => limits.high = Some(*limit),
+            VariantSetting::Swap(limit) => limits.swap = Some(*limit),
+            _ => {}
+        }
+    }
+    limits
+}
+
+/// Runs the command before a run.
+fn prepared(line: &str) -> Result<(), String> {
+    let output = Command::new("/bin/sh").args(["-c", line]).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("--prepare: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let written = String::from_utf8_lossy(&output.stderr);
+    let last = written.lines().last().unwrap_or_default();
+    Err(format!("--prepare failed ({}): {last}", output.status))
+}
