@@ -67,7 +67,7 @@ pub struct GroupReading {
     pub cpu: Option<Span>,
 }
 
-/// The cgroup with the command in it, while the callback looks at it.
+/// The cgroup with the command in it, as the callback sees it.
 #[derive(Debug)]
 pub struct RunNow<'a> {
     /// The newest reading.

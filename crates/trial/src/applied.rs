@@ -51,7 +51,7 @@ pub enum Applied {
     NotSeen(String),
 }
 
-/// Looks at the processes of a run as it goes on, in a thread of its own: a heap of a GiB takes 0.3 s to walk, and readings must
+/// Examines the processes of a run as it goes on, in a thread of its own: a heap of a GiB takes 0.3 s to walk, and readings must
 /// not wait for that.
 #[derive(Debug)]
 pub(crate) struct AppliedWatch {
@@ -159,7 +159,7 @@ impl AppliedWatch {
     }
 }
 
-/// Looks at processes that were not seen as they are.
+/// Examines processes that were not seen as they are.
 fn look(pids: &[u32], counts_arenas: bool, seen: &mut BTreeMap<u32, SeenProcess>) {
     for pid in pids {
         let is_settled = seen

@@ -382,8 +382,28 @@ pub(crate) fn remarks(report: &TrialReport) -> Vec<String> {
     all.extend(not_seen(report));
     all.extend(left_over(report));
     all.extend(report.plan.notes.iter().cloned());
+    all.extend(recording(report));
     all.extend(left_out(report));
     all
+}
+
+/// How a run is opened, where the host was recorded: the last one, for others times stand in the page and the JSON.
+fn recording(report: &TrialReport) -> Option<String> {
+    let place = std::path::Path::new(&report.directory).join("recording");
+    let run = report.runs.last().filter(|_| place.exists())?;
+    let (since, until) = span_of(run)?;
+    Some(format!(
+        "The last run: memtide report {} --since {since} --until {until}",
+        place.display()
+    ))
+}
+
+/// From a run's start to its end, by the clock.
+fn span_of(run: &TrialRun) -> Option<(String, String)> {
+    let length = run.curve.last().map_or(1.0, |(at, _)| *at);
+    let end = run.begun.checked_add(jiff::SignedDuration::from_secs_f64(length)).ok()?;
+    let at = |time: jiff::Timestamp| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    Some((at(run.begun), at(end.checked_add(jiff::SignedDuration::from_secs(1)).ok()?)))
 }
 
 /// Variants that were not run, those with one reason together.

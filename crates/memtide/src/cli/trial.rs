@@ -116,6 +116,10 @@ pub(crate) struct TrialArgs {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) directory: Option<PathBuf>,
 
+    /// Record the host meanwhile: each run can then be opened with `memtide report`
+    #[arg(long, conflicts_with = "show")]
+    pub(crate) record: bool,
+
     /// Go on with a trial that was interrupted
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["commands", "program", "vary", "variants", "show", "directory"])]
     pub(crate) resume: Option<PathBuf>,

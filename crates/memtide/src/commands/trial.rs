@@ -3,6 +3,7 @@
 mod answer;
 mod planned;
 mod progress;
+mod recorder;
 
 use ::trial::{Trial, TrialDirectory, TrialReport, preflight};
 
@@ -39,9 +40,12 @@ pub(crate) fn run(args: &TrialArgs, output: &Output) -> Result<Exit, CommandErro
         None => TrialDirectory::create(&planned::directory(args)?, &plan)?,
     };
     let mut trial = Trial::open(plan, ready, directory)?;
+    let recorder = args.record.then(|| recorder::TrialRecorder::start(trial.directory().path()));
+    let recorder = recorder.transpose()?;
     let is_interrupted = interrupt::listen_to_any();
     let mut progress = progress::TrialProgress::new(&trial, output);
     let end = trial.go_on(&is_interrupted, &mut |event| progress.tell(event));
     progress.finish();
+    drop(recorder);
     answer::print(&TrialReport::of(&trial, end?), args, output)
 }

@@ -94,8 +94,9 @@ fn not_returned(heap: &HeapReport) -> Option<String> {
 fn fewer_arenas(fewer: &FewerArenas) -> String {
     format!(
         "For good, a restart with MALLOC_ARENA_MAX={} may save about {} to {} (a model of its {} \
-         arenas): more, if its threads peak at different times. The cost is lock contention.",
-        fewer.arenas_max, fewer.low_bytes, fewer.high_bytes, fewer.arenas,
+         arenas): more, if its threads peak at different times. The cost is lock contention: \
+         `memtide trial --vary arenas=default,{} -- COMMAND` measures both.",
+        fewer.arenas_max, fewer.low_bytes, fewer.high_bytes, fewer.arenas, fewer.arenas_max,
     )
 }
 

@@ -72,8 +72,8 @@ pub(crate) const fn advice(class: GrowthClass, kills: usize) -> &'static str {
              for the free memory."
         }
         GrowthClass::Fragmentation => {
-            "Try `MALLOC_ARENA_MAX=2` or jemalloc, and measure memory and speed together; a \
-             heap profile will not show it."
+            "Try `MALLOC_ARENA_MAX=2` or jemalloc: `memtide trial` measures memory and speed \
+             together; a heap profile will not show it."
         }
         GrowthClass::Saturating => {
             "Record the heap too (live and free bytes of malloc), or wait until it levels off \
