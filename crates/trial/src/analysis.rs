@@ -8,6 +8,7 @@ use units::Ratio;
 use crate::applied::Applied;
 use crate::plan::TrialPlan;
 use crate::run::{RunOutcome, TrialRun};
+use crate::variant::VariantSetting;
 
 /// The confidence with which all intervals of a metric hold together.
 pub const CONFIDENCE: f64 = 0.95;
@@ -241,7 +242,9 @@ fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
     let completed = own.iter().filter(|run| counts(run)).count();
     let killed = own.iter().filter(|run| run.outcome == RunOutcome::OomKilled).count();
     let first_bad = own.iter().find(|run| !counts(run));
-    let out = first_bad.map(|run| why_out(run, killed, own.len()));
+    let settings = &plan.variants[variant].settings;
+    let has_limit = settings.iter().any(|one| matches!(one, VariantSetting::Limit(_)));
+    let out = first_bad.map(|run| why_out(run, killed, own.len(), has_limit));
     VariantState {
         name: plan.variants[variant].name.clone(),
         runs: own.len(),
@@ -252,7 +255,7 @@ fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
 }
 
 /// Why a variant is not compared.
-fn why_out(run: &TrialRun, killed: usize, runs: usize) -> String {
+fn why_out(run: &TrialRun, killed: usize, runs: usize, has_limit: bool) -> String {
     let message = run.message.as_deref().and_then(|text| text.lines().last());
     let with_message = |what: String| match message {
         Some(message) => format!("{what}: {message}"),
@@ -260,7 +263,10 @@ fn why_out(run: &TrialRun, killed: usize, runs: usize) -> String {
     };
     match (&run.outcome, &run.applied) {
         (RunOutcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
-        (RunOutcome::OomKilled, _) => format!("killed {killed} of {runs}"),
+        (RunOutcome::OomKilled, _) if has_limit => format!("killed {killed} of {runs}"),
+        (RunOutcome::OomKilled, _) => {
+            format!("killed {killed} of {runs}: it needs more than 80 % of what is available here")
+        }
         (RunOutcome::Failed(code), _) => with_message(format!("exited with code {code}")),
         (RunOutcome::Signalled(signal), _) => with_message(format!("ended by signal {signal}")),
         (RunOutcome::TimedOut, _) => "took longer than --timeout".to_owned(),

@@ -174,7 +174,10 @@ fn what_saves_memory_is_recommended_and_what_fails_is_not_compared() {
         run.speed = None;
     }
     let analysis = Analysis::of(&plan, &all, 0.95);
-    assert_eq!(analysis.variants[3].out.as_deref(), Some("killed 8 of 8"));
+    assert_eq!(
+        analysis.variants[3].out.as_deref(),
+        Some("killed 8 of 8: it needs more than 80 % of what is available here")
+    );
     assert_eq!(of(&analysis, TrialMetric::Memory).len(), 2, "the others are compared");
     assert_eq!(Recommendation::of(&plan, &analysis, &all).unwrap().variant, 0);
 }
