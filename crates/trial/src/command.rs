@@ -31,11 +31,20 @@ impl std::fmt::Display for TrialCommand {
         match self {
             Self::Line(line) => f.write_str(line),
             Self::Program(words) => {
-                let quoted = shlex::try_join(words.iter().map(String::as_str));
-                f.write_str(&quoted.unwrap_or_else(|_| words.join(" ")))
+                let quoted: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+                f.write_str(&quoted.join(" "))
             }
         }
     }
+}
+
+/// A word as one would type it: `shlex` puts quotes around `--user=root` as well.
+fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into();
+    }
+    shlex::try_quote(word).unwrap_or_else(|_| word.into())
 }
 
 /// The words of a line that needs no shell: a shell of its own would be a process more, and its memory.
@@ -61,5 +70,7 @@ mod tests {
         }
         let program = TrialCommand::Program(vec!["a b".into(), "c".into()]);
         assert_eq!(program.to_string(), "'a b' c");
+        let options = TrialCommand::Program(vec!["db".into(), "--user=root".into()]);
+        assert_eq!(options.to_string(), "db --user=root");
     }
 }

@@ -74,13 +74,16 @@ pub(crate) fn trade_off(html: &mut Html, report: &TrialReport) {
         .with("viewBox", &format!("0 0 {WIDTH} {HEIGHT}"))
         .with("role", "img")
         .with("aria-label", &format!("Memory against {heading}: {}", names.join(", ")));
-    html.within(tag("figure"), |html| {
+    html.within(Tag::of("figure", "scrolled"), |html| {
         html.within(svg, |html| {
             margin_bands(html, report, x, y);
             axes(html, x, y, heading);
             front(html, &places, x, y);
+            // From the top down, so that a name that gives way stands nearest to its own cross.
+            let mut from_top: Vec<&CrossPlace> = places.iter().collect();
+            from_top.sort_by(|one, other| other.y[1].total_cmp(&one.y[1]));
             let mut taken = Vec::new();
-            for place in &places {
+            for place in from_top {
                 cross(html, place, x, y, &mut taken);
             }
         });

@@ -361,12 +361,21 @@ pub(crate) fn what_was_run(report: &TrialReport) -> String {
     let control = if report.plan.has_control { ", the baseline twice in each" } else { "" };
     format!(
         "{}{malloc} · {variants} variants × {} blocks{control} · {runs} runs · {} CPUs, {} of RAM, Linux {}",
-        report.plan.command,
+        shortened(&report.plan.command.to_string()),
         report.analysis.blocks,
         report.plan.host.cpus,
         report.plan.host.ram,
         report.plan.host.kernel
     )
+}
+
+/// A command of many options by its beginning; the plan has all of it.
+fn shortened(command: &str) -> String {
+    const CHARACTERS_MAX: usize = 72;
+    match command.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or(command)),
+        None => command.to_owned(),
+    }
 }
 
 /// What a reader must know beside the table, most important first.
