@@ -64,13 +64,16 @@ impl TrialMetric {
     }
 
     /// Its value in a run: bytes, seconds, or a number of faults.
-    pub fn of(self, run: &TrialRun) -> Option<f64> {
+    pub fn of(self, run: &TrialRun, work: WorkKind) -> Option<f64> {
         let memory = run.memory.as_ref();
         let speed = run.speed.as_ref()?;
-        let operations = speed.operations.filter(|operations| *operations > 0.0).unwrap_or(1.0);
+        let operations = speed.operations.filter(|_| work == WorkKind::Operations).unwrap_or(1.0);
         #[allow(clippy::cast_precision_loss)] // far below 2^52
         let value = match self {
-            Self::Memory => memory?.mean.get() as f64,
+            Self::Memory => match work {
+                WorkKind::Operations | WorkKind::CpuTime => memory?.mean.get() as f64,
+                WorkKind::Time => memory?.mean_over_time.get() as f64,
+            },
             Self::PeakMemory => memory?.peak.get() as f64,
             Self::EndMemory => memory?.end?.get() as f64,
             Self::IdleMemory => memory?.idle?.get() as f64,
@@ -82,6 +85,38 @@ impl TrialMetric {
             Self::Faults => speed.faults? as f64 / operations,
         };
         Some(value).filter(|value| *value > 0.0)
+    }
+}
+
+/// By what equal shares of work are known, the same for all runs of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkKind {
+    /// Every run counted its operations: times and faults are for each, and memory is the mean over them.
+    Operations,
+    /// Every run used a CPU for half of its time or longer: memory is the mean over CPU time.
+    CpuTime,
+    /// Runs wait: memory is the mean over time, as what is held asleep counts.
+    Time,
+}
+
+impl WorkKind {
+    fn of<'a>(runs: impl Iterator<Item = &'a TrialRun> + Clone) -> Self {
+        let has_operations =
+            |run: &TrialRun| run.speed.is_some_and(|speed| speed.operations.is_some());
+        /// Of the wall time.
+        const CPU_SHARE_MIN: f64 = 0.5;
+        let is_busy = |run: &TrialRun| {
+            let speed = run.speed.and_then(|speed| Some((speed.cpu?, speed.wall)));
+            speed.is_some_and(|(cpu, wall)| cpu.as_secs_f64() >= CPU_SHARE_MIN * wall.as_secs_f64())
+        };
+        if runs.clone().next().is_some() && runs.clone().all(has_operations) {
+            Self::Operations
+        } else if runs.clone().all(is_busy) {
+            Self::CpuTime
+        } else {
+            Self::Time
+        }
     }
 }
 
@@ -172,6 +207,8 @@ pub struct Analysis {
     pub variants: Vec<VariantState>,
     /// The metrics that there are values of.
     pub metrics: Vec<MetricResult>,
+    /// By what equal shares of work are known.
+    pub work: WorkKind,
     /// Blocks in which every compared variant did its work.
     pub blocks: usize,
     /// The confidence of each look: above 95 % where the results are looked at several times.
@@ -195,9 +232,10 @@ impl Analysis {
             treatments: columns.len().saturating_sub(plan.baselines()),
         };
         let blocks = complete_blocks(runs, &columns);
-        let judge = Judge { plan, runs, columns: &columns, design, confidence };
+        let work = WorkKind::of(runs.iter().filter(|run| counts(run)));
+        let judge = Judge { plan, runs, columns: &columns, design, confidence, work };
         let metrics = if is_compared { judge.metrics(&blocks) } else { Vec::new() };
-        Self { variants, metrics, blocks: blocks.len(), confidence }
+        Self { variants, metrics, work, blocks: blocks.len(), confidence }
     }
 
     /// The result of a metric.
@@ -296,6 +334,7 @@ struct Judge<'a> {
     columns: &'a [(usize, usize)],
     design: BlockDesign,
     confidence: f64,
+    work: WorkKind,
 }
 
 impl Judge<'_> {
@@ -320,7 +359,7 @@ impl Judge<'_> {
         let row = |block: &usize| -> Option<Vec<f64>> {
             let value = |(column, _): &(usize, usize)| {
                 let is_it = |run: &&TrialRun| run.block == *block && run.column == *column;
-                metric.of(self.runs.iter().find(is_it)?).map(f64::ln)
+                metric.of(self.runs.iter().find(is_it)?, self.work).map(f64::ln)
             };
             self.columns.iter().map(value).collect()
         };
@@ -362,7 +401,10 @@ impl Judge<'_> {
         let margin = self.plan.goals.margin.get().ln_1p();
         let verdict = verdict(low, high, margin);
         // It is decided when the interval is clear of 1, or within the margin.
-        let wanted = difference.mean.abs().max(margin - difference.mean.abs());
+        // A difference that is not clear yet is more often too large than too small.
+        const SHRINKS_TO: f64 = 0.7;
+        let size = difference.mean.abs();
+        let wanted = (SHRINKS_TO * size).max(margin - size);
         let is_open = verdict == TrialVerdict::NoEvidence;
         let needed = is_open.then(|| {
             let (error, confidence) = (difference.error, self.confidence);

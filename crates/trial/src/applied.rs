@@ -35,6 +35,10 @@ pub struct SeenProcess {
     pub ignores_environment: bool,
     /// Whether transparent huge pages are on for it; unknown before 5.0.
     pub has_thp: Option<bool>,
+    /// Which of the variant's variables its environment has; tunables without the other ones.
+    pub variables: Vec<String>,
+    /// The CPUs that it may use.
+    pub cpus: Vec<usize>,
     /// Arenas of glibc's malloc, where they were counted.
     pub arenas: Option<usize>,
 }
@@ -70,7 +74,9 @@ struct WantedSettings {
     malloc: Option<MallocChoice>,
     arenas: Option<u32>,
     is_without_thp: bool,
-    has_environment: bool,
+    /// Variables, as `environ` has them: `NAME=value`, or the beginning of it.
+    variables: Vec<String>,
+    cpus: Option<Vec<usize>>,
 }
 
 impl WantedSettings {
@@ -79,16 +85,23 @@ impl WantedSettings {
         for setting in &variant.settings {
             match setting {
                 VariantSetting::Malloc(choice) => wanted.malloc = Some(choice.clone()),
-                VariantSetting::Arenas(arenas) => wanted.arenas = Some(*arenas),
+                VariantSetting::Arenas(arenas) => {
+                    wanted.arenas = Some(*arenas);
+                    wanted.variables.push(format!("MALLOC_ARENA_MAX={arenas}"));
+                }
                 VariantSetting::ThpOff => wanted.is_without_thp = true,
-                VariantSetting::Tunable { .. } => wanted.has_environment = true,
+                VariantSetting::Tunable { name, value } => {
+                    wanted.variables.push(format!("glibc.malloc.{name}={value}"));
+                }
+                VariantSetting::Environment { name, value } => {
+                    wanted.variables.push(format!("{name}={value}"));
+                }
+                VariantSetting::Cpus(cpus) => wanted.cpus = Some(cpus.clone()),
                 // Read back where they are set, or not to be seen from outside.
                 VariantSetting::Command(_)
-                | VariantSetting::Environment { .. }
                 | VariantSetting::Limit(_)
                 | VariantSetting::High(_)
-                | VariantSetting::Swap(_)
-                | VariantSetting::Cpus(_) => {}
+                | VariantSetting::Swap(_) => {}
             }
         }
         wanted
@@ -108,10 +121,11 @@ impl AppliedWatch {
         let (asked, to_look) = channel::<Vec<u32>>();
         let open = Arc::new(AtomicUsize::new(0));
         let (left, with_arenas) = (Arc::clone(&open), wanted.arenas.is_some());
+        let variables = wanted.variables.clone();
         let looker = std::thread::spawn(move || {
             let mut seen = BTreeMap::new();
             for pids in to_look {
-                look(&pids, with_arenas, &mut seen);
+                look(&pids, with_arenas, &variables, &mut seen);
                 left.fetch_sub(1, Ordering::Relaxed);
             }
             seen
@@ -160,19 +174,24 @@ impl AppliedWatch {
 }
 
 /// Examines processes that were not seen as they are.
-fn look(pids: &[u32], counts_arenas: bool, seen: &mut BTreeMap<u32, SeenProcess>) {
+fn look(
+    pids: &[u32],
+    counts_arenas: bool,
+    variables: &[String],
+    seen: &mut BTreeMap<u32, SeenProcess>,
+) {
     for pid in pids {
         let is_settled = seen
             .get(pid)
             .is_some_and(|one| one.is_static || (!one.mallocs.is_empty() && !counts_arenas));
-        if !is_settled && let Some(now) = see(*pid, counts_arenas) {
+        if !is_settled && let Some(now) = see(*pid, counts_arenas, variables) {
             seen.insert(*pid, now);
         }
     }
 }
 
 /// Examines a process; `None` where it has ended, or may not be read.
-fn see(pid: u32, counts_arenas: bool) -> Option<SeenProcess> {
+fn see(pid: u32, counts_arenas: bool, variables: &[String]) -> Option<SeenProcess> {
     let root = Root::default();
     let page = u64::try_from(rustix::param::page_size()).ok().and_then(PageSize::from_bytes)?;
     let identity = ProcessIdentity::read(&root, pid).ok()?;
@@ -193,18 +212,48 @@ fn see(pid: u32, counts_arenas: bool) -> Option<SeenProcess> {
         is_static: found.is_static,
         ignores_environment: found.environment == EnvironmentUse::IgnoredAsSecure,
         has_thp: identity.facts.thp_enabled,
+        variables: variables_of(&root, pid, variables),
+        cpus: cpus_of(pid),
         arenas,
     })
 }
 
-fn names(found: &EffectiveAllocator) -> Vec<String> {
-    let name = |place: &ProviderPlace, kind: Option<AllocatorKind>| match (kind, place) {
-        (Some(kind), _) => kind.name().to_owned(),
-        (None, ProviderPlace::File(file)) => file.path.clone(),
-        (None, ProviderPlace::Anonymous) => "code without a file".to_owned(),
-        (None, ProviderPlace::Nowhere) => "nothing".to_owned(),
+/// Which of these its environment has, as it was when its program was started.
+fn variables_of(root: &Root, pid: u32, wanted: &[String]) -> Vec<String> {
+    let environment = root.read(&format!("/proc/{pid}/environ")).unwrap_or_default();
+    let has = |wanted: &&String| {
+        environment.split(|byte| *byte == 0).any(|variable| {
+            match variable.strip_prefix(b"GLIBC_TUNABLES=") {
+                Some(tunables) => {
+                    tunables.split(|byte| *byte == b':').any(|one| one == wanted.as_bytes())
+                }
+                None => variable == wanted.as_bytes(),
+            }
+        })
     };
-    found.providers.iter().map(|one| name(&one.place, one.kind())).collect()
+    wanted.iter().filter(has).cloned().collect()
+}
+
+/// The CPUs that a process may use; none where it has ended.
+fn cpus_of(pid: u32) -> Vec<usize> {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let set = pid.and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
+    let set = set.unwrap_or_else(rustix::thread::CpuSet::new);
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+fn names(found: &EffectiveAllocator) -> Vec<String> {
+    let name = |place: &ProviderPlace, kind: Option<AllocatorKind>| {
+        let known = match (kind, place) {
+            (Some(kind), _) => kind.name().to_owned(),
+            (None, ProviderPlace::File(file)) => file.path.clone(),
+            (None, ProviderPlace::Anonymous) => "code without a file".to_owned(),
+            // A slot that is being written: the process is in exec(2).
+            (None, ProviderPlace::Nowhere) => return None,
+        };
+        Some(known)
+    };
+    found.providers.iter().filter_map(|one| name(&one.place, one.kind())).collect()
 }
 
 /// The allocator that a choice is.
@@ -222,12 +271,19 @@ fn judge(wanted: &WantedSettings, seen: &[SeenProcess]) -> Applied {
     let wants_anything = wanted.malloc.is_some()
         || wanted.arenas.is_some()
         || wanted.is_without_thp
-        || wanted.has_environment;
+        || !wanted.variables.is_empty()
+        || wanted.cpus.is_some();
     if !wants_anything {
         return Applied::Yes;
     }
     if seen.is_empty() {
         return Applied::NotSeen("it ended before it could be looked at".to_owned());
+    }
+    // A wrapper may have it and its program not, or the other way round: one that has it is enough.
+    for variable in &wanted.variables {
+        if !seen.iter().any(|one| one.variables.contains(variable)) {
+            return Applied::No(format!("no process has {variable} in its environment"));
+        }
     }
     let mut unseen = None;
     for one in seen {
@@ -242,7 +298,7 @@ fn judge(wanted: &WantedSettings, seen: &[SeenProcess]) -> Applied {
 
 fn judge_one(wanted: &WantedSettings, one: &SeenProcess) -> Applied {
     let needs_environment =
-        wanted.malloc.is_some() || wanted.arenas.is_some() || wanted.has_environment;
+        wanted.malloc.is_some() || wanted.arenas.is_some() || !wanted.variables.is_empty();
     if needs_environment && one.ignores_environment {
         return Applied::No(
             "runs with more rights than its user (set-user-ID or capabilities) and ignores the \
@@ -275,6 +331,11 @@ fn judge_one(wanted: &WantedSettings, one: &SeenProcess) -> Applied {
     }
     if wanted.is_without_thp && one.has_thp == Some(true) {
         return Applied::No("has transparent huge pages".to_owned());
+    }
+    if let Some(cpus) = wanted.cpus.as_ref().filter(|_| !one.cpus.is_empty())
+        && one.cpus.iter().any(|cpu| !cpus.contains(cpu))
+    {
+        return Applied::No(format!("may use the CPUs {:?}", one.cpus));
     }
     if let Some(most) = wanted.arenas {
         match one.arenas {
@@ -317,6 +378,8 @@ mod tests {
             is_static: false,
             ignores_environment: false,
             has_thp: Some(true),
+            variables: Vec::new(),
+            cpus: vec![0, 1],
             arenas: None,
         }
     }
@@ -334,6 +397,18 @@ mod tests {
         let unbound = SeenProcess { mallocs: Vec::new(), ..seen("") };
         assert!(matches!(judge(&jemalloc, &[unbound]), Applied::NotSeen(_)));
         assert_eq!(judge(&WantedSettings::default(), &[seen("jemalloc")]), Applied::Yes);
+    }
+
+    #[test]
+    fn a_variable_that_no_process_has_and_other_cpus_are_seen() {
+        let variables = vec!["FOO=1".to_owned()];
+        let wanted = WantedSettings { variables: variables.clone(), ..WantedSettings::default() };
+        assert!(matches!(judge(&wanted, &[seen("x")]), Applied::No(_)));
+        let with = SeenProcess { variables, ..seen("x") };
+        assert_eq!(judge(&wanted, &[seen("x"), with]), Applied::Yes);
+        let on_first = WantedSettings { cpus: Some(vec![0]), ..WantedSettings::default() };
+        let why = judge(&on_first, &[seen("x")]);
+        assert_eq!(why, Applied::No("jobs (7) may use the CPUs [0, 1]".into()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::thread::CpuSet;
@@ -66,39 +67,69 @@ pub(crate) enum Announcement {
     Hold,
 }
 
-/// Our end of what a program announces.
+/// Our end of what a program announces. A thread reads it: a program that announces each of its operations must not wait for
+/// the next reading of its memory.
 #[derive(Debug)]
 pub(crate) struct Announcements {
     stream: UnixStream,
-    unread: Vec<u8>,
+    read: Arc<Mutex<Vec<Announcement>>>,
 }
 
 impl Announcements {
+    /// From one read to the next; what a socket holds meanwhile is some hundred lines.
+    const EVERY: Duration = Duration::from_millis(1);
     /// A line that is longer is none of ours.
     const LINE_MAX: usize = 4096;
+    /// More are not kept between two readings.
+    const KEPT_MAX: usize = 1 << 20;
+
+    fn of(stream: UnixStream) -> std::io::Result<Self> {
+        let mut theirs = stream.try_clone()?;
+        let read = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&read);
+        std::thread::spawn(move || {
+            let (mut buffer, mut unread) = (vec![0; 64 << 10], Vec::new());
+            while let Ok(got @ 1..) = theirs.read(&mut buffer) {
+                unread.extend_from_slice(&buffer[..got]);
+                let all = take_lines(&mut unread);
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = Self::KEPT_MAX.saturating_sub(kept.len());
+                kept.extend(all.into_iter().take(room));
+                drop(kept);
+                std::thread::sleep(Self::EVERY);
+            }
+        });
+        Ok(Self { stream, read })
+    }
 
     /// Takes what has come since.
-    pub(crate) fn take(&mut self) -> Vec<Announcement> {
-        let mut buffer = [0; 16 << 10];
-        // What comes faster waits for the next time.
-        if let Ok(got) = self.stream.read(&mut buffer) {
-            self.unread.extend(&buffer[..got]);
-        }
-        let mut all = Vec::new();
-        let whole = self.unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let lines = self.unread[..whole].split(|byte| *byte == b'\n');
-        all.extend(lines.filter_map(|line| announcement(std::str::from_utf8(line).ok()?)));
-        self.unread.drain(..whole);
-        if self.unread.len() > Self::LINE_MAX {
-            self.unread.clear();
-        }
-        all
+    pub(crate) fn take(&self) -> Vec<Announcement> {
+        std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Lets a program go on that holds.
     pub(crate) fn release(&mut self) {
         let _ = self.stream.write_all(b"go\n");
     }
+}
+
+impl Drop for Announcements {
+    fn drop(&mut self) {
+        // Ends the thread, also where a process that escaped has the other end open.
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+/// Takes whole lines from what was read.
+fn take_lines(unread: &mut Vec<u8>) -> Vec<Announcement> {
+    let whole = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let lines = unread[..whole].split(|byte| *byte == b'\n');
+    let all = lines.filter_map(|line| announcement(std::str::from_utf8(line).ok()?)).collect();
+    unread.drain(..whole);
+    if unread.len() > Announcements::LINE_MAX {
+        unread.clear();
+    }
+    all
 }
 
 fn announcement(line: &str) -> Option<Announcement> {
@@ -132,7 +163,6 @@ pub(crate) fn prepare(
     preload: Option<&str>,
 ) -> std::io::Result<PreparedChild> {
     let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
     // The lowest number that is free: dash redirects to one digit only.
     let their_end = fcntl_dupfd_cloexec(&theirs, 3)?;
     let mut command = Command::new(words.first().map_or("", String::as_str));
@@ -195,7 +225,7 @@ pub(crate) fn prepare(
             Ok(())
         });
     }
-    let announcements = Announcements { stream: ours, unread: Vec::new() };
+    let announcements = Announcements::of(ours)?;
     Ok(PreparedChild { command, announcements, their_end })
 }
 

@@ -1,9 +1,10 @@
 //! The directory of a trial: `plan.json`, and a file for each run. A file is whole or not there, so that a trial goes on
 //! where it was interrupted, by whatever.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FlockOperation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -32,6 +33,12 @@ pub enum DirectoryError {
     NotWritten { path: PathBuf, source: std::io::Error },
     #[error("{} is damaged", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
+    #[error("{} is no plan that can be followed: {what}", path.display())]
+    BadPlan { path: PathBuf, what: &'static str },
+    #[error("{} is a run of another trial", .0.display())]
+    Foreign(PathBuf),
+    #[error("another memtide works in {}", .0.display())]
+    InUse(PathBuf),
     #[error("{} was written by another memtide ({found}; this one reads {PLAN_FORMAT})", path.display())]
     OtherFormat { path: PathBuf, found: String },
 }
@@ -47,6 +54,10 @@ impl DirectoryError {
             Self::NoTrial(_) => {
                 Some("`memtide trial` prints the directory of each trial".to_owned())
             }
+            Self::Damaged { path, .. } if path.ends_with("plan.json") => Some(
+                "without its plan a trial cannot go on; its runs are kept beside it".to_owned(),
+            ),
+            Self::Foreign(path) => Some(format!("rm {}", path.display())),
             Self::Damaged { path, .. } => {
                 Some(format!("remove it, and the run is made again: rm {}", path.display()))
             }
@@ -85,6 +96,9 @@ impl TrialDirectory {
         if plan.format != PLAN_FORMAT {
             return Err(DirectoryError::OtherFormat { path: file, found: plan.format });
         }
+        if let Some(what) = plan.fault() {
+            return Err(DirectoryError::BadPlan { path: file, what });
+        }
         Ok((directory, plan))
     }
 
@@ -97,14 +111,23 @@ impl TrialDirectory {
     ///
     /// # Errors
     /// [`DirectoryError`] for a file that is damaged.
-    pub fn load_runs(&self) -> Result<Vec<TrialRun>, DirectoryError> {
+    pub fn load_runs(&self, plan: &TrialPlan) -> Result<Vec<TrialRun>, DirectoryError> {
+        let columns = plan.columns();
         let mut all = Vec::new();
         let listed = fs::read_dir(self.runs())
             .map_err(|source| DirectoryError::NotRead { path: self.runs(), source })?;
         for entry in listed.flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|extension| extension == "json") {
-                all.push(read::<TrialRun>(&path)?);
+                let run = read::<TrialRun>(&path)?;
+                let is_own = path == self.run_file(&run)
+                    && run.block < plan.blocks_max()
+                    && columns.get(run.column) == Some(&run.variant)
+                    && run.trial == plan.id;
+                if !is_own {
+                    return Err(DirectoryError::Foreign(path));
+                }
+                all.push(run);
             }
         }
         all.sort_by_key(|run| (run.block, run.place));
@@ -116,7 +139,35 @@ impl TrialDirectory {
     /// # Errors
     /// [`DirectoryError::NotWritten`].
     pub fn keep(&self, run: &TrialRun) -> Result<(), DirectoryError> {
-        write(&self.runs().join(format!("{:03}-{:02}.json", run.block, run.column)), run)
+        write(&self.run_file(run), run)
+    }
+
+    fn run_file(&self, run: &TrialRun) -> PathBuf {
+        self.runs().join(format!("{:03}-{:02}.json", run.block, run.column))
+    }
+
+    /// Takes the directory for this process as long as the value lives.
+    ///
+    /// # Errors
+    /// [`DirectoryError::InUse`] if another has it.
+    pub fn lock(&self) -> Result<File, DirectoryError> {
+        let path = self.path.join("lock");
+        let file =
+            File::create(&path).map_err(|source| DirectoryError::NotWritten { path, source })?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(file),
+            Err(_) => Err(DirectoryError::InUse(self.path.clone())),
+        }
+    }
+
+    /// Removes it where it has no run.
+    pub fn remove_if_empty(&self) {
+        // A directory with anything else in it is not removed.
+        if fs::remove_dir(self.runs()).is_ok() {
+            let _ = fs::remove_file(self.plan_file());
+            let _ = fs::remove_file(self.path.join("lock"));
+            let _ = fs::remove_dir(&self.path);
+        }
     }
 
     fn plan_file(&self) -> PathBuf {

@@ -44,6 +44,7 @@ pub(crate) struct RunCourse {
 pub(crate) struct CourseFigures {
     /// The mean over the work.
     pub(crate) mean: Bytes,
+    pub(crate) mean_over_time: Bytes,
     pub(crate) peak: Bytes,
     pub(crate) end: Bytes,
     /// The mean of the last fifth of the work over that of the fifth before.
@@ -83,6 +84,9 @@ impl RunCourse {
         let mean_of = |from: f64, to: f64| mean_between(&part, &work, from, to);
         let (begun, ended) = (work.first().copied()?, work.last().copied()?);
         let mean = mean_of(begun, ended).unwrap_or_else(|| first.memory.get() as f64);
+        let times: Vec<f64> = part.iter().map(|one| one.at.as_secs_f64()).collect();
+        let over_time = mean_between(&part, &times, first.at.as_secs_f64(), last.at.as_secs_f64());
+        let over_time = over_time.unwrap_or(mean);
         let share = |fifths: f64| begun + (ended - begun) * fifths / 5.0;
         // A fifth of fewer than a few moments is chance.
         let fifths = (part.len() >= 25)
@@ -93,6 +97,7 @@ impl RunCourse {
             .map(|(before, last)| Ratio::new(last / before));
         Some(CourseFigures {
             mean: Bytes::new(rounded(mean)),
+            mean_over_time: Bytes::new(rounded(over_time)),
             peak: self.peak,
             end: last.memory,
             growth,

@@ -40,7 +40,7 @@ mod words;
 
 pub use analysis::{
     Analysis, CONFIDENCE, ControlEffect, Effect, MetricResult, TrialMetric, TrialVerdict,
-    VariantState,
+    VariantState, WorkKind,
 };
 pub use applied::{Applied, SeenProcess};
 pub use child::ANNOUNCE_VARIABLE;

@@ -28,7 +28,8 @@ pub fn markdown(report: &TrialReport) -> String {
         .collect();
     line(&rule);
     for row in &table.rows {
-        let cells: Vec<String> = [format!("`{}`", row.name.replace('`', "'").replace('|', "\\|"))]
+        let name = timeline::plain::escape(&row.name).replace('`', "'").replace('|', "\\|");
+        let cells: Vec<String> = [format!("`{name}`")]
             .into_iter()
             .chain(row.cells.iter().map(cell))
             .chain([escaped(&row.remark)])
@@ -57,10 +58,11 @@ fn cell(cell: &TableCell) -> String {
 
 /// Makes what Markdown would read as marks harmless.
 fn escaped(text: &str) -> String {
+    let text = text.replace(['\n', '\r'], " ");
+    let text = timeline::plain::escape(&text);
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' | '\r' => out.push(' '),
             '|' | '*' | '_' | '`' | '<' | '[' | '\\' | '~' => {
                 out.push('\\');
                 out.push(c);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Analysis, Effect, TrialVerdict};
+use crate::analysis::Analysis;
 use crate::plan::TrialPlan;
 use crate::recommend::{Recommendation, VariantStanding};
 use crate::run::TrialRun;
@@ -41,12 +41,15 @@ impl TrialReport {
         Self::of(trial, if is_early { TrialEnd::Interrupted } else { TrialEnd::AllBlocks })
     }
 
-    /// Whether anything is decided; `None` where nothing was compared.
+    /// Whether there is an answer; `None` where nothing was compared.
     pub fn is_answered(&self) -> Option<bool> {
-        let effects: Vec<&Effect> = self.analysis.deciding().flat_map(|one| &one.effects).collect();
         let has_killed = self.analysis.variants.iter().any(|one| one.killed > 0);
-        let is_decided = effects.iter().any(|one| one.verdict != TrialVerdict::NoEvidence);
-        (has_killed || !effects.is_empty()).then_some(has_killed || is_decided)
+        let has_effects = self.analysis.deciding().any(|one| !one.effects.is_empty());
+        let reason = self.recommendation.as_ref().filter(|_| has_effects).map(|one| one.reason);
+        match reason {
+            Some(reason) => Some(has_killed || !reason.is_open()),
+            None => has_killed.then_some(true),
+        }
     }
 
     /// The answer of a trial so far.
@@ -62,7 +65,8 @@ impl TrialReport {
             schema: TRIAL_SCHEMA.to_owned(),
             directory: trial.directory().path().display().to_string(),
             end,
-            recommendation: Recommendation::of(&plan, &analysis, trial.runs()),
+            recommendation: Recommendation::of(&plan, &analysis, trial.runs())
+                .filter(|_| analysis.deciding().any(|one| !one.effects.is_empty())),
             standings: (0..plan.variants.len()).map(standing).collect(),
             runs: trial.runs().to_vec(),
             analysis,

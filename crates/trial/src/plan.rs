@@ -23,6 +23,8 @@ pub const PLAN_FORMAT: &str = "memtide-trial-plan/1";
 pub struct TrialPlan {
     /// Always [`PLAN_FORMAT`] here.
     pub format: String,
+    /// Tells it from other trials: each run has it.
+    pub id: String,
     /// What is run, unless a variant has a command of its own.
     pub command: TrialCommand,
     /// What is tried; the first is the baseline.
@@ -143,6 +145,22 @@ impl TrialPlan {
     /// The most blocks that are run.
     pub fn blocks_max(&self) -> usize {
         self.looks.last().copied().unwrap_or(0)
+    }
+
+    /// What is wrong with a plan that was changed by hand; `None` where it can be followed.
+    pub fn fault(&self) -> Option<&'static str> {
+        let is_ascending = self.looks.windows(2).all(|pair| pair[0] < pair[1]);
+        let (first, last) = (self.looks.first(), self.looks.last());
+        let goals = [self.goals.margin, self.goals.max_slowdown];
+        if self.variants.len() < 2 {
+            Some("it has fewer than two variants")
+        } else if !is_ascending || first.is_none_or(|first| *first < 2) || last > Some(&1000) {
+            Some("its looks are not numbers of blocks from 2 to 1000, ascending")
+        } else if goals.iter().any(|goal| !(0.0..10.0).contains(&goal.get())) {
+            Some("its margin or slowdown is no share")
+        } else {
+            None
+        }
     }
 
     /// The command of a variant.

@@ -69,6 +69,14 @@ impl ReadyWhen {
         }
     }
 
+    /// Whether its address answers while the server does not run: then another would be measured.
+    pub(crate) fn is_answered_before(&self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) | Self::Http { .. } => self.is_ready(Duration::ZERO),
+            Self::Command(_) | Self::AfterMillis(_) => false,
+        }
+    }
+
     /// Asks once. `after` is the time since the server was started.
     pub(crate) fn is_ready(&self, after: Duration) -> bool {
         match self {

@@ -26,12 +26,25 @@ pub enum ChoiceReason {
     LessMemory,
     /// It is faster, and takes no more memory.
     Faster,
-    /// The baseline: no other takes less memory, as far as the runs show.
+    /// The baseline: no other takes less memory.
     NothingSaves,
-    /// The baseline: what takes less memory is slower, or may be.
+    /// The baseline, for now: whether another takes less memory is not decided.
+    NothingIsShownToSave,
+    /// The baseline: what takes less memory is slower.
     SavingsAreSlower,
-    /// The baseline: what saves memory stays above the budget.
+    /// The baseline, for now: what takes less memory may be slower.
+    SavingsMayBeSlower,
+    /// The baseline: what is better in the mean has a higher peak.
+    PeaksAreHigher,
+    /// None stays within the memory budget, or none that is not slower.
     OverBudget,
+}
+
+impl ChoiceReason {
+    /// Whether more blocks may lead to another choice.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::NothingIsShownToSave | Self::SavingsMayBeSlower)
+    }
 }
 
 /// Where a variant stands between memory and speed.
@@ -52,25 +65,15 @@ pub enum VariantStanding {
 impl Recommendation {
     /// Chooses; `None` where nothing was compared.
     pub fn of(plan: &TrialPlan, analysis: &Analysis, runs: &[TrialRun]) -> Option<Self> {
-        let memory = analysis.metric(TrialMetric::Memory)?;
-        let speed = speed(analysis);
+        let choice = Choice { plan, analysis, runs, memory: analysis.metric(TrialMetric::Memory)? };
+        let keep = |reason| Some(Self { variant: 0, reason, as_good: Vec::new() });
         let savers: Vec<&Effect> =
-            memory.effects.iter().filter(|one| one.verdict == TrialVerdict::Less).collect();
-        let most = 1.0 + plan.goals.max_slowdown.get();
-        let is_fast = |effect: &&&Effect| {
-            let of_speed = speed.and_then(|speed| speed.effect(effect.variant));
-            of_speed.is_none_or(|speed| speed.high.get() <= most)
-                && !is_slower(analysis, effect.variant, most)
-        };
-        let in_budget = |effect: &&&Effect| match plan.goals.memory_budget {
-            Some(budget) => {
-                let peaks = runs.iter().filter(|run| run.variant == effect.variant);
-                peaks.filter_map(|run| run.memory).all(|memory| memory.peak <= budget)
-            }
-            None => true,
-        };
-        let fast: Vec<&Effect> = savers.iter().filter(is_fast).copied().collect();
-        let mut chosen: Vec<&Effect> = fast.iter().filter(in_budget).copied().collect();
+            choice.memory.effects.iter().filter(|one| one.verdict == TrialVerdict::Less).collect();
+        let has_room = |one: &&&Effect| choice.is_in_budget(one.variant);
+        let lower: Vec<&Effect> =
+            savers.iter().filter(|one| !choice.has_higher_peak(one.variant)).copied().collect();
+        let fast = lower.iter().filter(|one| choice.speed_of(one.variant) == Speed::AsFast);
+        let mut chosen: Vec<&Effect> = fast.clone().filter(has_room).copied().collect();
         chosen.sort_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()));
         if let Some(best) = chosen.first() {
             let as_good = chosen.iter().skip(1).filter(|other| other.low.get() <= best.high.get());
@@ -80,49 +83,98 @@ impl Recommendation {
                 as_good: as_good.map(|other| other.variant).collect(),
             });
         }
-        if let Some(faster) = fastest(analysis, memory, speed, plan) {
-            return Some(Self {
-                variant: faster.variant,
-                reason: ChoiceReason::Faster,
-                as_good: Vec::new(),
-            });
+        if let Some(faster) = choice.fastest() {
+            let reason = ChoiceReason::Faster;
+            return Some(Self { variant: faster.variant, reason, as_good: Vec::new() });
         }
-        let reason = match (savers.is_empty(), fast.is_empty()) {
-            (true, _) => ChoiceReason::NothingSaves,
-            (false, true) => ChoiceReason::SavingsAreSlower,
-            (false, false) => ChoiceReason::OverBudget,
+        if !choice.is_in_budget(0) || fast.count() > 0 {
+            return keep(ChoiceReason::OverBudget);
+        }
+        if lower.is_empty() && !savers.is_empty() {
+            return keep(ChoiceReason::PeaksAreHigher);
+        }
+        if !lower.is_empty() {
+            let may_be = lower.iter().any(|one| choice.speed_of(one.variant) == Speed::Unknown);
+            let reasons = [ChoiceReason::SavingsAreSlower, ChoiceReason::SavingsMayBeSlower];
+            return keep(reasons[usize::from(may_be)]);
+        }
+        let is_open = |one: &Effect| one.verdict == TrialVerdict::NoEvidence;
+        let has_open = choice.memory.effects.iter().any(is_open);
+        let reasons = [ChoiceReason::NothingSaves, ChoiceReason::NothingIsShownToSave];
+        keep(reasons[usize::from(has_open)])
+    }
+}
+
+/// How fast a variant is, against what is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speed {
+    AsFast,
+    Slower,
+    Unknown,
+}
+
+/// What is chosen from.
+struct Choice<'a> {
+    plan: &'a TrialPlan,
+    analysis: &'a Analysis,
+    runs: &'a [TrialRun],
+    memory: &'a MetricResult,
+}
+
+impl<'a> Choice<'a> {
+    /// CPU time decides; but it does not see that threads wait for a lock, so that what is shown to be slower by any measure is.
+    fn speed_of(&self, variant: usize) -> Speed {
+        let most = 1.0 + self.plan.goals.max_slowdown.get();
+        let all = [TrialMetric::Cpu, TrialMetric::Time, TrialMetric::P95];
+        let mut effects =
+            all.iter().filter_map(|metric| self.analysis.metric(*metric)?.effect(variant));
+        if effects.any(|one| one.verdict == TrialVerdict::More && one.ratio.get() > most) {
+            return Speed::Slower;
+        }
+        match speed(self.analysis).and_then(|speed| speed.effect(variant)) {
+            Some(speed) if speed.high.get() > most => Speed::Unknown,
+            _ => Speed::AsFast,
+        }
+    }
+
+    /// Whether all its peaks stay within the budget.
+    fn is_in_budget(&self, variant: usize) -> bool {
+        let peaks = self.runs.iter().filter(|run| run.variant == variant);
+        let mut memories = peaks.filter_map(|run| run.memory);
+        self.plan
+            .goals
+            .memory_budget
+            .is_none_or(|budget| memories.all(|memory| memory.peak <= budget))
+    }
+
+    /// A mean over work does not show memory that is held for a moment, or asleep.
+    fn has_higher_peak(&self, variant: usize) -> bool {
+        let margin = 1.0 + self.plan.goals.margin.get();
+        let peak = self.analysis.metric(TrialMetric::PeakMemory);
+        let effect = peak.and_then(|peak| peak.effect(variant));
+        effect.is_some_and(|one| one.verdict == TrialVerdict::More && one.ratio.get() > margin)
+    }
+
+    /// The fastest variant that surely takes no more memory than counts.
+    fn fastest(&self) -> Option<&'a Effect> {
+        let is_small = |effect: &&Effect| {
+            let memory = self.memory.effect(effect.variant);
+            memory.is_some_and(|memory| memory.high.get() <= 1.0 + self.plan.goals.margin.get())
+                && self.speed_of(effect.variant) == Speed::AsFast
+                && !self.has_higher_peak(effect.variant)
+                && self.is_in_budget(effect.variant)
         };
-        Some(Self { variant: 0, reason, as_good: Vec::new() })
+        let faster = speed(self.analysis)?.effects.iter();
+        faster
+            .filter(|one| one.verdict == TrialVerdict::Less)
+            .filter(is_small)
+            .min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()))
     }
 }
 
 /// What speed is judged by: CPU time, which others disturb least, or time where it is not counted.
 pub fn speed(analysis: &Analysis) -> Option<&MetricResult> {
     analysis.metric(TrialMetric::Cpu).or_else(|| analysis.metric(TrialMetric::Time))
-}
-
-/// Whether a variant is shown to be slower than this, by any measure: CPU time does not see that threads wait for a lock.
-fn is_slower(analysis: &Analysis, variant: usize, most: f64) -> bool {
-    let all = [TrialMetric::Cpu, TrialMetric::Time, TrialMetric::P95];
-    let effects = all.iter().filter_map(|metric| analysis.metric(*metric)?.effect(variant));
-    effects.into_iter().any(|one| one.verdict == TrialVerdict::More && one.ratio.get() > most)
-}
-
-/// The fastest variant that surely takes no more memory than counts.
-fn fastest<'a>(
-    analysis: &Analysis,
-    memory: &MetricResult,
-    speed: Option<&'a MetricResult>,
-    plan: &TrialPlan,
-) -> Option<&'a Effect> {
-    let most = 1.0 + plan.goals.max_slowdown.get();
-    let is_small = |effect: &&Effect| {
-        let of_memory = memory.effect(effect.variant);
-        of_memory.is_some_and(|memory| memory.high.get() <= 1.0 + plan.goals.margin.get())
-            && !is_slower(analysis, effect.variant, most)
-    };
-    let faster = speed?.effects.iter().filter(|one| one.verdict == TrialVerdict::Less);
-    faster.filter(is_small).min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()))
 }
 
 impl VariantStanding {
@@ -140,13 +192,15 @@ impl VariantStanding {
             let Some(theirs) = place(other) else { continue };
             let better = own.iter().zip(&theirs).any(|(own, other)| other.high < own.low);
             let no_worse =
-                own.iter().zip(&theirs).all(|(own, other)| other.high <= own.high * (1.0 + margin));
+                own.iter().zip(&theirs).all(|(own, other)| other.high <= own.low * (1.0 + margin));
             // Time and latency scatter too much to show that one is as good; but that it is worse shows.
-            let is_slow = [TrialMetric::Time, TrialMetric::P95].iter().any(|metric| {
-                let result = analysis.metric(*metric);
-                let spots = result.and_then(|one| Spot::of(one, variant).zip(Spot::of(one, other)));
-                spots.is_some_and(|(own, other)| other.low > own.high)
-            });
+            let is_slow =
+                [TrialMetric::Time, TrialMetric::P50, TrialMetric::P95].iter().any(|metric| {
+                    let result = analysis.metric(*metric);
+                    let spots =
+                        result.and_then(|one| Spot::of(one, variant).zip(Spot::of(one, other)));
+                    spots.is_some_and(|(own, other)| other.low > own.high)
+                });
             if better && no_worse && !is_slow {
                 return Some(Self::Dominated { by: other });
             }

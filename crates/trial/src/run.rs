@@ -35,6 +35,8 @@ pub enum RunOutcome {
 pub struct RunMemory {
     /// The mean over its work.
     pub mean: Bytes,
+    /// The mean over time.
+    pub mean_over_time: Bytes,
     /// The most at any reading.
     pub peak: Bytes,
     /// With the last operation, where the program still runs then.
@@ -71,6 +73,8 @@ pub struct RunSpeed {
 /// A run: what it was, and all that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRun {
+    /// The trial that it belongs to.
+    pub trial: String,
     /// The block that it belongs to, from 0 on.
     pub block: usize,
     /// Its place in the block.
@@ -126,6 +130,7 @@ impl TrialRun {
     /// A run of a command that could not be started.
     pub(crate) fn not_started(place: PlaceInTrial, begun: jiff::Timestamp, why: String) -> Self {
         Self {
+            trial: String::new(),
             block: place.block,
             place: place.place,
             column: place.column,

@@ -1,12 +1,13 @@
 //! One run is made: a command with a variant's settings in a cgroup of its own.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use sampler::{CgroupRunError, CgroupRunOptions, GroupLimits, run_in_cgroup};
 use units::{Bytes, Ratio, Span};
 
 use crate::applied::AppliedWatch;
 use crate::child::{PreparedChild, Tail, prepare};
+use crate::load::Load;
 use crate::outside::{HostGauge, Outside};
 use crate::plan::TrialPlan;
 use crate::preflight::ReadyVariant;
@@ -32,8 +33,14 @@ pub(crate) fn run_once(
     let variant = &ready.variant;
     let begun = jiff::Timestamp::now();
     if let Some(prepare) = &plan.runs.prepare
-        && let Err(why) = prepared(prepare)
+        && let Err(why) = Load::run(prepare, plan.runs.timeout.as_duration(), is_interrupted)
     {
+        return Ok(TrialRun::not_started(place, begun, format!("--prepare: {why}")));
+    }
+    if let Some(server) = &plan.runs.server
+        && server.ready.is_answered_before()
+    {
+        let why = format!("something else answers at {} already", server.ready);
         return Ok(TrialRun::not_started(place, begun, why));
     }
     let words = plan.command_of(variant).words();
@@ -97,16 +104,4 @@ fn limits(settings: &[VariantSetting], available: Option<Bytes>) -> GroupLimits 
         }
     }
     limits
-}
-
-/// Runs the command before a run.
-fn prepared(line: &str) -> Result<(), String> {
-    let output = Command::new("/bin/sh").args(["-c", line]).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("--prepare: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let written = String::from_utf8_lossy(&output.stderr);
-    let last = written.lines().last().unwrap_or_default();
-    Err(format!("--prepare failed ({}): {last}", output.status))
 }

@@ -149,7 +149,14 @@ impl<'a> Session<'a> {
         let mut holds = false;
         for announced in self.announcements.take() {
             match announced {
-                Announcement::Operations(operations) => self.operations = Some(operations),
+                // What falls, or is more than anything counts, was no count.
+                Announcement::Operations(operations) => {
+                    const OPERATIONS_MAX: f64 = 1e15;
+                    let least = self.operations.unwrap_or(0.0);
+                    if (least..=OPERATIONS_MAX).contains(&operations) {
+                        self.operations = Some(operations);
+                    }
+                }
                 Announcement::Latency(latency) => self.latencies_ms.push(latency),
                 Announcement::Steady => {
                     self.latencies_ms.clear();
@@ -280,6 +287,7 @@ impl<'a> Session<'a> {
         let to = self.measured.to.unwrap_or_else(|| self.mark(&ran.last));
         let memory = self.course.figures(from.at, to.at).map(|figures| RunMemory {
             mean: figures.mean,
+            mean_over_time: figures.mean_over_time,
             peak: figures.peak,
             end: self.measured.to.map(|_| figures.end),
             idle: self.idle,
@@ -291,6 +299,7 @@ impl<'a> Session<'a> {
         let message = Some(tail.text()).filter(|text| !is_completed && !text.is_empty());
         let (processes, applied) = self.watcher.finish();
         TrialRun {
+            trial: String::new(),
             block: place.block,
             place: place.place,
             column: place.column,

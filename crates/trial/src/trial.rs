@@ -103,7 +103,7 @@ impl Trial {
         ready: Vec<ReadyVariant>,
         directory: TrialDirectory,
     ) -> Result<Self, DirectoryError> {
-        let runs = directory.load_runs()?;
+        let runs = directory.load_runs(&plan)?;
         let columns = plan.columns().len();
         let design =
             BlockDesign { baselines: plan.baselines(), treatments: columns - plan.baselines() };
@@ -202,9 +202,10 @@ impl Trial {
 
     fn keep(
         &mut self,
-        run: TrialRun,
+        mut run: TrialRun,
         tell: &mut dyn FnMut(&TrialEvent<'_>),
     ) -> Result<(), TrialError> {
+        run.trial.clone_from(&self.plan.id);
         self.directory.keep(&run)?;
         tell(&TrialEvent::Ended(&run));
         self.runs.retain(|other| other.block != run.block || other.column != run.column);

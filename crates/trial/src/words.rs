@@ -2,7 +2,7 @@
 
 use units::{Bytes, Quantity as _, Ratio, Span};
 
-use crate::analysis::{Effect, MetricResult, TrialMetric, TrialVerdict};
+use crate::analysis::{Effect, MetricResult, TrialMetric, TrialVerdict, WorkKind};
 use crate::applied::Applied;
 use crate::model::TrialReport;
 use crate::recommend::{ChoiceReason, VariantStanding, speed};
@@ -93,10 +93,9 @@ impl TrialMetric {
     }
 }
 
-/// Whether operations were counted.
+/// Whether figures are for each operation.
 pub(crate) fn has_operations(report: &TrialReport) -> bool {
-    let mut speeds = report.runs.iter().filter_map(|run| run.speed);
-    speeds.any(|speed| speed.operations.is_some())
+    report.analysis.work == WorkKind::Operations
 }
 
 /// The table of these metrics.
@@ -242,21 +241,16 @@ pub fn headline(report: &TrialReport) -> String {
                 faster.unwrap_or_default()
             )
         }
-        ChoiceReason::NothingSaves => {
-            let undecided = report.analysis.metric(TrialMetric::Memory).is_some_and(|one| {
-                one.effects.iter().any(|one| one.verdict == TrialVerdict::NoEvidence)
-            });
-            let what = if undecided {
-                "no other is shown to take less memory"
-            } else {
-                "no other takes less memory"
-            };
-            format!("KEEP {}: {what}", name(0))
+        ChoiceReason::NothingSaves => format!("KEEP {}: no other takes less memory", name(0)),
+        ChoiceReason::NothingIsShownToSave => {
+            "UNDECIDED: none is shown to take less memory, and some may".to_owned()
         }
-        ChoiceReason::SavingsAreSlower => slower(report),
+        ChoiceReason::PeaksAreHigher => {
+            format!("KEEP {}: what takes less memory in the mean has a higher peak", name(0))
+        }
+        ChoiceReason::SavingsAreSlower | ChoiceReason::SavingsMayBeSlower => slower(report),
         ChoiceReason::OverBudget => format!(
-            "KEEP {}: what takes less memory stays above the budget of {}",
-            name(0),
+            "NONE fits: no variant that is fast enough stays within the budget of {} at its peak",
             report.plan.goals.memory_budget.unwrap_or_default()
         ),
     };
@@ -384,6 +378,7 @@ pub(crate) fn remarks(report: &TrialReport) -> Vec<String> {
     all.extend(why_ended(report));
     all.extend(dominated(report));
     all.extend(no_evidence(report));
+    all.extend(uncounted(report));
     all.extend(control(report));
     all.extend(as_good(report));
     all.extend(outside(report));
@@ -482,6 +477,17 @@ fn no_evidence(report: &TrialReport) -> Vec<String> {
 /// The metrics of the screen.
 pub(crate) fn is_shown(metric: TrialMetric) -> bool {
     matches!(metric, TrialMetric::Memory | TrialMetric::Cpu | TrialMetric::Time | TrialMetric::P95)
+}
+
+/// Operations that only some variants count.
+fn uncounted(report: &TrialReport) -> Option<String> {
+    let mut speeds = report.runs.iter().filter_map(|run| run.speed);
+    let counts = !has_operations(report) && speeds.any(|speed| speed.operations.is_some());
+    counts.then(|| {
+        "Only some runs counted their operations: times are for whole runs, which may differ in \
+         work."
+            .to_owned()
+    })
 }
 
 fn control(report: &TrialReport) -> Option<String> {

@@ -9,7 +9,7 @@ fn plan(variants: usize) -> TrialPlan {
         .map(|number| serde_json::json!({ "name": format!("v{number}"), "settings": [] }))
         .collect();
     serde_json::from_value(serde_json::json!({
-        "format": "memtide-trial-plan/1", "command": { "line": "./work" }, "variants": variants,
+        "format": "memtide-trial-plan/1", "id": "1", "command": { "line": "./work" }, "variants": variants,
         "left_out": [], "notes": [], "working_directory": "/", "has_control": true,
         "looks": [3, 5, 8, 12, 20], "seed": 1,
         "goals": { "margin": 0.05, "max_slowdown": 0.05, "memory_budget": null },
@@ -25,10 +25,10 @@ fn run(block: usize, column: usize, memory: f64, speed: f64) -> TrialRun {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let bytes = (memory * 104_857_600.0) as u64;
     serde_json::from_value(serde_json::json!({
-        "block": block, "place": column, "column": column, "variant": column.saturating_sub(1),
+        "trial": "1", "block": block, "place": column, "column": column, "variant": column.saturating_sub(1),
         "repeated": [], "begun": "2026-01-01T00:00:00Z", "outcome": "completed", "message": null,
         "applied": "yes", "processes": [],
-        "memory": { "mean": bytes, "peak": bytes, "end": null, "idle": null, "group_peak": null, "growth": null },
+        "memory": { "mean": bytes, "mean_over_time": bytes, "peak": bytes, "end": null, "idle": null, "group_peak": null, "growth": null },
         "speed": { "wall": speed, "cpu": speed, "operations": null, "p50_ms": null, "p95_ms": null,
             "p99_ms": null, "faults": null, "major_faults": null },
         "outside_cpus": 0.0, "steal": 0.0, "left_over": 0, "group": null, "own_cpu": 0.0, "curve": []

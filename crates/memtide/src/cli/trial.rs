@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use trial::{ReadyWhen, ScoreFormat};
 use units::{Bytes, Ratio, Span};
 
-use super::typed::{percent, some_size, span};
+use super::typed::{idle, percent, some_size, span};
 
 /// Try commands or settings side by side: memory and speed together, with intervals that hold
 ///
@@ -76,8 +76,8 @@ pub(crate) struct TrialArgs {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) prepare: Option<String>,
 
-    /// Measure memory again so long after the work, where the program still runs; 12s for a server
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    /// Measure memory again so long after the work, where the program still runs; 12s for a server, 0 for not at all
+    #[arg(long, value_name = "TIME", value_parser = idle)]
     pub(crate) idle: Option<Span>,
 
     /// End a run that takes longer

@@ -29,6 +29,11 @@ fn seconds_in(text: &str) -> Option<f64> {
     Some(length.as_secs_f64())
 }
 
+/// As [`span`], or nothing.
+pub(super) fn idle(text: &str) -> Result<Span, String> {
+    if matches!(text.trim(), "0" | "0s") { Ok(Span::ZERO) } else { span(text) }
+}
+
 /// A duration between bounds, each with its reason.
 fn span_within(
     text: &str,

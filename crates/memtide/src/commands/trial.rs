@@ -40,6 +40,7 @@ pub(crate) fn run(args: &TrialArgs, output: &Output) -> Result<Exit, CommandErro
         None => TrialDirectory::create(&planned::directory(args)?, &plan)?,
     };
     let mut trial = Trial::open(plan, ready, directory)?;
+    let _lock = trial.directory().lock()?;
     let recorder = args.record.then(|| recorder::TrialRecorder::start(trial.directory().path()));
     let recorder = recorder.transpose()?;
     let is_interrupted = interrupt::listen_to_any();
@@ -47,5 +48,8 @@ pub(crate) fn run(args: &TrialArgs, output: &Output) -> Result<Exit, CommandErro
     let end = trial.go_on(&is_interrupted, &mut |event| progress.tell(event));
     progress.finish();
     drop(recorder);
+    if end.is_err() {
+        trial.directory().remove_if_empty();
+    }
     answer::print(&TrialReport::of(&trial, end?), args, output)
 }

@@ -29,6 +29,7 @@ pub(super) fn plan(args: &TrialArgs) -> Result<TrialPlan, CommandError> {
     let idle = if server.is_some() { SERVER_IDLE } else { Span::ZERO };
     Ok(TrialPlan {
         format: PLAN_FORMAT.to_owned(),
+        id: format!("{}-{}", jiff::Timestamp::now().as_nanosecond(), std::process::id()),
         command,
         variants,
         left_out: Vec::new(),
@@ -106,7 +107,7 @@ pub(super) fn directory(args: &TrialArgs) -> Result<PathBuf, CommandError> {
         .or_else(home)
         .context("there is no home directory; name one with --directory")?;
     let now = jiff::Zoned::now().strftime("%Y-%m-%d-%H%M%S").to_string();
-    Ok(state.join("memtide/trials").join(now))
+    Ok(state.join("memtide/trials").join(format!("{now}-{}", std::process::id())))
 }
 
 /// What would be run.
