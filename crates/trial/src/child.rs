@@ -3,14 +3,15 @@
 
 use std::collections::VecDeque;
 use std::io::{Read, Write as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::io::{FdFlags, dup2, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::thread::CpuSet;
 
 use crate::variant::VariantSetting;
@@ -163,12 +164,15 @@ pub(crate) fn prepare(
     preload: Option<&str>,
 ) -> std::io::Result<PreparedChild> {
     let (ours, theirs) = UnixStream::pair()?;
-    // The lowest number that is free: dash redirects to one digit only.
     let their_end = fcntl_dupfd_cloexec(&theirs, 3)?;
+    // dash redirects to one digit only. Where all of them are taken here, the last one becomes free in the child: what this
+    // program has open there would be closed by exec(2), and files that are opened from now on have larger numbers.
+    const DIGIT_MAX: i32 = 9;
+    let number = their_end.as_raw_fd().min(DIGIT_MAX);
     let mut command = Command::new(words.first().map_or("", String::as_str));
     command
         .args(words.get(1..).unwrap_or_default())
-        .env(ANNOUNCE_VARIABLE, their_end.as_raw_fd().to_string())
+        .env(ANNOUNCE_VARIABLE, number.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -205,15 +209,19 @@ pub(crate) fn prepare(
         command.env(TUNABLES, joined(TUNABLES, &tunables.join(":"), ':'));
     }
     let end = their_end.try_clone()?;
+    let is_same = their_end.as_raw_fd() == number;
     drop(theirs);
-    let number = their_end.as_raw_fd();
-    // SAFETY: the closure runs in the child between fork and exec and makes system calls on a file that the parent keeps open
+    // SAFETY: the closure runs in the child between fork and exec and makes system calls on files that the parent keeps open
     // until then, which are async-signal-safe: it allocates nothing and takes no lock.
     unsafe {
         command.pre_exec(move || {
-            let _ = &end;
-            let announced = std::os::fd::BorrowedFd::borrow_raw(number);
-            fcntl_setfd(announced, FdFlags::empty())?;
+            // Not closed with this value: it is to stay open in the program.
+            let mut announced = ManuallyDrop::new(OwnedFd::from_raw_fd(number));
+            if is_same {
+                fcntl_setfd(&*announced, FdFlags::empty())?;
+            } else {
+                dup2(&end, &mut announced)?;
+            }
             // Without a terminal: a program that needs one fails, and does not stop.
             let _ = rustix::process::setsid();
             if !has_thp {

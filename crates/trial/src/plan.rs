@@ -23,7 +23,7 @@ pub const PLAN_FORMAT: &str = "memtide-trial-plan/1";
 pub struct TrialPlan {
     /// Always [`PLAN_FORMAT`] here.
     pub format: String,
-    /// Tells it from other trials: each run has it.
+    /// Distinguishes it from other trials: each run has it.
     pub id: String,
     /// What is run, unless a variant has a command of its own.
     pub command: TrialCommand,

@@ -217,6 +217,9 @@ pub fn headline(report: &TrialReport) -> String {
             .iter()
             .filter_map(|one| Some(format!("{} {}", one.name, one.out.as_ref()?)))
             .collect();
+        if let Some(killed) = killed.filter(|_| report.analysis.blocks > 0) {
+            return format!("KEEP {}: {killed}", name(0));
+        }
         return if out.is_empty() {
             "UNDECIDED: too few blocks to compare anything.".to_owned()
         } else {

@@ -17,7 +17,10 @@ fn can_run() -> bool {
     let is_refused = stderr(&output).contains("cgroup");
     if is_refused {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{}", stderr(&output));
-        eprintln!("skipped: {}", stderr(&output));
+        #[allow(clippy::print_stderr)] // a skipped test says why
+        {
+            eprintln!("skipped: {}", stderr(&output));
+        }
     }
     !is_refused
 }
@@ -140,6 +143,65 @@ fn a_preload_that_a_wrapper_drops_is_seen() {
     assert_eq!(dropped.status.code(), Some(3));
     remove("kept");
     remove("dropped");
+}
+
+/// Each would lead to a wrong choice if it were believed.
+#[test]
+fn a_choice_respects_budget_operations_and_what_a_wrapper_drops() {
+    if !can_run() {
+        return;
+    }
+    let (large, small) = (keeps(40), keeps(30));
+    let over = trial(&[&large, &small, "--blocks", "2", "--memory-budget", "5M"], "budget");
+    assert!(
+        folded(&over).contains("NONE fits") || folded(&over).contains("KEEP"),
+        "{}",
+        folded(&over)
+    );
+    assert!(!folded(&over).contains("less memory ("), "{}", folded(&over));
+
+    let counts = format!("{}; echo ops 100 >&$MEMTIDE_FD", keeps(30));
+    let report =
+        json(&trial(&[&large, &counts, "--blocks", "2", "--format", "json"], "operations"));
+    assert_ne!(report["analysis"]["work"], "operations", "one of them counts none");
+    let text = folded(&memtide(&["trial", "--show", &directory("operations")]));
+    assert!(text.contains("Only some runs counted their operations"), "{text}");
+
+    let dropped =
+        ["--vary", "FOO=default,1", "--blocks", "2", "--", "env", "-u", "FOO", "sleep", "0.3"];
+    let text = folded(&trial(&dropped, "variable"));
+    assert!(text.contains("no process has FOO=1 in its environment"), "{text}");
+    for name in ["budget", "operations", "variable"] {
+        remove(name);
+    }
+}
+
+#[test]
+fn what_was_changed_in_a_directory_is_refused() {
+    if !can_run() {
+        return;
+    }
+    trial(&["sleep 0.1", "sleep 0.11", "--blocks", "2"], "changed");
+    let place = directory("changed");
+    let plan = std::fs::read_to_string(format!("{place}/plan.json")).unwrap();
+    let run = std::fs::read_to_string(format!("{place}/runs/000-00.json")).unwrap();
+    let shown = || stderr(&memtide(&["trial", "--show", &place]));
+    for (from, to, says) in [
+        ("\"margin\": 0.05", "\"margin\": -3", "its margin or slowdown is no share"),
+        ("\"looks\": [", "\"looks\": [9999,", "its looks are not numbers of blocks"),
+        ("memtide-trial-plan/1", "memtide-trial-plan/9", "was written by another memtide"),
+        ("\"variants\": [", "\"variants\": 7, \"x\": [", "is damaged"),
+    ] {
+        std::fs::write(format!("{place}/plan.json"), plan.replace(from, to)).unwrap();
+        assert!(shown().contains(says), "{from}: {}", shown());
+    }
+    std::fs::write(format!("{place}/plan.json"), &plan).unwrap();
+    std::fs::write(format!("{place}/runs/000-09.json"), &run).unwrap();
+    assert!(shown().contains("is a run of another trial"), "{}", shown());
+    std::fs::remove_file(format!("{place}/runs/000-09.json")).unwrap();
+    std::fs::write(format!("{place}/runs/000-00.json"), &run[..run.len() / 2]).unwrap();
+    assert!(shown().contains("help: remove it, and the run is made again"), "{}", shown());
+    remove("changed");
 }
 
 /// The cgroups of trials that a process made.
