@@ -101,7 +101,7 @@ impl BlockDesign {
         self.largest(blocks).limit(confidence) * error * self.scale(blocks)
     }
 
-    /// After about how many blocks intervals are no wider than this to each side; `None` beyond `most`.
+    /// After how many blocks intervals are no wider than this to each side; `None` beyond `most`.
     pub fn blocks_until(
         &self,
         half_width: f64,
@@ -109,22 +109,21 @@ impl BlockDesign {
         confidence: f64,
         most: usize,
     ) -> Option<usize> {
-        // The limit of t falls with each block, so that what it demands is reached by turns from both sides.
-        let mut blocks = most;
-        for _ in 0..4 {
-            let limit = self.largest(blocks).limit(confidence);
-            let demanded = (limit * error / half_width).powi(2) * self.parts();
-            if demanded > most as f64 {
-                return None;
-            }
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below `most`
-            let next = (demanded.ceil() as usize).max(2);
-            if next == blocks {
-                break;
-            }
-            blocks = next;
+        // The width falls with each block.
+        let is_enough = |blocks| self.half_width(error, blocks, confidence) <= half_width;
+        if most < 2 || !is_enough(most) {
+            return None;
         }
-        Some(blocks)
+        let (mut too_few, mut enough) = (1, most);
+        while enough - too_few > 1 {
+            let middle = usize::midpoint(too_few, enough);
+            if is_enough(middle) {
+                enough = middle;
+            } else {
+                too_few = middle;
+            }
+        }
+        Some(enough)
     }
 
     /// Returns the confidence that each of several looks needs while a table grows, so that with the `whole` confidence none

@@ -130,8 +130,14 @@ fn a_planted_effect_is_found_with_the_blocks_that_were_predicted() {
     let effect = 1.1_f64.ln();
     let needed = design.blocks_until(effect, 0.03, 0.95, 200).unwrap();
     assert!((2..=6).contains(&needed), "{needed}");
-    assert!(design.half_width(0.03, needed + 1, 0.95) <= effect);
-    assert!(needed <= 3 || design.half_width(0.03, needed - 2, 0.95) > effect);
+    let single = BlockDesign { baselines: 1, treatments: 1 };
+    for (design, wanted, error) in
+        [(design, effect, 0.03), (single, 1.0, 0.4), (single, 0.05, 0.06)]
+    {
+        let needed = design.blocks_until(wanted, error, 0.98, 200).unwrap();
+        assert!(design.half_width(error, needed, 0.98) <= wanted, "{needed}");
+        assert!(needed == 2 || design.half_width(error, needed - 1, 0.98) > wanted, "{needed}");
+    }
     // Twice that for certain: at the predicted number a half of the trials find it.
     let limits = design.limits(2 * needed, 0.95);
     let found = (0..200)

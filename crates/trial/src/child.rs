@@ -9,9 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::io::{FdFlags, dup2, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::io::{dup2, fcntl_dupfd_cloexec};
 use rustix::thread::CpuSet;
 
 use crate::variant::VariantSetting;
@@ -22,6 +23,18 @@ pub const ANNOUNCE_VARIABLE: &str = "MEMTIDE_FD";
 /// What is set here is put in front of what memtide's own environment has: the baseline is the command as the user runs it.
 const LOADED: &str = "LD_PRELOAD";
 const TUNABLES: &str = "GLIBC_TUNABLES";
+
+/// The number of the file descriptor on which programs announce, reserved as long as a trial goes on. It is taken before other
+/// files are opened, so that it has one digit: dash redirects to no other.
+#[derive(Debug)]
+pub(crate) struct AnnounceNumber(OwnedFd);
+
+impl AnnounceNumber {
+    pub(crate) fn reserve() -> std::io::Result<Self> {
+        let null = std::fs::File::open("/dev/null")?;
+        Ok(Self(fcntl_dupfd_cloexec(&null, 3)?))
+    }
+}
 
 /// The last of what a program wrote to standard error.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +87,7 @@ pub(crate) enum Announcement {
 pub(crate) struct Announcements {
     stream: UnixStream,
     read: Arc<Mutex<Vec<Announcement>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Announcements {
@@ -88,7 +102,7 @@ impl Announcements {
         let mut theirs = stream.try_clone()?;
         let read = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&read);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let (mut buffer, mut unread) = (vec![0; 64 << 10], Vec::new());
             while let Ok(got @ 1..) = theirs.read(&mut buffer) {
                 unread.extend_from_slice(&buffer[..got]);
@@ -100,12 +114,22 @@ impl Announcements {
                 std::thread::sleep(Self::EVERY);
             }
         });
-        Ok(Self { stream, read })
+        Ok(Self { stream, read, reader: Some(reader) })
     }
 
     /// Takes what has come since.
     pub(crate) fn take(&self) -> Vec<Announcement> {
         std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the last ones, when the program has ended.
+    pub(crate) fn take_last(&mut self) -> Vec<Announcement> {
+        // What is queued is delivered before the end.
+        let _ = self.stream.shutdown(std::net::Shutdown::Read);
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+        self.take()
     }
 
     /// Lets a program go on that holds.
@@ -162,13 +186,11 @@ pub(crate) fn prepare(
     words: &[String],
     settings: &[VariantSetting],
     preload: Option<&str>,
+    announced: &AnnounceNumber,
 ) -> std::io::Result<PreparedChild> {
     let (ours, theirs) = UnixStream::pair()?;
-    let their_end = fcntl_dupfd_cloexec(&theirs, 3)?;
-    // dash redirects to one digit only. Where all of them are taken here, the last one becomes free in the child: what this
-    // program has open there would be closed by exec(2), and files that are opened from now on have larger numbers.
-    const DIGIT_MAX: i32 = 9;
-    let number = their_end.as_raw_fd().min(DIGIT_MAX);
+    let their_end = OwnedFd::from(theirs);
+    let number = announced.0.as_raw_fd();
     let mut command = Command::new(words.first().map_or("", String::as_str));
     command
         .args(words.get(1..).unwrap_or_default())
@@ -209,19 +231,14 @@ pub(crate) fn prepare(
         command.env(TUNABLES, joined(TUNABLES, &tunables.join(":"), ':'));
     }
     let end = their_end.try_clone()?;
-    let is_same = their_end.as_raw_fd() == number;
-    drop(theirs);
     // SAFETY: the closure runs in the child between fork and exec and makes system calls on files that the parent keeps open
-    // until then, which are async-signal-safe: it allocates nothing and takes no lock.
+    // until then, which are async-signal-safe: it allocates nothing and takes no lock. The number that it overwrites is
+    // reserved: nothing else of the parent has it, so that no file of another closure or of `spawn` is closed.
     unsafe {
         command.pre_exec(move || {
             // Not closed with this value: it is to stay open in the program.
             let mut announced = ManuallyDrop::new(OwnedFd::from_raw_fd(number));
-            if is_same {
-                fcntl_setfd(&*announced, FdFlags::empty())?;
-            } else {
-                dup2(&end, &mut announced)?;
-            }
+            dup2(&end, &mut announced)?;
             // Without a terminal: a program that needs one fails, and does not stop.
             let _ = rustix::process::setsid();
             if !has_thp {
@@ -254,7 +271,8 @@ mod tests {
         let script = "echo ops 5 >&$MEMTIDE_FD; echo memtide: latency_ms 2.5 >&$MEMTIDE_FD; echo \
             'phase steady\nnoise\nops x\nhold' >&$MEMTIDE_FD; read answer <&$MEMTIDE_FD; echo $answer >&2; [ ! -t 0 ]";
         let words = ["/bin/sh", "-c", script].map(str::to_owned);
-        let mut child = prepare(&words, &[VariantSetting::ThpOff], None).unwrap();
+        let number = AnnounceNumber::reserve().unwrap();
+        let mut child = prepare(&words, &[VariantSetting::ThpOff], None, &number).unwrap();
         let mut started = child.command.stderr(Stdio::piped()).spawn().unwrap();
         drop(child.command);
         drop(child.their_end);

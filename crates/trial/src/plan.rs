@@ -48,7 +48,7 @@ pub struct TrialPlan {
     pub runs: RunPlan,
     /// No block is begun after this time.
     pub time_limit: Option<Span>,
-    /// Where it was planned: results of another machine or boot are not mixed with it.
+    /// Where it was planned: results of another machine are not mixed with it. No block has runs of two boots.
     pub host: TrialHost,
 }
 

@@ -122,7 +122,7 @@ pub fn preflight(
             Ok((ready, note)) => {
                 let is_again = found.ready.iter().any(|other| is_same(commands, other, &ready));
                 if is_again {
-                    let why = "it is the same as the command as it is".to_owned();
+                    let why = "it is the same as another variant here".to_owned();
                     found.dropped.push(DroppedVariant {
                         name: variant.name.clone(),
                         why,

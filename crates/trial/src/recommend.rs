@@ -36,7 +36,9 @@ pub enum ChoiceReason {
     SavingsMayBeSlower,
     /// The baseline: what is better in the mean has a higher peak.
     PeaksAreHigher,
-    /// None stays within the memory budget, or none that is not slower.
+    /// The baseline: what takes less memory in the mean is over the budget at its peak.
+    SavingsAreOverBudget,
+    /// None that is fast enough stays within the memory budget.
     OverBudget,
 }
 
@@ -87,8 +89,11 @@ impl Recommendation {
             let reason = ChoiceReason::Faster;
             return Some(Self { variant: faster.variant, reason, as_good: Vec::new() });
         }
-        if !choice.is_in_budget(0) || fast.count() > 0 {
+        if !choice.is_in_budget(0) {
             return keep(ChoiceReason::OverBudget);
+        }
+        if fast.count() > 0 {
+            return keep(ChoiceReason::SavingsAreOverBudget);
         }
         if lower.is_empty() && !savers.is_empty() {
             return keep(ChoiceReason::PeaksAreHigher);
@@ -125,10 +130,7 @@ impl<'a> Choice<'a> {
     /// CPU time decides; but it does not see that threads wait for a lock, so that what is shown to be slower by any measure is.
     fn speed_of(&self, variant: usize) -> Speed {
         let most = 1.0 + self.plan.goals.max_slowdown.get();
-        let all = [TrialMetric::Cpu, TrialMetric::Time, TrialMetric::P95];
-        let mut effects =
-            all.iter().filter_map(|metric| self.analysis.metric(*metric)?.effect(variant));
-        if effects.any(|one| one.verdict == TrialVerdict::More && one.ratio.get() > most) {
+        if slower_by(self.plan, self.analysis, variant).is_some() {
             return Speed::Slower;
         }
         match speed(self.analysis).and_then(|speed| speed.effect(variant)) {
@@ -170,6 +172,21 @@ impl<'a> Choice<'a> {
             .filter(is_small)
             .min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()))
     }
+}
+
+/// The measure by which a variant is shown to be slower than is allowed.
+pub(crate) fn slower_by<'a>(
+    plan: &TrialPlan,
+    analysis: &'a Analysis,
+    variant: usize,
+) -> Option<(&'a MetricResult, &'a Effect)> {
+    let most = 1.0 + plan.goals.max_slowdown.get();
+    let all = [TrialMetric::Cpu, TrialMetric::Time, TrialMetric::P95];
+    all.iter().find_map(|metric| {
+        let result = analysis.metric(*metric)?;
+        let effect = result.effect(variant)?;
+        (effect.low.get() > most).then_some((result, effect))
+    })
 }
 
 /// What speed is judged by: CPU time, which others disturb least, or time where it is not counted.

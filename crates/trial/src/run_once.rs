@@ -6,12 +6,12 @@ use sampler::{CgroupRunError, CgroupRunOptions, GroupLimits, run_in_cgroup};
 use units::{Bytes, Ratio, Span};
 
 use crate::applied::AppliedWatch;
-use crate::child::{PreparedChild, Tail, prepare};
+use crate::child::{AnnounceNumber, PreparedChild, Tail, prepare};
 use crate::load::Load;
 use crate::outside::{HostGauge, Outside};
 use crate::plan::TrialPlan;
 use crate::preflight::ReadyVariant;
-use crate::run::{PlaceInTrial, TrialRun};
+use crate::run::{PlaceInTrial, RunOutcome, TrialRun};
 use crate::session::Session;
 use crate::variant::VariantSetting;
 
@@ -28,6 +28,7 @@ pub(crate) fn run_once(
     ready: &ReadyVariant,
     place: PlaceInTrial,
     gauge: &mut HostGauge,
+    announced: &AnnounceNumber,
     is_interrupted: &dyn Fn() -> bool,
 ) -> Result<TrialRun, CgroupRunError> {
     let variant = &ready.variant;
@@ -35,7 +36,11 @@ pub(crate) fn run_once(
     if let Some(prepare) = &plan.runs.prepare
         && let Err(why) = Load::run(prepare, plan.runs.timeout.as_duration(), is_interrupted)
     {
-        return Ok(TrialRun::not_started(place, begun, format!("--prepare: {why}")));
+        let mut run = TrialRun::not_started(place, begun, format!("--prepare: {why}"));
+        if is_interrupted() {
+            run.outcome = RunOutcome::Interrupted;
+        }
+        return Ok(run);
     }
     if let Some(server) = &plan.runs.server
         && server.ready.is_answered_before()
@@ -44,7 +49,7 @@ pub(crate) fn run_once(
         return Ok(TrialRun::not_started(place, begun, why));
     }
     let words = plan.command_of(variant).words();
-    let child = match prepare(&words, &variant.settings, ready.preload.as_deref()) {
+    let child = match prepare(&words, &variant.settings, ready.preload.as_deref(), announced) {
         Ok(child) => child,
         Err(error) => return Ok(TrialRun::not_started(place, begun, error.to_string())),
     };

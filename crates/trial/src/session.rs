@@ -116,7 +116,7 @@ impl<'a> Session<'a> {
             self.ended_by = Some(RunOutcome::Interrupted);
             return ControlFlow::Break(());
         }
-        if now.reading.at >= self.plan.timeout {
+        if now.reading.at >= self.plan.timeout && self.measured.to.is_none() {
             self.ended_by.get_or_insert(RunOutcome::TimedOut);
             return ControlFlow::Break(());
         }
@@ -146,9 +146,14 @@ impl<'a> Session<'a> {
 
     /// Takes what the program announced; returns whether it holds.
     fn read_announcements(&mut self, reading: &GroupReading) -> bool {
+        let all = self.announcements.take();
+        self.take_announcements(&all, reading)
+    }
+
+    fn take_announcements(&mut self, all: &[Announcement], reading: &GroupReading) -> bool {
         let mut holds = false;
-        for announced in self.announcements.take() {
-            match announced {
+        for announced in all {
+            match *announced {
                 // What falls, or is more than anything counts, was no count.
                 Announcement::Operations(operations) => {
                     const OPERATIONS_MAX: f64 = 1e15;
@@ -282,7 +287,8 @@ impl<'a> Session<'a> {
         own_cpu: Span,
     ) -> TrialRun {
         let outcome = self.outcome(ran);
-        self.read_announcements(&ran.last);
+        let last = self.announcements.take_last();
+        self.take_announcements(&last, &ran.last);
         let from = self.measured.from.unwrap_or_default();
         let to = self.measured.to.unwrap_or_else(|| self.mark(&ran.last));
         let memory = self.course.figures(from.at, to.at).map(|figures| RunMemory {

@@ -10,6 +10,7 @@ use units::{Ratio, Span};
 
 use crate::analysis::{Analysis, CONFIDENCE};
 use crate::applied::Applied;
+use crate::child::AnnounceNumber;
 use crate::directory::{DirectoryError, TrialDirectory};
 use crate::order::Orders;
 use crate::outside::HostGauge;
@@ -24,7 +25,10 @@ pub struct Trial {
     plan: TrialPlan,
     ready: Vec<ReadyVariant>,
     directory: TrialDirectory,
+    announced: AnnounceNumber,
     gauge: HostGauge,
+    /// Blocks that were whole when it was opened: nothing of them is made again or judged anew.
+    blocks_before: usize,
     orders: Orders,
     runs: Vec<TrialRun>,
     /// The confidence of each look.
@@ -103,14 +107,29 @@ impl Trial {
         ready: Vec<ReadyVariant>,
         directory: TrialDirectory,
     ) -> Result<Self, DirectoryError> {
-        let runs = directory.load_runs(&plan)?;
+        let mut runs = directory.load_runs(&plan)?;
+        let announced = AnnounceNumber::reserve()
+            .map_err(|source| DirectoryError::NotRead { path: "/dev/null".into(), source })?;
         let columns = plan.columns().len();
         let design =
             BlockDesign { baselines: plan.baselines(), treatments: columns - plan.baselines() };
         let confidence = design.confidence_of_each_look(&plan.looks, CONFIDENCE);
         let orders = Orders::new(columns, plan.seed);
         let gauge = HostGauge::open();
-        Ok(Self { plan, ready, directory, gauge, orders, runs, confidence })
+        let blocks_before = whole_blocks(&runs, columns);
+        // Half a block would be filled up hours later: its runs would have met another host.
+        runs.retain(|run| run.block < blocks_before);
+        Ok(Self {
+            plan,
+            ready,
+            directory,
+            announced,
+            gauge,
+            blocks_before,
+            orders,
+            runs,
+            confidence,
+        })
     }
 
     /// The plan that it follows.
@@ -143,7 +162,7 @@ impl Trial {
         tell: &mut dyn FnMut(&TrialEvent<'_>),
     ) -> Result<TrialEnd, TrialError> {
         let begun = Instant::now();
-        for block in 0..self.plan.blocks_max() {
+        for block in self.blocks_before..self.plan.blocks_max() {
             let is_late = |limit: Span| begun.elapsed() >= limit.as_duration();
             if self.plan.time_limit.is_some_and(is_late) {
                 return Ok(TrialEnd::TimeLimit);
@@ -154,8 +173,9 @@ impl Trial {
             let analysis = self.analysis();
             tell(&TrialEvent::Block(&analysis));
             let others = analysis.variants.get(1..).unwrap_or_default();
-            let is_killed_only =
-                |one: &crate::analysis::VariantState| one.killed > 0 && one.killed < KILLED_ENOUGH;
+            let is_killed_only = |one: &crate::analysis::VariantState| {
+                (1..KILLED_ENOUGH).contains(&one.killed) && one.killed + one.completed == one.runs
+            };
             if others.iter().all(|one| one.out.is_some()) && !others.iter().any(is_killed_only) {
                 return Ok(TrialEnd::NothingToCompare);
             }
@@ -187,8 +207,14 @@ impl Trial {
             }
             let place = PlaceInTrial { block, place, column: *column, variant };
             tell(&TrialEvent::Begins { place, places });
-            let run =
-                run_once(&self.plan, &self.ready[variant], place, &mut self.gauge, is_interrupted)?;
+            let run = run_once(
+                &self.plan,
+                &self.ready[variant],
+                place,
+                &mut self.gauge,
+                &self.announced,
+                is_interrupted,
+            )?;
             if run.outcome == RunOutcome::Interrupted {
                 return Ok(Some(TrialEnd::Interrupted));
             }
@@ -249,6 +275,7 @@ impl Trial {
                 &self.ready[run.variant],
                 place,
                 &mut self.gauge,
+                &self.announced,
                 is_interrupted,
             )?;
             if again.outcome == RunOutcome::Interrupted {
@@ -259,6 +286,16 @@ impl Trial {
         }
         Ok(None)
     }
+}
+
+/// How many blocks, from the first one on, have a run of each column that is still run.
+fn whole_blocks(runs: &[TrialRun], columns: usize) -> usize {
+    let of = |block: usize| runs.iter().filter(move |run| run.block == block);
+    let is_dropped = |column: usize| {
+        runs.iter().any(|run| run.column == column && run.outcome != RunOutcome::Completed)
+    };
+    let kept = (0..columns).filter(|column| !is_dropped(*column)).count();
+    (0..).take_while(|block| of(*block).count() >= kept.max(1)).count()
 }
 
 /// Why a run is made again, if it is.

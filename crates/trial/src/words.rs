@@ -5,7 +5,7 @@ use units::{Bytes, Quantity as _, Ratio, Span};
 use crate::analysis::{Effect, MetricResult, TrialMetric, TrialVerdict, WorkKind};
 use crate::applied::Applied;
 use crate::model::TrialReport;
-use crate::recommend::{ChoiceReason, VariantStanding, speed};
+use crate::recommend::{ChoiceReason, VariantStanding, slower_by, speed};
 use crate::run::{RunOutcome, TrialRun};
 use crate::trial::TrialEnd;
 use crate::variant::VariantSetting;
@@ -233,11 +233,15 @@ pub fn headline(report: &TrialReport) -> String {
         ChoiceReason::LessMemory => {
             let saved =
                 effect(TrialMetric::Memory).map(|one| saved(report, &one)).unwrap_or_default();
-            format!("{}: {saved}{}", name(variant), speed_part(speed.and_then(effect), speed))
+            format!(
+                "{}: {saved}{}",
+                name(variant),
+                speed_part(report, speed.and_then(effect), speed)
+            )
         }
         ChoiceReason::Faster => {
             let faster = speed.and_then(effect).map(|one| percent_less(one.ratio));
-            let what = speed.map_or("time", |speed| speed.heading(false));
+            let what = speed.map_or("time", |speed| speed.heading(has_operations(report)));
             format!(
                 "{}: {} less {what}, and no more memory",
                 name(variant),
@@ -252,6 +256,10 @@ pub fn headline(report: &TrialReport) -> String {
             format!("KEEP {}: what takes less memory in the mean has a higher peak", name(0))
         }
         ChoiceReason::SavingsAreSlower | ChoiceReason::SavingsMayBeSlower => slower(report),
+        ChoiceReason::SavingsAreOverBudget => format!(
+            "KEEP {}: what takes less memory in the mean is over the budget at its peak",
+            name(0)
+        ),
         ChoiceReason::OverBudget => format!(
             "NONE fits: no variant that is fast enough stays within the budget of {} at its peak",
             report.plan.goals.memory_budget.unwrap_or_default()
@@ -275,13 +283,7 @@ fn slower(report: &TrialReport) -> String {
         return String::new();
     };
     let name = report.analysis.variants.get(best.variant).map_or("", |one| &one.name);
-    let slower =
-        [TrialMetric::Cpu, TrialMetric::Time, TrialMetric::P95].iter().find_map(|metric| {
-            let result = report.analysis.metric(*metric)?;
-            let effect = result.effect(best.variant)?;
-            (effect.verdict == TrialVerdict::More).then_some((result, effect))
-        });
-    let (speed, cost) = match slower {
+    let (speed, cost) = match slower_by(&report.plan, &report.analysis, best.variant) {
         Some((result, effect)) => (result, Some(effect)),
         None => (speed, speed.effect(best.variant)),
     };
@@ -290,18 +292,19 @@ fn slower(report: &TrialReport) -> String {
         let percent = (ratio.get() - 1.0) * 100.0;
         if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
     };
-    let what = speed.metric.heading(false);
-    let is_open = cost.is_some_and(|cost| cost.verdict == TrialVerdict::NoEvidence);
+    let what = speed.metric.heading(has_operations(report));
+    let is_open = report.recommendation.as_ref().is_some_and(|one| one.reason.is_open());
     let begin = if is_open {
         "UNDECIDED".to_owned()
     } else {
         format!("KEEP {}", report.analysis.variants.first().map_or("", |one| &one.name))
     };
-    let cost = cost.map_or_else(String::new, |cost| match cost.verdict {
-        TrialVerdict::More | TrialVerdict::MoreUnderMargin => {
+    let cost = cost.map_or_else(String::new, |cost| {
+        if is_open {
+            format!("may cost up to {} more {what}", percent(cost.high))
+        } else {
             format!("costs {} more {what}", percent(cost.ratio))
         }
-        _ => format!("may cost up to {} more {what}", percent(cost.high)),
     });
     let allowed = report.plan.goals.max_slowdown;
     format!(
@@ -332,11 +335,12 @@ fn percent_less(ratio: Ratio) -> String {
     format!("{:.0} %", (1.0 - ratio.get()) * 100.0)
 }
 
-fn speed_part(effect: Option<Effect>, metric: Option<TrialMetric>) -> String {
+fn speed_part(report: &TrialReport, effect: Option<Effect>, metric: Option<TrialMetric>) -> String {
+    let margin = report.plan.goals.margin;
     let Some((effect, metric)) = effect.zip(metric) else {
         return String::new();
     };
-    let what = metric.heading(false);
+    let what = metric.heading(has_operations(report));
     let percent = |ratio: Ratio| format!("{:.0} %", (ratio.get() - 1.0) * 100.0);
     match effect.verdict {
         TrialVerdict::Less | TrialVerdict::LessUnderMargin => {
@@ -345,7 +349,7 @@ fn speed_part(effect: Option<Effect>, metric: Option<TrialMetric>) -> String {
         TrialVerdict::More | TrialVerdict::MoreUnderMargin => {
             format!("; {} more {what}", percent(effect.ratio))
         }
-        TrialVerdict::Same => format!("; {what} is the same within 5 %"),
+        TrialVerdict::Same => format!("; {what} is the same within {margin}"),
         TrialVerdict::NoEvidence => format!("; {what} at most {} more", percent(effect.high)),
     }
 }
@@ -462,8 +466,9 @@ fn no_evidence(report: &TrialReport) -> Vec<String> {
         let percent =
             |ratio: Ratio| format!("{:+.0} %", (ratio.get() - 1.0) * 100.0).replace('-', "−");
         Some(format!(
-            "~ no evidence of a difference in {}: {} to {} cannot be excluded; {more} (± {margin}).",
+            "~ no evidence of a difference in {} for {}: {} to {} cannot be excluded; {more} (± {margin}).",
             result.metric.heading(has_operations(report)),
+            report.analysis.variants.get(worst.variant).map_or("", |one| &one.name),
             percent(worst.low),
             percent(worst.high),
         ))

@@ -8,7 +8,7 @@ use units::{Bytes, Ratio, Span};
 
 use super::typed::{idle, percent, some_size, span};
 
-/// Try commands or settings side by side: memory and speed together, with intervals that hold
+/// Try commands or settings side by side: memory and speed together
 ///
 /// Every block has one run of each variant in a balanced order, and the command as it is twice: equal programs that are compared
 /// one after another differ in two of three trials on a busy host. Each run has a cgroup of its own; whether its malloc, arenas
@@ -19,7 +19,7 @@ use super::typed::{idle, percent, some_size, span};
 Examples:
   memtide trial './app-old' './app-new'
   memtide trial --vary arenas=default,1,2 -- ruby jobs.rb
-  memtide trial --vary alloc=default,jemalloc,tcmalloc --vary arenas=default,2 -- ./import.sh big.csv
+  memtide trial --vary alloc=default,jemalloc --vary arenas=default,2 -- ./import.sh big.csv
   memtide trial -- ./worker                       the allocators and arenas that can apply
   memtide trial --vary limit=384M,512M -- ./build.sh
   memtide trial --variant je2=alloc:jemalloc+MALLOC_CONF:narenas:2 -- ./worker
@@ -38,7 +38,8 @@ measured at the end and after --idle.
 docs/trial.md explains the answer and what it cannot show; docs/trial.schema.json describes its JSON.
 
 Exit codes:
-  0 answered   1 nothing is decided   3 no answer: the command fails, a variant cannot be applied, bad usage")]
+  0 answered   1 nothing is decided   3 no answer: the command fails, nothing can be applied, bad
+    usage")]
 pub(crate) struct TrialArgs {
     /// Commands to compare, each as a shell reads it; the first is the baseline
     #[arg(value_name = "COMMAND")]

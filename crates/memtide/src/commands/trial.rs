@@ -31,7 +31,10 @@ pub(crate) fn run(args: &TrialArgs, output: &Output) -> Result<Exit, CommandErro
         None => (planned::plan(args)?, None),
     };
     let checked = preflight(&|variant| plan.command_of(variant), &plan.variants)?;
-    let (plan, ready) = plan.with(checked);
+    let (plan, ready) = match kept {
+        Some(_) => planned::unchanged(plan, checked)?,
+        None => plan.with(checked),
+    };
     if args.dry_run {
         return output.print(&planned::dry_run(&plan, &ready)).map(|()| Exit::Ok);
     }
@@ -39,8 +42,8 @@ pub(crate) fn run(args: &TrialArgs, output: &Output) -> Result<Exit, CommandErro
         Some(directory) => directory,
         None => TrialDirectory::create(&planned::directory(args)?, &plan)?,
     };
+    let _lock = directory.lock()?;
     let mut trial = Trial::open(plan, ready, directory)?;
-    let _lock = trial.directory().lock()?;
     let recorder = args.record.then(|| recorder::TrialRecorder::start(trial.directory().path()));
     let recorder = recorder.transpose()?;
     let is_interrupted = interrupt::listen_to_any();

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use ::trial::{
-    BASELINE, Goals, NoTrial, PLAN_FORMAT, ReadyVariant, RunPlan, ScoreFormat, ServerPlan,
-    TrialCommand, TrialHost, TrialPlan, Variant, VariantSetting, check_names, default_variants,
-    grid, named,
+    BASELINE, Goals, NoTrial, PLAN_FORMAT, Preflight, ReadyVariant, RunPlan, ScoreFormat,
+    ServerPlan, TrialCommand, TrialHost, TrialPlan, Variant, VariantSetting, check_names,
+    default_variants, grid, named,
 };
 use units::Span;
 
@@ -146,4 +146,23 @@ pub(super) fn dry_run(plan: &TrialPlan, ready: &[ReadyVariant]) -> String {
 pub(super) fn enter(directory: &Path) -> Result<(), CommandError> {
     std::env::set_current_dir(directory)
         .with_context(|| format!("cannot go to {}", directory.display()))
+}
+
+/// The plan of a trial that goes on, where this machine can still run all of it.
+pub(super) fn unchanged(
+    plan: TrialPlan,
+    checked: Preflight,
+) -> Result<(TrialPlan, Vec<ReadyVariant>), CommandError> {
+    let here = TrialHost { boot: plan.host.boot.clone(), ..TrialHost::here() };
+    if here != plan.host {
+        let planned = format!("{}, Linux {}", plan.host.name, plan.host.kernel);
+        return Err(CommandError::new(format!("it was begun on another machine: {planned}")));
+    }
+    if let Some(gone) = checked.dropped.first() {
+        return Err(CommandError::new(format!(
+            "{} cannot be run any more: {}",
+            gone.name, gone.why
+        )));
+    }
+    Ok((plan, checked.ready))
 }
