@@ -262,7 +262,9 @@ impl Trial {
             self.runs.iter().filter(|run| run.block == block).cloned().collect();
         let outside: Vec<f64> =
             own.iter().filter_map(|run| run.outside_cpus).map(Ratio::get).collect();
-        let usual = stats::median(&outside);
+        // A load generator is another program, and uses what the variant lets it: of servers this would know the result.
+        let is_batch = self.plan.runs.server.is_none();
+        let usual = stats::median(&outside).filter(|_| is_batch);
         for run in own.iter().filter(|run| run.repeated.is_empty()) {
             let Some(why) = disturbance(run, usual) else {
                 continue;

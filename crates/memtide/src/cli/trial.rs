@@ -8,6 +8,29 @@ use units::{Bytes, Ratio, Span};
 
 use super::typed::{idle, percent, some_size, span};
 
+/// Arguments that a plan has: a trial that goes on, or is only printed, has its own.
+const PLANNED: [&str; 19] = [
+    "commands",
+    "program",
+    "vary",
+    "variants",
+    "ready",
+    "load",
+    "no_warm_up",
+    "score",
+    "prepare",
+    "idle",
+    "timeout",
+    "blocks",
+    "time_limit",
+    "no_control",
+    "margin",
+    "max_slowdown",
+    "memory_budget",
+    "seed",
+    "directory",
+];
+
 /// Try commands or settings side by side: memory and speed together
 ///
 /// Every block has one run of each variant in a balanced order, and the command as it is twice: equal programs that are compared
@@ -122,11 +145,11 @@ pub(crate) struct TrialArgs {
     pub(crate) record: bool,
 
     /// Go on with a trial that was interrupted
-    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["commands", "program", "vary", "variants", "show", "directory"])]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "show", conflicts_with_all = PLANNED)]
     pub(crate) resume: Option<PathBuf>,
 
     /// Print the answer of a trial, without a run
-    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["commands", "program", "vary", "variants", "directory"])]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = PLANNED)]
     pub(crate) show: Option<PathBuf>,
 
     /// Print what would be run, and run nothing

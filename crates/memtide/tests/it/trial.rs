@@ -271,6 +271,7 @@ fn what_cannot_be_tried_is_refused_before_a_run() {
         (&["true", "--vary", "alloc=default", "--", "true"], "stands before `--` or behind it"),
         (&["--ready", "port:1", "--load", "x", "true", "false"], "no sign of a ready server"),
         (&["--resume", "/no/such/trial"], "/no/such/trial has no trial"),
+        (&["--resume", "/no/such/trial", "--margin", "9"], "cannot be used with"),
     ] {
         let output = memtide(&[&["trial"], arguments].concat());
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stdout(&output));
