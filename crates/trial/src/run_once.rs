@@ -15,8 +15,16 @@ use crate::run::{PlaceInTrial, RunOutcome, TrialRun};
 use crate::session::Session;
 use crate::variant::VariantSetting;
 
-/// From one reading of the cgroup to the next: 50 a second take 0.1 to 0.2 % of a CPU.
-const READING_INTERVAL: Span = Span::from_millis(20);
+/// From one reading of the cgroup to the next, for short runs and for long ones: a reading takes 60 to 90 µs of CPU time.
+const READING_INTERVAL_MIN: Span = Span::from_millis(20);
+const READING_INTERVAL_MAX: Span = Span::from_millis(50);
+
+/// How often the runs of a trial are read, by the length of its first one: a hundred times or more.
+pub(crate) fn reading_interval(first: Option<&TrialRun>) -> Span {
+    let wall = first.and_then(|run| run.speed).map(|speed| speed.wall);
+    let hundredth = wall.map_or(READING_INTERVAL_MIN, |wall| wall.times(0.01));
+    hundredth.clamp(READING_INTERVAL_MIN, READING_INTERVAL_MAX)
+}
 
 /// Makes one run.
 ///
@@ -29,6 +37,7 @@ pub(crate) fn run_once(
     place: PlaceInTrial,
     gauge: &mut HostGauge,
     announced: &AnnounceNumber,
+    every: Span,
     is_interrupted: &dyn Fn() -> bool,
 ) -> Result<TrialRun, CgroupRunError> {
     let variant = &ready.variant;
@@ -72,7 +81,7 @@ pub(crate) fn run_once(
     let options = CgroupRunOptions {
         name: "memtide-trial",
         limits: limits(&variant.settings, before.available),
-        every: READING_INTERVAL,
+        every,
     };
     let ran = run_in_cgroup(command, &options, &mut |now| {
         their_end.take();

@@ -17,7 +17,7 @@ use crate::outside::HostGauge;
 use crate::plan::TrialPlan;
 use crate::preflight::ReadyVariant;
 use crate::run::{PlaceInTrial, RunOutcome, TrialRun};
-use crate::run_once::run_once;
+use crate::run_once::{reading_interval, run_once};
 
 /// A trial that goes on.
 #[derive(Debug)]
@@ -213,6 +213,7 @@ impl Trial {
                 place,
                 &mut self.gauge,
                 &self.announced,
+                reading_interval(self.runs.first()),
                 is_interrupted,
             )?;
             if run.outcome == RunOutcome::Interrupted {
@@ -278,6 +279,7 @@ impl Trial {
                 place,
                 &mut self.gauge,
                 &self.announced,
+                reading_interval(self.runs.first()),
                 is_interrupted,
             )?;
             if again.outcome == RunOutcome::Interrupted {
