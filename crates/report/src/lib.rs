@@ -33,3 +33,4 @@ pub use model::{
 pub use phrases::explain_verdict::{explain_headline, explain_verdict};
 pub use picture::shown;
 pub use screen::{ColourMode, Screen};
+pub use shell_words::quoted;

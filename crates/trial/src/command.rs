@@ -31,20 +31,11 @@ impl std::fmt::Display for TrialCommand {
         match self {
             Self::Line(line) => f.write_str(line),
             Self::Program(words) => {
-                let quoted: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-                f.write_str(&quoted.join(" "))
+                let words: Vec<String> = words.iter().map(|word| report::quoted(word)).collect();
+                f.write_str(&words.join(" "))
             }
         }
     }
-}
-
-/// A word as one would type it: `shlex` puts quotes around `--user=root` as well.
-fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.into();
-    }
-    shlex::try_quote(word).unwrap_or_else(|_| word.into())
 }
 
 /// The words of a line that needs no shell: a shell of its own would be a process more, and its memory.
