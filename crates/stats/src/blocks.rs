@@ -6,6 +6,7 @@
 //! that spreads far more than the others has its own error, from its differences to the baseline (B−1 degrees).
 
 use crate::max_t::MaxT;
+use crate::split_mix::SplitMix64;
 use crate::spread::{mean, squares_sum};
 
 /// A treatment with an own error that is larger than the pooled one by this factor is judged by its own. Where one of eight
@@ -21,7 +22,7 @@ pub struct BlockDesign {
     pub treatments: usize,
 }
 
-/// The limits of t for a table of so many blocks. They take some 5 ms to find, and serve every metric of the same blocks.
+/// The limits of t for a table of so many blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockLimits {
     /// Of all comparisons with the baseline together, by the pooled error.
@@ -235,31 +236,23 @@ impl BlockDesign {
     }
 }
 
-/// Normal noise from a fixed seed: SplitMix64 (Steele and others 2014) with the transform of Box and Muller.
+/// Normal noise from a fixed seed, by the transform of Box and Muller.
 struct NormalNoise {
-    state: u64,
+    chance: SplitMix64,
     second: Option<f64>,
 }
 
 impl NormalNoise {
     fn new() -> Self {
-        Self { state: 0x6d65_6d74_6964_6521, second: None }
-    }
-
-    fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        Self { chance: SplitMix64::new(0x6d65_6d74_6964_6521), second: None }
     }
 
     fn next(&mut self) -> f64 {
         if let Some(second) = self.second.take() {
             return second;
         }
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        let (sine, cosine) = (2.0 * std::f64::consts::PI * self.uniform()).sin_cos();
+        let radius = (-2.0 * (1.0 - self.chance.uniform()).ln()).sqrt();
+        let (sine, cosine) = (2.0 * std::f64::consts::PI * self.chance.uniform()).sin_cos();
         self.second = Some(radius * sine);
         radius * cosine
     }

@@ -24,6 +24,7 @@ mod gauss_legendre;
 mod max_t;
 mod quantile;
 mod rank_test;
+mod split_mix;
 mod spread;
 mod trend;
 
@@ -33,6 +34,7 @@ pub use quantile::{
     median, middle, of_sorted, quantile, quantile_in_place, rank_at, weighted_quantile,
 };
 pub use rank_test::{RankTest, cliffs_delta, mann_whitney, mann_whitney_sorted};
+pub use split_mix::SplitMix64;
 pub use spread::{
     MAD_TO_SIGMA, autocorrelation, mean, median_absolute_deviation, quantile_range, squares_sum,
     step_noise,

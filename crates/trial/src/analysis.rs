@@ -2,10 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{BlockDesign, BlockLimits, MeanDifference};
+use stats::{BlockDesign, MeanDifference};
 use units::Ratio;
 
-use crate::applied::Applied;
 use crate::plan::TrialPlan;
 use crate::run::{RunOutcome, TrialRun};
 use crate::variant::VariantSetting;
@@ -232,7 +231,7 @@ impl Analysis {
             treatments: columns.len().saturating_sub(plan.baselines()),
         };
         let blocks = complete_blocks(runs, &columns);
-        let work = WorkKind::of(runs.iter().filter(|run| counts(run)));
+        let work = WorkKind::of(runs.iter().filter(|run| run.is_compared()));
         let judge = Judge { plan, runs, columns: &columns, design, confidence, work };
         let metrics = if is_compared { judge.metrics(&blocks) } else { Vec::new() };
         Self { variants, metrics, work, blocks: blocks.len(), confidence }
@@ -243,10 +242,14 @@ impl Analysis {
         self.metrics.iter().find(|one| one.metric == metric)
     }
 
-    /// The metrics that a trial is run to decide: memory, and CPU time, or time where nothing counts that of the CPU.
+    /// The metrics that a trial is run to decide: memory and speed.
     pub fn deciding(&self) -> impl Iterator<Item = &MetricResult> {
-        let speed = self.metric(TrialMetric::Cpu).or_else(|| self.metric(TrialMetric::Time));
-        self.metric(TrialMetric::Memory).into_iter().chain(speed)
+        self.metric(TrialMetric::Memory).into_iter().chain(self.speed())
+    }
+
+    /// What speed is judged by: CPU time, which others disturb least, or time where it is not counted.
+    pub fn speed(&self) -> Option<&MetricResult> {
+        self.metric(TrialMetric::Cpu).or_else(|| self.metric(TrialMetric::Time))
     }
 
     /// Whether there is nothing more to find out with so many more blocks.
@@ -270,16 +273,11 @@ impl MetricResult {
     }
 }
 
-/// Whether a run counts: its work was done, and not seen to be done without the variant's settings.
-fn counts(run: &TrialRun) -> bool {
-    run.outcome == RunOutcome::Completed && !matches!(run.applied, Applied::No(_))
-}
-
 fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
     let own: Vec<&TrialRun> = runs.iter().filter(|run| run.variant == variant).collect();
-    let completed = own.iter().filter(|run| counts(run)).count();
+    let completed = own.iter().filter(|run| run.is_compared()).count();
     let killed = own.iter().filter(|run| run.outcome == RunOutcome::OomKilled).count();
-    let first_bad = own.iter().find(|run| !counts(run));
+    let first_bad = own.iter().find(|run| !run.is_compared());
     let settings = &plan.variants[variant].settings;
     let has_limit = settings.iter().any(|one| matches!(one, VariantSetting::Limit(_)));
     let out = first_bad.map(|run| why_out(run, killed, own.len(), has_limit));
@@ -294,24 +292,12 @@ fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
 
 /// Why a variant is not compared.
 fn why_out(run: &TrialRun, killed: usize, runs: usize, has_limit: bool) -> String {
-    let message = run.message.as_deref().and_then(|text| text.lines().last());
-    let with_message = |what: String| match message {
-        Some(message) => format!("{what}: {message}"),
-        None => what,
-    };
-    match (&run.outcome, &run.applied) {
-        (RunOutcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
-        (RunOutcome::OomKilled, _) if has_limit => format!("killed {killed} of {runs}"),
-        (RunOutcome::OomKilled, _) => {
+    match run.outcome {
+        RunOutcome::OomKilled if has_limit => format!("killed {killed} of {runs}"),
+        RunOutcome::OomKilled => {
             format!("killed {killed} of {runs}: it needs more than 80 % of what is available here")
         }
-        (RunOutcome::Failed(code), _) => with_message(format!("exited with code {code}")),
-        (RunOutcome::Signalled(signal), _) => with_message(format!("ended by signal {signal}")),
-        (RunOutcome::TimedOut, _) => "took longer than --timeout".to_owned(),
-        (RunOutcome::NotReady, _) => with_message("was never ready".to_owned()),
-        (RunOutcome::LoadFailed(why), _) => format!("its load failed: {why}"),
-        (RunOutcome::NotStarted(why), _) => format!("could not be started: {why}"),
-        (RunOutcome::Interrupted | RunOutcome::Completed, _) => "interrupted".to_owned(),
+        _ => run.fault().unwrap_or_default(),
     }
 }
 
@@ -321,7 +307,7 @@ fn complete_blocks(runs: &[TrialRun], columns: &[(usize, usize)]) -> Vec<usize> 
     blocks.sort_unstable();
     blocks.dedup();
     let has = |block: usize, column: usize| {
-        runs.iter().any(|run| run.block == block && run.column == column && counts(run))
+        runs.iter().any(|run| run.block == block && run.column == column && run.is_compared())
     };
     blocks.retain(|block| columns.iter().all(|(column, _)| has(*block, *column)));
     blocks
@@ -339,23 +325,10 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn metrics(&self, blocks: &[usize]) -> Vec<MetricResult> {
-        let mut limits = None;
-        TrialMetric::ALL
-            .into_iter()
-            .filter_map(|metric| self.metric(metric, blocks, &mut limits))
-            .collect()
+        TrialMetric::ALL.into_iter().filter_map(|metric| self.metric(metric, blocks)).collect()
     }
 
-    fn limits(&self, blocks: usize) -> BlockLimits {
-        self.design.limits(blocks.max(2), self.confidence)
-    }
-
-    fn metric(
-        &self,
-        metric: TrialMetric,
-        blocks: &[usize],
-        limits: &mut Option<BlockLimits>,
-    ) -> Option<MetricResult> {
+    fn metric(&self, metric: TrialMetric, blocks: &[usize]) -> Option<MetricResult> {
         let row = |block: &usize| -> Option<Vec<f64>> {
             let value = |(column, _): &(usize, usize)| {
                 let is_it = |run: &&TrialRun| run.block == *block && run.column == *column;
@@ -364,8 +337,7 @@ impl Judge<'_> {
             self.columns.iter().map(value).collect()
         };
         let rows: Vec<Vec<f64>> = blocks.iter().filter_map(row).collect();
-        let usual = *limits.get_or_insert_with(|| self.limits(blocks.len()));
-        let limits = if rows.len() == blocks.len() { usual } else { self.limits(rows.len()) };
+        let limits = self.design.limits(rows.len().max(2), self.confidence);
         let compared = self.design.compare(&rows, &limits)?;
         let control = compared.control.map(|control| ControlEffect {
             ratio: Ratio::new(control.mean.exp()),

@@ -55,7 +55,7 @@ pub use preflight::{
     DroppedVariant, NoTrial, Preflight, ReadyVariant, default_variants, preflight,
 };
 pub use ready::ReadyWhen;
-pub use recommend::{ChoiceReason, Recommendation, VariantStanding, speed};
+pub use recommend::{ChoiceReason, Recommendation, VariantStanding};
 pub use run::{PlaceInTrial, RunMemory, RunOutcome, RunSpeed, TrialRun};
 pub use score::{Score, ScoreFormat};
 pub use screen::trial_screen;

@@ -56,7 +56,7 @@ fn cell(cell: &TableCell) -> String {
     }
 }
 
-/// Makes what Markdown would read as marks harmless.
+/// Makes harmless what Markdown would read as its own signs.
 fn escaped(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     let text = timeline::plain::escape(&text);

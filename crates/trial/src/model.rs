@@ -41,6 +41,11 @@ impl TrialReport {
         Self::of(trial, if is_early { TrialEnd::Interrupted } else { TrialEnd::AllBlocks })
     }
 
+    /// The name of a variant, by its number.
+    pub fn name(&self, variant: usize) -> &str {
+        self.analysis.variants.get(variant).map_or("", |one| one.name.as_str())
+    }
+
     /// Whether there is an answer; `None` where nothing was compared.
     pub fn is_answered(&self) -> Option<bool> {
         let has_killed = self.analysis.variants.iter().any(|one| one.killed > 0);

@@ -3,6 +3,8 @@
 //! A plain shuffle had put one of two first in 7 of 8 blocks. The squares of Williams (1949) have every variant once in
 //! each place, and every variant directly after each other once (for an odd number: twice, in two squares).
 
+use stats::SplitMix64;
+
 /// The orders of a trial's blocks, one after another, without end.
 #[derive(Debug, Clone)]
 pub struct Orders {
@@ -47,15 +49,12 @@ fn williams(variants: usize) -> Vec<Vec<usize>> {
     rows
 }
 
-/// The numbers below `len` in an order that the seed decides (Fisher and Yates, with SplitMix64).
+/// The numbers below `len` in an order that the seed decides (Fisher and Yates).
 fn shuffled(len: usize, seed: u64) -> Vec<usize> {
-    let mut state = seed;
+    let mut chance = SplitMix64::new(seed);
     let mut all: Vec<usize> = (0..len).collect();
     for left in (2..=len).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let chosen = usize::try_from((bits ^ (bits >> 31)) % left as u64).unwrap_or(0);
+        let chosen = usize::try_from(chance.next_u64() % left as u64).unwrap_or(0);
         all.swap(left - 1, chosen);
     }
     all

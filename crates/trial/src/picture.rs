@@ -5,7 +5,7 @@ use units::{Bytes, Quantity as _};
 
 use crate::analysis::{Effect, TrialMetric};
 use crate::model::TrialReport;
-use crate::recommend::{VariantStanding, speed};
+use crate::recommend::VariantStanding;
 use crate::run::TrialRun;
 
 /// The trade-off in its own units; the page scales it.
@@ -68,7 +68,7 @@ pub(crate) fn trade_off(html: &mut Html, report: &TrialReport) {
     }
     let x = LogScale::of(places.iter().flat_map(|one| one.x), LEFT, RIGHT);
     let y = LogScale::of(places.iter().flat_map(|one| one.y), BOTTOM, TOP);
-    let heading = speed(&report.analysis).map_or("time", |one| one.metric.heading(false));
+    let heading = report.analysis.speed().map_or("time", |one| one.metric.heading(false));
     let names: Vec<&str> = places.iter().map(|one| one.name.as_str()).collect();
     let svg = Tag::of("svg", "trade-off")
         .with("viewBox", &format!("0 0 {WIDTH} {HEIGHT}"))
@@ -92,7 +92,7 @@ pub(crate) fn trade_off(html: &mut Html, report: &TrialReport) {
 
 fn places(report: &TrialReport) -> Vec<CrossPlace> {
     let memory = report.analysis.metric(TrialMetric::Memory);
-    let speed = speed(&report.analysis);
+    let speed = report.analysis.speed();
     let (Some(memory), Some(speed)) = (memory, speed) else {
         return Vec::new();
     };

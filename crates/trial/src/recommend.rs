@@ -100,13 +100,15 @@ impl Recommendation {
         }
         if !lower.is_empty() {
             let may_be = lower.iter().any(|one| choice.speed_of(one.variant) == Speed::Unknown);
-            let reasons = [ChoiceReason::SavingsAreSlower, ChoiceReason::SavingsMayBeSlower];
-            return keep(reasons[usize::from(may_be)]);
+            return keep(if may_be {
+                ChoiceReason::SavingsMayBeSlower
+            } else {
+                ChoiceReason::SavingsAreSlower
+            });
         }
         let is_open = |one: &Effect| one.verdict == TrialVerdict::NoEvidence;
         let has_open = choice.memory.effects.iter().any(is_open);
-        let reasons = [ChoiceReason::NothingSaves, ChoiceReason::NothingIsShownToSave];
-        keep(reasons[usize::from(has_open)])
+        keep(if has_open { ChoiceReason::NothingIsShownToSave } else { ChoiceReason::NothingSaves })
     }
 }
 
@@ -133,7 +135,7 @@ impl<'a> Choice<'a> {
         if slower_by(self.plan, self.analysis, variant).is_some() {
             return Speed::Slower;
         }
-        match speed(self.analysis).and_then(|speed| speed.effect(variant)) {
+        match self.analysis.speed().and_then(|speed| speed.effect(variant)) {
             Some(speed) if speed.high.get() > most => Speed::Unknown,
             _ => Speed::AsFast,
         }
@@ -166,7 +168,7 @@ impl<'a> Choice<'a> {
                 && !self.has_higher_peak(effect.variant)
                 && self.is_in_budget(effect.variant)
         };
-        let faster = speed(self.analysis)?.effects.iter();
+        let faster = self.analysis.speed()?.effects.iter();
         faster
             .filter(|one| one.verdict == TrialVerdict::Less)
             .filter(is_small)
@@ -189,16 +191,11 @@ pub(crate) fn slower_by<'a>(
     })
 }
 
-/// What speed is judged by: CPU time, which others disturb least, or time where it is not counted.
-pub fn speed(analysis: &Analysis) -> Option<&MetricResult> {
-    analysis.metric(TrialMetric::Cpu).or_else(|| analysis.metric(TrialMetric::Time))
-}
-
 impl VariantStanding {
     /// Where a variant stands among all that are compared. The baseline has ratio 1 in both.
     pub fn of(plan: &TrialPlan, analysis: &Analysis, variant: usize) -> Option<Self> {
         let memory = analysis.metric(TrialMetric::Memory)?;
-        let speed = speed(analysis)?;
+        let speed = analysis.speed()?;
         let place = |variant: usize| -> Option<[Spot; 2]> {
             Some([Spot::of(memory, variant)?, Spot::of(speed, variant)?])
         };

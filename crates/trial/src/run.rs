@@ -1,5 +1,7 @@
 //! A run as it is kept: how it ended, whether its settings were applied, memory and speed.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Ratio, Span};
@@ -126,9 +128,30 @@ pub struct PlaceInTrial {
     pub variant: usize,
 }
 
+impl fmt::Display for RunOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed => f.write_str("completed"),
+            Self::Failed(code) => write!(f, "exited with code {code}"),
+            Self::Signalled(signal) => write!(f, "ended by signal {signal}"),
+            Self::OomKilled => f.write_str("killed at its limit"),
+            Self::TimedOut => f.write_str("took longer than --timeout"),
+            Self::NotReady => f.write_str("was never ready"),
+            Self::LoadFailed(why) => write!(f, "its load failed: {why}"),
+            Self::NotStarted(why) => write!(f, "could not be started: {why}"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
 impl TrialRun {
-    /// A run of a command that could not be started.
-    pub(crate) fn not_started(place: PlaceInTrial, begun: jiff::Timestamp, why: String) -> Self {
+    /// A run of which only this is known.
+    pub(crate) fn new(
+        place: PlaceInTrial,
+        begun: jiff::Timestamp,
+        outcome: RunOutcome,
+        applied: Applied,
+    ) -> Self {
         Self {
             trial: String::new(),
             block: place.block,
@@ -137,9 +160,9 @@ impl TrialRun {
             variant: place.variant,
             repeated: Vec::new(),
             begun,
-            outcome: RunOutcome::NotStarted(why),
+            outcome,
             message: None,
-            applied: Applied::NotSeen("it was not started".to_owned()),
+            applied,
             processes: Vec::new(),
             memory: None,
             speed: None,
@@ -149,6 +172,32 @@ impl TrialRun {
             group: None,
             own_cpu: Span::ZERO,
             curve: Vec::new(),
+        }
+    }
+
+    /// A run of a command that could not be started.
+    pub(crate) fn not_started(place: PlaceInTrial, begun: jiff::Timestamp, why: String) -> Self {
+        let applied = Applied::NotSeen("it was not started".to_owned());
+        Self::new(place, begun, RunOutcome::NotStarted(why), applied)
+    }
+
+    /// Whether it is compared: its work was done, and not seen to be done without the variant's settings.
+    pub fn is_compared(&self) -> bool {
+        self.outcome == RunOutcome::Completed && !matches!(self.applied, Applied::No(_))
+    }
+
+    /// Why it is not compared, with the last line that the command wrote to standard error.
+    pub fn fault(&self) -> Option<String> {
+        match (&self.outcome, &self.applied) {
+            (RunOutcome::Completed, Applied::No(why)) => Some(format!("not applied: {why}")),
+            (RunOutcome::Completed, _) => None,
+            (outcome, _) => {
+                let last = self.message.as_deref().and_then(|text| text.lines().last());
+                Some(match last {
+                    Some(last) => format!("{outcome}: {last}"),
+                    None => outcome.to_string(),
+                })
+            }
         }
     }
 }

@@ -305,16 +305,7 @@ impl<'a> Session<'a> {
         let message = Some(tail.text()).filter(|text| !is_completed && !text.is_empty());
         let (processes, applied) = self.watcher.finish();
         TrialRun {
-            trial: String::new(),
-            block: place.block,
-            place: place.place,
-            column: place.column,
-            variant: place.variant,
-            repeated: Vec::new(),
-            begun,
-            outcome,
             message,
-            applied,
             processes,
             memory,
             speed,
@@ -324,6 +315,7 @@ impl<'a> Session<'a> {
             group: Some(ran.group.display().to_string()),
             own_cpu,
             curve: self.course.curve(CURVE_POINTS_MAX),
+            ..TrialRun::new(place, begun, outcome, applied)
         }
     }
 

@@ -9,7 +9,6 @@ use stats::BlockDesign;
 use units::{Ratio, Span};
 
 use crate::analysis::{Analysis, CONFIDENCE};
-use crate::applied::Applied;
 use crate::child::AnnounceNumber;
 use crate::directory::{DirectoryError, TrialDirectory};
 use crate::order::Orders;
@@ -27,8 +26,6 @@ pub struct Trial {
     directory: TrialDirectory,
     announced: AnnounceNumber,
     gauge: HostGauge,
-    /// Blocks that were whole when it was opened: nothing of them is made again or judged anew.
-    blocks_before: usize,
     orders: Orders,
     runs: Vec<TrialRun>,
     /// The confidence of each look.
@@ -107,7 +104,7 @@ impl Trial {
         ready: Vec<ReadyVariant>,
         directory: TrialDirectory,
     ) -> Result<Self, DirectoryError> {
-        let mut runs = directory.load_runs(&plan)?;
+        let runs = directory.load_runs(&plan)?;
         let announced = AnnounceNumber::reserve()
             .map_err(|source| DirectoryError::NotRead { path: "/dev/null".into(), source })?;
         let columns = plan.columns().len();
@@ -116,20 +113,7 @@ impl Trial {
         let confidence = design.confidence_of_each_look(&plan.looks, CONFIDENCE);
         let orders = Orders::new(columns, plan.seed);
         let gauge = HostGauge::open();
-        let blocks_before = whole_blocks(&runs, columns);
-        // Half a block would be filled up hours later: its runs would have met another host.
-        runs.retain(|run| run.block < blocks_before);
-        Ok(Self {
-            plan,
-            ready,
-            directory,
-            announced,
-            gauge,
-            blocks_before,
-            orders,
-            runs,
-            confidence,
-        })
+        Ok(Self { plan, ready, directory, announced, gauge, orders, runs, confidence })
     }
 
     /// The plan that it follows.
@@ -162,7 +146,11 @@ impl Trial {
         tell: &mut dyn FnMut(&TrialEvent<'_>),
     ) -> Result<TrialEnd, TrialError> {
         let begun = Instant::now();
-        for block in self.blocks_before..self.plan.blocks_max() {
+        // Half a block would be filled up hours later: its runs would have met another host. Of whole ones nothing is made
+        // again or judged anew.
+        let whole = self.whole_blocks();
+        self.runs.retain(|run| run.block < whole);
+        for block in whole..self.plan.blocks_max() {
             let is_late = |limit: Span| begun.elapsed() >= limit.as_duration();
             if self.plan.time_limit.is_some_and(is_late) {
                 return Ok(TrialEnd::TimeLimit);
@@ -172,21 +160,37 @@ impl Trial {
             }
             let analysis = self.analysis();
             tell(&TrialEvent::Block(&analysis));
-            let others = analysis.variants.get(1..).unwrap_or_default();
-            let is_killed_only = |one: &crate::analysis::VariantState| {
-                (1..KILLED_ENOUGH).contains(&one.killed) && one.killed + one.completed == one.runs
-            };
-            if others.iter().all(|one| one.out.is_some()) && !others.iter().any(is_killed_only) {
+            let mut others =
+                (1..self.plan.variants.len()).filter(|one| !self.is_out(*one)).peekable();
+            if others.peek().is_none() {
                 return Ok(TrialEnd::NothingToCompare);
             }
             let left = self.plan.blocks_max() - block - 1;
             let is_look = self.plan.looks.contains(&(block + 1));
-            let is_open = others.iter().any(is_killed_only);
+            // One that was killed is run on until that is sure.
+            let is_open = others.any(|one| analysis.variants[one].out.is_some());
             if is_look && left > 0 && !is_open && analysis.is_settled(left) {
                 return Ok(TrialEnd::Settled);
             }
         }
         Ok(TrialEnd::AllBlocks)
+    }
+
+    /// How many blocks, from the first one on, have all of their runs: those of a variant end with the one that drops it.
+    fn whole_blocks(&self) -> usize {
+        let has_run = |block: usize, column: usize| {
+            self.runs.iter().any(|run| run.block == block && run.column == column)
+        };
+        let columns = self.plan.columns();
+        let is_whole = |block: &usize| {
+            let mut kept = columns
+                .iter()
+                .enumerate()
+                .filter(|(_, variant)| !self.is_out(**variant))
+                .peekable();
+            kept.peek().is_some() && kept.all(|(column, _)| has_run(*block, column))
+        };
+        (0..self.plan.blocks_max()).take_while(is_whole).count()
     }
 
     /// Makes what is missing of a block. Returns the end of the trial where there is one.
@@ -207,24 +211,33 @@ impl Trial {
             }
             let place = PlaceInTrial { block, place, column: *column, variant };
             tell(&TrialEvent::Begins { place, places });
-            let run = run_once(
-                &self.plan,
-                &self.ready[variant],
-                place,
-                &mut self.gauge,
-                &self.announced,
-                reading_interval(self.runs.first()),
-                is_interrupted,
-            )?;
-            if run.outcome == RunOutcome::Interrupted {
+            let Some(run) = self.run_at(place, is_interrupted)? else {
                 return Ok(Some(TrialEnd::Interrupted));
-            }
+            };
             self.keep(run, tell)?;
             if self.is_out(0) {
                 return Ok(Some(TrialEnd::NothingToCompare));
             }
         }
         self.repeat_disturbed(block, is_interrupted, tell)
+    }
+
+    /// Makes a run; `None` where the user ended it.
+    fn run_at(
+        &mut self,
+        place: PlaceInTrial,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<TrialRun>, TrialError> {
+        let run = run_once(
+            &self.plan,
+            &self.ready[place.variant],
+            place,
+            &mut self.gauge,
+            &self.announced,
+            reading_interval(self.runs.first()),
+            is_interrupted,
+        )?;
+        Ok(Some(run).filter(|run| run.outcome != RunOutcome::Interrupted))
     }
 
     fn keep(
@@ -244,12 +257,8 @@ impl Trial {
     fn is_out(&self, variant: usize) -> bool {
         let own = || self.runs.iter().filter(|run| run.variant == variant);
         let killed = own().filter(|run| run.outcome == RunOutcome::OomKilled).count();
-        killed >= KILLED_ENOUGH
-            || own().any(|run| {
-                let is_killed = run.outcome == RunOutcome::OomKilled && variant != 0;
-                (run.outcome != RunOutcome::Completed && !is_killed)
-                    || matches!(run.applied, Applied::No(_))
-            })
+        let is_killed = |run: &TrialRun| run.outcome == RunOutcome::OomKilled && variant != 0;
+        killed >= KILLED_ENOUGH || own().any(|run| !run.is_compared() && !is_killed(run))
     }
 
     /// Makes runs of a block once again that the host disturbed. The reasons do not know the run's result.
@@ -273,33 +282,14 @@ impl Trial {
             tell(&TrialEvent::Again(&why));
             let place =
                 PlaceInTrial { block, place: run.place, column: run.column, variant: run.variant };
-            let mut again = run_once(
-                &self.plan,
-                &self.ready[run.variant],
-                place,
-                &mut self.gauge,
-                &self.announced,
-                reading_interval(self.runs.first()),
-                is_interrupted,
-            )?;
-            if again.outcome == RunOutcome::Interrupted {
+            let Some(mut again) = self.run_at(place, is_interrupted)? else {
                 return Ok(Some(TrialEnd::Interrupted));
-            }
+            };
             again.repeated = vec![why];
             self.keep(again, tell)?;
         }
         Ok(None)
     }
-}
-
-/// How many blocks, from the first one on, have a run of each column that is still run.
-fn whole_blocks(runs: &[TrialRun], columns: usize) -> usize {
-    let of = |block: usize| runs.iter().filter(move |run| run.block == block);
-    let is_dropped = |column: usize| {
-        runs.iter().any(|run| run.column == column && run.outcome != RunOutcome::Completed)
-    };
-    let kept = (0..columns).filter(|column| !is_dropped(*column)).count();
-    (0..).take_while(|block| of(*block).count() >= kept.max(1)).count()
 }
 
 /// Why a run is made again, if it is.

@@ -5,7 +5,7 @@ use units::{Bytes, Quantity as _, Ratio, Span};
 use crate::analysis::{Effect, MetricResult, TrialMetric, TrialVerdict, WorkKind};
 use crate::applied::Applied;
 use crate::model::TrialReport;
-use crate::recommend::{ChoiceReason, VariantStanding, slower_by, speed};
+use crate::recommend::{ChoiceReason, VariantStanding, slower_by};
 use crate::run::{RunOutcome, TrialRun};
 use crate::trial::TrialEnd;
 use crate::variant::VariantSetting;
@@ -147,14 +147,13 @@ pub(crate) fn legend(report: &TrialReport) -> String {
     format!(
         "Ratios to {}, in brackets 95 % intervals that hold together; ↓ less, ↑ more, = the same within {margin}, \
          ~ no evidence of a difference.",
-        report.analysis.variants.first().map_or("the baseline", |one| &one.name)
+        report.name(0)
     )
 }
 
 /// Variants that another beats.
 pub(crate) fn dominated(report: &TrialReport) -> Vec<String> {
-    let name =
-        |variant: usize| report.analysis.variants.get(variant).map_or("", |one| one.name.as_str());
+    let name = |variant| report.name(variant);
     let of_variant = |(variant, standing): (usize, &Option<VariantStanding>)| match standing {
         Some(VariantStanding::Dominated { by }) => Some(format!(
             "{} is beaten by {} in memory and speed together.",
@@ -184,8 +183,7 @@ fn remark(report: &TrialReport, variant: usize) -> String {
         Some(VariantStanding::Undecided) if chosen => "recommended".to_owned(),
         Some(VariantStanding::Undecided) => "undecided".to_owned(),
         Some(VariantStanding::Dominated { by }) => {
-            let name = report.analysis.variants.get(by).map_or("", |one| &one.name);
-            format!("dominated by {name}")
+            format!("dominated by {}", report.name(by))
         }
         None => String::new(),
     };
@@ -208,8 +206,7 @@ fn malloc_of(report: &TrialReport, variant: usize) -> Option<String> {
 /// The line that matters first.
 pub fn headline(report: &TrialReport) -> String {
     let killed = killed(report);
-    let name =
-        |variant: usize| report.analysis.variants.get(variant).map_or("", |one| one.name.as_str());
+    let name = |variant| report.name(variant);
     let Some(recommendation) = &report.recommendation else {
         let out: Vec<String> = report
             .analysis
@@ -228,7 +225,7 @@ pub fn headline(report: &TrialReport) -> String {
     };
     let variant = recommendation.variant;
     let effect = |metric: TrialMetric| report.analysis.metric(metric)?.effect(variant).copied();
-    let speed = speed(&report.analysis).map(|result| result.metric);
+    let speed = report.analysis.speed().map(|result| result.metric);
     let sentence = match recommendation.reason {
         ChoiceReason::LessMemory => {
             let saved =
@@ -279,10 +276,10 @@ fn slower(report: &TrialReport) -> String {
         .flat_map(|one| &one.effects)
         .filter(|one| one.verdict == TrialVerdict::Less);
     let best = savers.min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()));
-    let Some((best, speed)) = best.zip(speed(&report.analysis)) else {
+    let Some((best, speed)) = best.zip(report.analysis.speed()) else {
         return String::new();
     };
-    let name = report.analysis.variants.get(best.variant).map_or("", |one| &one.name);
+    let name = report.name(best.variant);
     let (speed, cost) = match slower_by(&report.plan, &report.analysis, best.variant) {
         Some((result, effect)) => (result, Some(effect)),
         None => (speed, speed.effect(best.variant)),
@@ -294,11 +291,7 @@ fn slower(report: &TrialReport) -> String {
     };
     let what = speed.metric.heading(has_operations(report));
     let is_open = report.recommendation.as_ref().is_some_and(|one| one.reason.is_open());
-    let begin = if is_open {
-        "UNDECIDED".to_owned()
-    } else {
-        format!("KEEP {}", report.analysis.variants.first().map_or("", |one| &one.name))
-    };
+    let begin = if is_open { "UNDECIDED".to_owned() } else { format!("KEEP {}", report.name(0)) };
     let cost = cost.map_or_else(String::new, |cost| {
         if is_open {
             format!("may cost up to {} more {what}", percent(cost.high))
@@ -468,7 +461,7 @@ fn no_evidence(report: &TrialReport) -> Vec<String> {
         Some(format!(
             "~ no evidence of a difference in {} for {}: {} to {} cannot be excluded; {more} (± {margin}).",
             result.metric.heading(has_operations(report)),
-            report.analysis.variants.get(worst.variant).map_or("", |one| &one.name),
+            report.name(worst.variant),
             percent(worst.low),
             percent(worst.high),
         ))
@@ -626,7 +619,7 @@ pub(crate) const fn class(verdict: TrialVerdict) -> &'static str {
 
 /// The cells of a run: block, variant, memory, peak, CPU time, time, CPUs of others, what was wrong or repeated.
 pub(crate) fn run_cells(report: &TrialReport, run: &TrialRun) -> [String; 8] {
-    let name = report.analysis.variants.get(run.variant).map_or("", |one| &one.name);
+    let name = report.name(run.variant);
     let name = match run.column {
         1 if report.plan.has_control => format!("{name} (control)"),
         _ => name.to_owned(),
@@ -634,14 +627,8 @@ pub(crate) fn run_cells(report: &TrialReport, run: &TrialRun) -> [String; 8] {
     let absent = || "–".to_owned();
     let bytes = |value: Option<Bytes>| value.map_or_else(absent, |value| value.to_string());
     let span = |value: Option<Span>| value.map_or_else(absent, |value| value.to_string());
-    let wrong = match (&run.outcome, &run.applied) {
-        (RunOutcome::Completed, Applied::No(why)) => format!("not applied: {why}"),
-        (RunOutcome::Completed, _) => {
-            run.repeated.iter().map(|why| format!("made again: {why}")).collect()
-        }
-        (RunOutcome::OomKilled, _) => "killed at its limit".to_owned(),
-        (outcome, _) => format!("{outcome:?}"),
-    };
+    let again = || run.repeated.iter().map(|why| format!("made again: {why}")).collect();
+    let remark = run.fault().unwrap_or_else(again);
     [
         (run.block + 1).to_string(),
         name,
@@ -650,6 +637,6 @@ pub(crate) fn run_cells(report: &TrialReport, run: &TrialRun) -> [String; 8] {
         span(run.speed.and_then(|speed| speed.cpu)),
         span(run.speed.map(|speed| speed.wall)),
         run.outside_cpus.map_or_else(absent, |cpus| format!("{:.1}", cpus.get())),
-        wrong,
+        remark,
     ]
 }

@@ -108,7 +108,7 @@ pub(crate) struct TrialArgs {
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = span)]
     pub(crate) timeout: Span,
 
-    /// Run exactly so many blocks, and look at the results once. Without it: 3 to 20, as many as it takes
+    /// Run exactly so many blocks, and judge the results once. Without it: 3 to 20, as many as it takes
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub(crate) blocks: Option<u16>,
 

@@ -96,6 +96,8 @@ fn a_command_that_fails_says_what_it_wrote() {
         let output = trial(&[command, "true"], "fails");
         assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
         assert!(folded(&output).contains(says), "{}", folded(&output));
+        let shown = memtide(&["trial", "--show", &directory("fails")]);
+        assert!(folded(&shown).contains(says), "{}", folded(&shown));
     }
     let output = trial(&["true", "sh -c 'exit 9'", "--blocks", "2"], "other-fails");
     assert!(folded(&output).contains("exited with code 9"), "{}", folded(&output));
@@ -138,6 +140,8 @@ fn a_preload_that_a_wrapper_drops_is_seen() {
         &[&arguments[..], &["env", "-u", "LD_PRELOAD", "/usr/bin/python3", "-c", work]].concat(),
         "dropped",
     );
+    let shown = json(&memtide(&["trial", "--show", &directory("dropped"), "--format", "json"]));
+    assert_eq!(shown["runs"], json(&dropped)["runs"], "also where a variant dropped out");
     let out = json(&dropped)["analysis"]["variants"][1]["out"].as_str().unwrap().to_owned();
     assert!(out.starts_with("not applied: python3") && out.contains("uses ptmalloc"), "{out}");
     assert_eq!(dropped.status.code(), Some(3));

@@ -1,6 +1,6 @@
 //! How a trial goes on: the run that runs now, what is left, the intervals so far.
 
-use ::trial::{Analysis, Applied, RunOutcome, Trial, TrialEvent, TrialMetric, TrialRun};
+use ::trial::{Analysis, Trial, TrialEvent, TrialMetric};
 use indicatif::ProgressBar;
 use std::time::Instant;
 use units::Span;
@@ -48,7 +48,7 @@ impl<'a> TrialProgress<'a> {
             }
             TrialEvent::Ended(run) => {
                 self.runs_done += 1;
-                if let Some(what) = trouble(run) {
+                if let Some(what) = run.fault() {
                     let name = self.names.get(run.variant).map_or("", String::as_str);
                     self.line(&format!("{name}: {what}"));
                 }
@@ -90,22 +90,6 @@ impl<'a> TrialProgress<'a> {
 
     fn line(&self, text: &str) {
         self.bar.suspend(|| self.output.note(text));
-    }
-}
-
-/// What is wrong with a run.
-fn trouble(run: &TrialRun) -> Option<String> {
-    let message = run.message.as_deref().and_then(|text| text.lines().last()).unwrap_or_default();
-    match (&run.outcome, &run.applied) {
-        (RunOutcome::Completed, Applied::No(why)) => Some(format!("not applied: {why}")),
-        (RunOutcome::Completed, _) => None,
-        (RunOutcome::OomKilled, _) => Some("killed at its limit".to_owned()),
-        (RunOutcome::Failed(code), _) => Some(format!("exited with code {code}: {message}")),
-        (RunOutcome::Signalled(signal), _) => Some(format!("ended by signal {signal}: {message}")),
-        (RunOutcome::TimedOut, _) => Some("took longer than --timeout, and was ended".to_owned()),
-        (RunOutcome::NotReady, _) => Some(format!("was not ready: {message}")),
-        (RunOutcome::LoadFailed(why) | RunOutcome::NotStarted(why), _) => Some(why.clone()),
-        (RunOutcome::Interrupted, _) => None,
     }
 }
 
