@@ -1,7 +1,7 @@
 //! Can `LD_PRELOAD`, `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES` have an effect on a program? Decided by its file, before it runs.
 //!
 //! It is a prospect: a script may start another program, and one that runs may drop its environment. What came of it is seen
-//! by [`crate::effective_allocator`]. Cost: below 1 ms for a program of 2 MiB, 10 ms for one of 300 MiB.
+//! by [`crate::effective_allocator()`]. Cost: below 1 ms for a program of 2 MiB, 10 ms for one of 300 MiB.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
