@@ -41,6 +41,9 @@ if [ "$want" = test ]; then
     [ -n "${CHROMIUM:-}" ] || command -v chromium >/dev/null 2>&1 || need chromium # opens the report's pages
     [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || need fonts-dejavu-core # what they are written with there
     command -v qemu-system-x86_64 >/dev/null 2>&1 || need qemu-system-x86 # runs the lab's machines
+    # Serves the host's files to them; up to Debian 12 it comes with QEMU.
+    debian=$(sed -n 's/^VERSION_ID="\{0,1\}\([0-9]*\).*/\1/p' /etc/os-release 2>/dev/null)
+    [ "${debian:-0}" -le 12 ] || [ -x /usr/libexec/virtiofsd ] || need virtiofsd
     [ -x /usr/sbin/mke2fs ] || command -v mke2fs >/dev/null 2>&1 || need e2fsprogs
     command -v systemd-analyze >/dev/null 2>&1 || need systemd                            # judges the recorder's unit; nothing of it runs
     # Programs that other allocators serve, and why not.

@@ -10,6 +10,9 @@ pub enum LabError {
     /// QEMU is not installed.
     #[error("qemu-system-x86_64 is not installed")]
     NoQemu,
+    /// The host's files cannot be had in a machine.
+    #[error("virtiofsd, by which a machine has this host's files: {why}")]
+    NoShare { why: String },
     /// There is no program that makes file systems.
     #[error("mke2fs is not installed, and this scenario needs a file system")]
     NoMke2fs,
@@ -188,6 +191,10 @@ impl LabError {
         match self {
             Self::NoQemu => Some("apt-get install --no-install-recommends qemu-system-x86"),
             Self::NoMke2fs => Some("apt-get install e2fsprogs"),
+            Self::NoShare { .. } => Some(
+                "apt-get install --no-install-recommends virtiofsd; on Debian 12 it comes with \
+                 qemu-system-common, and needs root",
+            ),
             Self::NoKernel { .. } => Some(
                 "`memtide lab kernel fetch` fetches one of Debian (x86-64) and needs no root; or name \
                  one: --kernel FILE",

@@ -334,8 +334,7 @@ impl Guest {
     /// # Errors
     /// Where the kernel refuses it.
     pub fn swap_on_zram(&self, size: Bytes) -> Result<(), String> {
-        self.write("/sys/block/zram0/disksize", &size.get().to_string())?;
-        mounts::swap_on("/dev/zram0")
+        mounts::swap_on_zram(size)
     }
 
     /// Waits; while a recording runs as much longer as loads work longer.

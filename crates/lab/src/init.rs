@@ -1,5 +1,6 @@
 //! This program as the first process of the machine: it mounts, loads modules, and plays the scenario of its job.
 
+mod program;
 mod setup;
 mod vitals;
 
@@ -50,7 +51,10 @@ fn play() -> Result<(), String> {
     setup::load_modules(&job.modules)?;
     let messages = setup::open_port(2)?;
     let Some(scenario) = &job.scenario else {
-        return setup::shell(messages);
+        return match &job.program {
+            Some(program) => program::run(program, messages),
+            None => setup::shell(messages),
+        };
     };
     let scenario = scenarios::by_name(scenario).ok_or_else(|| format!("no scenario {scenario}"))?;
     let capture = setup::open_port(1)?;

@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::machine_settings::MachineSettings;
 use crate::setting::ScenarioSettings;
 
 /// Where the guest finds its job.
 pub(crate) const JOB: &str = "/lab.json";
 
+/// Where a program that runs in a machine finds its standard input.
+pub(crate) const INPUT: &str = "/input";
+
 /// What a guest is to do.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
-    /// The scenario's name; `None` for a shell.
+    /// The scenario's name; `None` for a program, or else a shell.
     pub scenario: Option<String>,
     /// Its settings.
     pub settings: ScenarioSettings,
@@ -30,6 +34,19 @@ pub(crate) struct Job {
     pub treated: Option<TreatmentOrder>,
     /// Commands of a fix that run before the recording begins; empty if none do.
     pub first: String,
+    /// What is run with the host's files, in the place of a scenario.
+    pub program: Option<ProgramJob>,
+}
+
+/// A command of this program that runs with the host's files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ProgramJob {
+    /// Its arguments, without the program.
+    pub arguments: Vec<String>,
+    /// The environment of who asked for it.
+    pub environment: Vec<(String, String)>,
+    /// What is set before it starts.
+    pub settings: MachineSettings,
 }
 
 /// Which finding a guest treats, and how much longer its loads work than the scenario says.

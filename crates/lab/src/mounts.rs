@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount};
+use units::Bytes;
 
 /// Mounts a file system of the kernel's own at a place, which is made.
 pub(crate) fn mount_at(kind: &str, place: &str, options: Option<&str>) -> Result<(), String> {
@@ -43,6 +44,14 @@ pub(crate) fn swap_on(disk: &str) -> Result<(), String> {
     file.write_all_at(&header, 0).map_err(|error| fails(&error))?;
     file.sync_all().map_err(|error| fails(&error))?;
     crate::sys::swap_on(disk).map_err(|error| fails(&error))
+}
+
+/// Makes a zram device for so much data a swap area, and uses it.
+pub(crate) fn swap_on_zram(size: Bytes) -> Result<(), String> {
+    const SIZE: &str = "/sys/block/zram0/disksize";
+    std::fs::write(SIZE, size.get().to_string())
+        .map_err(|error| format!("cannot write {} to {SIZE}: {error}", size.get()))?;
+    swap_on("/dev/zram0")
 }
 
 /// The size of a block device in bytes.

@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -20,6 +21,26 @@ pub(crate) fn swap_on(disk: &str) -> std::io::Result<()> {
     let path = CString::new(disk)?;
     // SAFETY: the path is a string that ends with zero and lives until the call returns; the call keeps no pointer.
     match unsafe { libc::swapon(path.as_ptr(), 0) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Brings the loopback device up, which no network of a fresh machine is without.
+///
+/// # Errors
+/// The operating system's.
+pub(crate) fn loopback_up() -> std::io::Result<()> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+    // SAFETY: all zeros are a valid `ifreq`, a struct of C with a name and a union of numbers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
+        *place = (*byte).cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP).unwrap_or_default();
+    // SAFETY: the socket is open, and the request lives until the call returns, which reads the name and the flags only
+    // (netdevice(7)).
+    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     }

@@ -19,6 +19,8 @@ pub struct Machine {
     pub nodes: u32,
     /// Its disks: `/dev/vda`, `/dev/vdb`, …
     pub disks: Vec<VirtualDisk>,
+    /// Whether it can mount this host's files.
+    pub has_host_files: bool,
 }
 
 impl Machine {
@@ -27,7 +29,13 @@ impl Machine {
 
     /// A machine with two CPUs and this much RAM.
     pub const fn with_mib(mib: u64) -> Self {
-        Self { ram: Bytes::from_mib(mib), cpus: 2, nodes: 1, disks: Vec::new() }
+        Self {
+            ram: Bytes::from_mib(mib),
+            cpus: 2,
+            nodes: 1,
+            disks: Vec::new(),
+            has_host_files: false,
+        }
     }
 
     /// Adds a disk.

@@ -10,6 +10,7 @@ use crate::LabError;
 use crate::error::AtPath as _;
 use crate::host::accelerator::Accelerator;
 use crate::host::machine::{Machine, VirtualDisk};
+use crate::host::share::SHARE_TAG;
 
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
 const MKE2FS: &str = "mke2fs";
@@ -39,13 +40,14 @@ impl ConsoleKind {
     }
 }
 
-/// The arguments of QEMU; disks are made on the way.
+/// The arguments of QEMU; disks are made on the way. `files` is the socket of virtiofsd.
 pub(crate) fn arguments(
     kernel: &Path,
     machine: &Machine,
     accelerator: Accelerator,
     console: ConsoleKind,
     directory: &Path,
+    files: Option<&Path>,
 ) -> Result<Vec<String>, LabError> {
     let accelerator = match accelerator {
         Accelerator::Kvm => "-accel kvm -cpu host",
@@ -82,6 +84,9 @@ pub(crate) fn arguments(
     }
     if machine.nodes > 1 {
         all.nodes(machine.nodes, ram);
+    }
+    if let Some(socket) = files {
+        all.host_files(socket, ram);
     }
     Ok(all.0)
 }
@@ -134,6 +139,15 @@ impl QemuArguments {
         )
         .option("-device", format!("virtio-blk-pci,drive=d{number}"));
         Ok(())
+    }
+
+    /// Adds the host's files. Their server has the guest's memory, too: so that is shared.
+    fn host_files(&mut self, socket: &Path, ram_mib: u64) {
+        let socket = comma_escaped(socket);
+        self.option("-object", format!("memory-backend-memfd,id=ram,size={ram_mib}M,share=on"))
+            .option("-machine", "memory-backend=ram")
+            .option("-chardev", format!("socket,id=files,path={socket}"))
+            .option("-device", format!("vhost-user-fs-pci,chardev=files,tag={SHARE_TAG}"));
     }
 
     /// Adds NUMA nodes of equal size with a CPU each, 21 apart.

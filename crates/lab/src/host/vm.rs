@@ -18,6 +18,7 @@ use crate::host::accelerator::Accelerator;
 use crate::host::image::GuestImage;
 use crate::host::machine::Machine;
 use crate::host::qemu::{CAPTURE, CONSOLE, ConsoleKind, INITRD, MESSAGES, QEMU, arguments};
+use crate::host::share::HostShare;
 use crate::host::terminal::TerminalSetting;
 use crate::message::GuestMessage;
 use crate::progress::{RunProgress, RunStep};
@@ -36,6 +37,8 @@ pub(crate) struct Vm {
     accelerator: Accelerator,
     /// How much of the messages was read.
     read_to: u64,
+    /// Serves the host's files, where the machine has them.
+    _share: Option<HostShare>,
 }
 
 impl Vm {
@@ -85,9 +88,13 @@ impl Vm {
         for part in initramfs {
             std::io::copy(&mut File::open(part).at(part)?, &mut all).at(&initrd)?;
         }
+        let share =
+            machine.has_host_files.then(|| HostShare::start(directory.path())).transpose()?;
+        let files = share.as_ref().map(HostShare::socket);
+        let kernel = &image.kernel.image;
         let mut command = Command::new(QEMU);
         command
-            .args(arguments(&image.kernel.image, machine, accelerator, console, directory.path())?)
+            .args(arguments(kernel, machine, accelerator, console, directory.path(), files)?)
             .stderr(File::create(&log).at(&log)?);
         if console == ConsoleKind::File {
             // A group of its own: Ctrl-C ends it by way of this process, which says so.
@@ -100,7 +107,7 @@ impl Vm {
             }
             started => started.at(Path::new(QEMU))?,
         };
-        Ok(Self { qemu, directory, accelerator, read_to: 0 })
+        Ok(Self { qemu, directory, accelerator, read_to: 0, _share: share })
     }
 
     fn wait_for_start(&mut self, progress: RunProgress<'_>) -> Result<(), LabError> {

@@ -14,6 +14,7 @@ pub(super) fn shell(args: &LabShellArgs) -> Result<Exit, CommandError> {
         cpus: args.nodes.max(2),
         nodes: args.nodes,
         disks: disks.collect(),
+        has_host_files: false,
     };
     // First of all: what is made from here on is removed again.
     let is_interrupted = interrupt::listen_on_terminal();
