@@ -11,10 +11,10 @@ pub enum LabError {
     #[error("qemu-system-x86_64 is not installed")]
     NoQemu,
     /// The host's files cannot be had in a machine.
-    #[error("virtiofsd, by which a machine has this host's files: {why}")]
-    NoShare { why: String },
+    #[error("virtiofsd is not installed, and the machine gets this host's files from it")]
+    NoShare,
     /// There is no program that makes file systems.
-    #[error("mke2fs is not installed, and this scenario needs a file system")]
+    #[error("mke2fs is not installed, and the machine needs a file system")]
     NoMke2fs,
     /// No kernel can be booted.
     #[error("no kernel {}can be booted{}", wanted.as_ref().map(|wanted| format!("{wanted} ")).unwrap_or_default(), tried.iter().map(|one| format!("\n  {one}")).collect::<String>())]
@@ -191,7 +191,7 @@ impl LabError {
         match self {
             Self::NoQemu => Some("apt-get install --no-install-recommends qemu-system-x86"),
             Self::NoMke2fs => Some("apt-get install e2fsprogs"),
-            Self::NoShare { .. } => Some(
+            Self::NoShare => Some(
                 "apt-get install --no-install-recommends virtiofsd; on Debian 12 it comes with \
                  qemu-system-common, and needs root",
             ),

@@ -12,9 +12,6 @@ use crate::setting::ScenarioSettings;
 /// Where the guest finds its job.
 pub(crate) const JOB: &str = "/lab.json";
 
-/// Where a program that runs in a machine finds its standard input.
-pub(crate) const INPUT: &str = "/input";
-
 /// What a guest is to do.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
@@ -43,6 +40,8 @@ pub(crate) struct Job {
 pub(crate) struct ProgramJob {
     /// Its arguments, without the program.
     pub arguments: Vec<String>,
+    /// All of its standard input.
+    pub input: String,
     /// The environment of who asked for it.
     pub environment: Vec<(String, String)>,
     /// What is set before it starts.
@@ -125,6 +124,8 @@ pub enum GuestMessage {
     Treated(Treatment),
     /// The treatment was taken back; why not, where the state before did not come back.
     TakenBack(Option<String>),
+    /// A setting of the machine could not be made.
+    NotSet { why: String },
     /// The scenario could not go on.
     Failed { why: String },
     /// All is done, and the samples are written.

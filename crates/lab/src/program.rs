@@ -1,5 +1,7 @@
 //! A command of this program in a virtual machine that has this host's files: what it changes there ends with the machine.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,7 @@ pub struct MachineProgram<'a> {
     /// Its arguments, without the program.
     pub arguments: &'a [&'a str],
     /// All of its standard input.
-    pub input: &'a [u8],
+    pub input: &'a str,
     /// What is set before it starts.
     pub settings: &'a MachineSettings,
     /// How long it may take from the start of the machine.
@@ -44,12 +46,12 @@ pub enum MachineEnd {
         /// How the machine's instructions ran.
         accelerator: Accelerator,
     },
-    /// Its kernel did not take a setting, or the program failed.
-    Refused(String),
-    /// It died, with these last words.
+    /// Its kernel did not take a setting.
+    NotSet(String),
+    /// The program failed: how it ended, and the last line of what it printed.
+    Failed(String),
+    /// It died, or did not end in time: its last words.
     Died(String),
-    /// It took longer than it may.
-    TimedOut,
 }
 
 /// Virtual machines with this host's files, all of one kernel and one size.
@@ -62,17 +64,17 @@ pub struct HostMachine {
 }
 
 impl HostMachine {
-    /// Prepares machines with this kernel, or the lab's usual one. Their disks read and write `disk_speed` bytes a second.
+    /// Prepares machines with this kernel, an image or a version. Their disks read and write `disk_speed` bytes a second.
     ///
     /// # Errors
     /// [`LabError`] where no kernel can be booted, or it lacks a module.
     pub fn prepare(
-        kernel: Option<&Path>,
+        kernel: &Path,
         ram: Bytes,
         cpus: u32,
         disk_speed: Option<Bytes>,
     ) -> Result<Self, LabError> {
-        let image = GuestImage::build(kernel, &[FILES, ZRAM_IF_ANY].concat(), |_| Ok(()))?;
+        let image = GuestImage::build(Some(kernel), &[FILES, ZRAM_IF_ANY].concat(), |_| Ok(()))?;
         let machine = Self { image, ram, cpus, disk_speed };
         machine.machine(None).check()?;
         Ok(machine)
@@ -106,11 +108,12 @@ impl HostMachine {
             program: Some(ProgramJob {
                 arguments: program.arguments.iter().map(|&word| word.to_owned()).collect(),
                 environment: own_environment(),
+                input: program.input.to_owned(),
                 settings: program.settings.clone(),
             }),
             ..Job::default()
         };
-        let initramfs = self.image.with_input(job, program.input)?;
+        let initramfs = self.image.with_job(job)?;
         let machine = self.machine(program.settings.swap);
         let begun = Instant::now();
         let check = || if is_interrupted() { Err(LabError::Interrupted) } else { Ok(()) };
@@ -121,24 +124,49 @@ impl HostMachine {
                 match message {
                     GuestMessage::Done => {
                         vm.wait_for_end();
-                        let path = vm.capture_path();
-                        let output = std::fs::read(&path).at(&path)?;
+                        let output = output_of(&vm)?;
                         return Ok(MachineEnd::Done { output, accelerator: vm.accelerator() });
                     }
-                    GuestMessage::Failed { why } => return Ok(MachineEnd::Refused(why)),
+                    GuestMessage::NotSet { why } => return Ok(MachineEnd::NotSet(why)),
+                    GuestMessage::Failed { why } => {
+                        let words = vm.last_words();
+                        let last = words.lines().last().unwrap_or_default();
+                        return Ok(MachineEnd::Failed(format!("{why}: {last}")));
+                    }
                     _ => {}
                 }
             }
             if has_ended {
-                return Ok(MachineEnd::Died(vm.last_words()));
+                return Ok(MachineEnd::Died(cause_of_death(&vm.last_words())));
+            }
+            if vm.has_lost_files() {
+                return Ok(MachineEnd::Died("virtiofsd ended, which had its files".to_owned()));
             }
             if begun.elapsed() > program.timeout.as_duration() {
-                return Ok(MachineEnd::TimedOut);
+                return Ok(MachineEnd::Died(format!("it did not end within {}", program.timeout)));
             }
             check()?;
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// What the program wrote.
+fn output_of(vm: &Vm) -> Result<Vec<u8>, LabError> {
+    /// A guest may write without limit.
+    const BYTES_MAX: u64 = 64 << 20;
+    let path = vm.capture_path();
+    let mut output = Vec::new();
+    let file = File::open(&path).at(&path)?;
+    file.take(BYTES_MAX).read_to_end(&mut output).at(&path)?;
+    Ok(output)
+}
+
+/// The line of a console that says why its kernel ended: behind it come registers and a trace.
+fn cause_of_death(words: &str) -> String {
+    let cause = words.lines().find(|line| line.contains("Kernel panic"));
+    let cause = cause.or_else(|| words.lines().rfind(|line| !line.trim().is_empty()));
+    cause.unwrap_or("it printed nothing").trim().to_owned()
 }
 
 /// The environment of this process, as far as it is text.

@@ -257,7 +257,7 @@ fn follow(
                 }
                 GuestMessage::Treated(treatment) => measurements.treatment = Some(treatment),
                 GuestMessage::TakenBack(why_not) => measurements.taken_back = Some(why_not),
-                GuestMessage::Failed { why } => {
+                GuestMessage::Failed { why } | GuestMessage::NotSet { why } => {
                     let last_words = vm.last_words();
                     return Err(LabError::Guest { why, last_words });
                 }

@@ -119,6 +119,43 @@ pub(crate) fn die_with_parent(command: &mut Command, signal: rustix::process::Si
     }
 }
 
+/// Lets a command have an open file under the number that it has here.
+pub(crate) fn keep_open(command: &mut Command, file: &impl std::os::fd::AsFd) {
+    let number = file.as_fd().as_raw_fd();
+    // SAFETY: the closure runs in the child between fork and exec and makes one system call, which is async-signal-safe. The
+    // number is that of an open file as long as the caller has it, which starts the command before it drops it.
+    unsafe {
+        command.pre_exec(move || {
+            let file = std::os::fd::BorrowedFd::borrow_raw(number);
+            rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?;
+            Ok(())
+        });
+    }
+}
+
+/// Lets a command see all file systems read-only; needs root. Before 5.12, where the kernel has no call for it, as they are.
+pub(crate) fn read_only_files(command: &mut Command) {
+    // SAFETY: the closure runs in the child between fork and exec and makes system calls with constant values, which are
+    // async-signal-safe: it allocates nothing and takes no lock. The table of file descriptors is not unshared.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)?;
+            mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+            // linux/mount.h, `struct mount_attr`: what is set, cleared, propagated, and a user namespace.
+            let attributes: [u64; 4] = [libc::MOUNT_ATTR_RDONLY, 0, 0, 0];
+            libc::syscall(
+                libc::SYS_mount_setattr,
+                libc::AT_FDCWD,
+                c"/".as_ptr(),
+                libc::AT_RECURSIVE,
+                attributes.as_ptr(),
+                size_of_val(&attributes),
+            );
+            Ok(())
+        });
+    }
+}
+
 /// Which process this is after a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forked {

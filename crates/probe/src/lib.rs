@@ -54,7 +54,7 @@ pub use directory::{Sink, Walk};
 pub use error::{ParseError, ReadError};
 pub use file_cache::FileCacheUse;
 pub use host::facts as host_facts;
-pub use host::live::{HostProbe, boot_id, now, process_cpu, thread_cpu};
+pub use host::live::{HostProbe, boot_id, children_cpu, now, process_cpu, thread_cpu};
 pub use host::meminfo::Meminfo;
 pub use host::pressure::PRESSURE;
 pub use kernel_file::{KernelFile, Root, Shape};

@@ -7,7 +7,7 @@ use super::kernel::{Kernel, ModuleNeed};
 use super::work::WorkDirectory;
 use crate::LabError;
 use crate::error::AtPath as _;
-use crate::message::{INPUT, JOB, Job};
+use crate::message::{JOB, Job};
 
 /// Modules of every machine; a kernel that has one built in needs no file of it.
 const MODULES: &[ModuleNeed] = &[
@@ -51,17 +51,11 @@ impl GuestImage {
 
     /// Writes a guest's job; returns the archives that follow each other in its initramfs.
     pub(crate) fn with_job(&self, job: Job) -> Result<[PathBuf; 2], LabError> {
-        self.with_input(job, &[])
-    }
-
-    /// The same with the standard input of its program.
-    pub(crate) fn with_input(&self, job: Job, input: &[u8]) -> Result<[PathBuf; 2], LabError> {
         let job = Job { modules: self.modules.clone(), ..job };
         let path = self.work.path().join("job");
         let text = serde_json::to_vec(&job).map_err(std::io::Error::other);
         let mut archive = Archive::default();
         archive.file(Path::new(JOB), &text.at(&path)?);
-        archive.file(Path::new(INPUT), input);
         std::fs::write(&path, archive.finish()).at(&path)?;
         Ok([self.initramfs.clone(), path])
     }

@@ -38,7 +38,7 @@ pub(crate) struct Vm {
     /// How much of the messages was read.
     read_to: u64,
     /// Serves the host's files, where the machine has them.
-    _share: Option<HostShare>,
+    share: Option<HostShare>,
 }
 
 impl Vm {
@@ -107,7 +107,7 @@ impl Vm {
             }
             started => started.at(Path::new(QEMU))?,
         };
-        Ok(Self { qemu, directory, accelerator, read_to: 0, _share: share })
+        Ok(Self { qemu, directory, accelerator, read_to: 0, share })
     }
 
     fn wait_for_start(&mut self, progress: RunProgress<'_>) -> Result<(), LabError> {
@@ -195,6 +195,11 @@ impl Vm {
         !matches!(self.qemu.try_wait(), Ok(None))
     }
 
+    /// Whether the host's files are served no more.
+    pub(crate) fn has_lost_files(&mut self) -> bool {
+        self.share.as_mut().is_some_and(HostShare::has_ended)
+    }
+
     /// Where the guest's samples arrive, a line each.
     pub(crate) fn capture_path(&self) -> PathBuf {
         self.directory.path().join(CAPTURE)
@@ -211,7 +216,7 @@ impl Vm {
 
     /// The end of what QEMU and the guest's console printed: why it did not start.
     pub(crate) fn last_words(&self) -> String {
-        [LOG, CONSOLE]
+        [HostShare::LOG, LOG, CONSOLE]
             .iter()
             .filter_map(|name| read_end(&self.directory.path().join(name)).ok())
             .flat_map(|text| {

@@ -1,7 +1,8 @@
 //! The directory of a run's files: the initramfs, disks, and what a guest writes.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, open};
@@ -40,8 +41,13 @@ impl WorkDirectory {
             return Err(failed(std::io::Error::other("its path is not UTF-8")));
         }
         remove_abandoned(place);
-        let directory =
-            tempfile::Builder::new().prefix(PREFIX).tempdir_in(place).map_err(failed)?;
+        // What a program in a machine writes, and the environment that it has, is for nobody else.
+        let own = Permissions::from_mode(0o700);
+        let directory = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(own)
+            .tempdir_in(place)
+            .map_err(failed)?;
         // Under its name it is locked already: another run that looks for abandoned directories finds no moment between.
         let unlocked = directory.path().join("unlocked");
         let lock = File::create(&unlocked).map_err(failed)?;
@@ -109,6 +115,8 @@ mod tests {
     fn what_a_killed_run_left_is_removed_by_the_next() {
         let place = tempfile::tempdir().unwrap();
         let running = WorkDirectory::below(place.path()).unwrap();
+        let mode = std::fs::metadata(running.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
         let abandoned = place.path().join("memtide-lab-killed");
         let of_a_user = place.path().join("memtide-lab-notes");
         for directory in [&abandoned, &of_a_user] {

@@ -59,6 +59,22 @@ pub fn process_cpu() -> Span {
     span(clock_gettime(ClockId::ProcessCPUTime))
 }
 
+/// Returns the CPU time of children that have ended and were waited for, in steps of a microsecond.
+#[allow(unsafe_code)] // the one call of getrusage
+pub fn children_cpu() -> Span {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes a `rusage` to the pointer, which is valid for one; all zeros is a valid `rusage`.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let part = |part: i64| u64::try_from(part).unwrap_or(0);
+    let of = |time: libc::timeval| {
+        Span::from_secs(part(time.tv_sec)).plus(Span::from_nanos(part(time.tv_usec) * 1000))
+    };
+    of(usage.ru_utime).plus(of(usage.ru_stime))
+}
+
 fn span(time: Timespec) -> Span {
     Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
 }

@@ -35,7 +35,8 @@ impl OwnCost {
     /// values of both.
     pub(crate) fn read(&mut self, host: &mut Row, is_whole: bool) -> (Micros, Option<Bytes>) {
         if is_whole {
-            self.children = children();
+            self.children =
+                u64::try_from(probe::children_cpu().as_duration().as_micros()).unwrap_or(u64::MAX);
             self.resident = self.read_resident();
             if let Some(rss) = self.resident {
                 host.set(RECORDER_RSS, rss);
@@ -60,18 +61,6 @@ impl OwnCost {
 fn micros(seconds: i64, micros: i64) -> u64 {
     let part = |n: i64| u64::try_from(n).unwrap_or(0);
     part(seconds).saturating_mul(1_000_000).saturating_add(part(micros))
-}
-
-/// Returns the CPU time of ended children, in µs.
-#[allow(unsafe_code)]
-fn children() -> u64 {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel writes a `rusage` to the pointer, which is valid for one; all zeros is a valid `rusage`.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    [usage.ru_utime, usage.ru_stime].map(|time| micros(time.tv_sec, time.tv_usec)).iter().sum()
 }
 
 #[cfg(test)]
