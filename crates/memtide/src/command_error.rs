@@ -14,7 +14,7 @@ use import::OpenError;
 use lab::LabError;
 use store::StoreError;
 use timeline::with_causes;
-use trial::{DirectoryError, NoTrial, SettingError, TrialError};
+use trial::{DirectoryError, NoRunHere, NoTrial, SettingError, TrialError};
 
 /// An error that ends a command.
 #[derive(Debug)]
@@ -175,6 +175,13 @@ impl SaysWhatToDo for NoTrial {
 impl SaysWhatToDo for DirectoryError {
     fn what_to_do(&self) -> Option<String> {
         self.help()
+    }
+}
+
+/// Read on the console of a machine only.
+impl SaysWhatToDo for NoRunHere {
+    fn what_to_do(&self) -> Option<String> {
+        None
     }
 }
 

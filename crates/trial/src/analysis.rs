@@ -5,12 +5,11 @@ use serde::{Deserialize, Serialize};
 use stats::{BlockDesign, MeanDifference};
 use units::Ratio;
 
+use crate::footprint::MemoryMean;
 use crate::plan::TrialPlan;
-use crate::run::{RunOutcome, TrialRun};
+use crate::run::{RunMemory, RunOutcome, TrialRun};
 use crate::variant::VariantSetting;
 
-/// The confidence with which all intervals of a metric hold together.
-pub const CONFIDENCE: f64 = 0.95;
 /// More blocks are not predicted.
 const BLOCKS_PREDICTED_MAX: usize = 200;
 
@@ -63,16 +62,13 @@ impl TrialMetric {
     }
 
     /// Its value in a run: bytes, seconds, or a number of faults.
-    pub fn of(self, run: &TrialRun, work: WorkKind) -> Option<f64> {
+    pub fn of(self, run: &TrialRun, measure: TrialMeasure) -> Option<f64> {
         let memory = run.memory.as_ref();
         let speed = run.speed.as_ref()?;
-        let operations = speed.operations.filter(|_| work == WorkKind::Operations).unwrap_or(1.0);
+        let operations = speed.operations.filter(|_| measure.is_per_operation).unwrap_or(1.0);
         #[allow(clippy::cast_precision_loss)] // far below 2^52
         let value = match self {
-            Self::Memory => match work {
-                WorkKind::Operations | WorkKind::CpuTime => memory?.mean.get() as f64,
-                WorkKind::Time => memory?.mean_over_time.get() as f64,
-            },
+            Self::Memory => measure.memory_of(memory?)?.mean.get() as f64,
             Self::PeakMemory => memory?.peak.get() as f64,
             Self::EndMemory => memory?.end?.get() as f64,
             Self::IdleMemory => memory?.idle?.get() as f64,
@@ -87,34 +83,60 @@ impl TrialMetric {
     }
 }
 
-/// By what equal shares of work are known, the same for all runs of a trial.
+/// What figures are for each of, the same for all runs of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialMeasure {
+    /// Whether times and faults are for each operation: every run counted them.
+    pub is_per_operation: bool,
+    /// What mean memory is over.
+    pub memory_over: WorkKind,
+}
+
+/// What equal shares of a run are known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkKind {
-    /// Every run counted its operations: times and faults are for each, and memory is the mean over them.
+    /// Operations, where every run announced them as it went on.
     Operations,
-    /// Every run used a CPU for half of its time or longer: memory is the mean over CPU time.
+    /// CPU time, where every run used a CPU for half of its time or longer.
     CpuTime,
-    /// Runs wait: memory is the mean over time, as what is held asleep counts.
+    /// Time: runs wait, and what is held asleep counts.
     Time,
 }
 
-impl WorkKind {
+impl TrialMeasure {
     fn of<'a>(runs: impl Iterator<Item = &'a TrialRun> + Clone) -> Self {
-        let has_operations =
-            |run: &TrialRun| run.speed.is_some_and(|speed| speed.operations.is_some());
+        let counts = |run: &TrialRun| run.speed.is_some_and(|speed| speed.operations.is_some());
+        let announces =
+            |run: &TrialRun| run.memory.is_some_and(|one| one.over_operations.is_some());
         /// Of the wall time.
         const CPU_SHARE_MIN: f64 = 0.5;
         let is_busy = |run: &TrialRun| {
             let speed = run.speed.and_then(|speed| Some((speed.cpu?, speed.wall)));
-            speed.is_some_and(|(cpu, wall)| cpu.as_secs_f64() >= CPU_SHARE_MIN * wall.as_secs_f64())
+            run.memory.is_some_and(|one| one.over_cpu.is_some())
+                && speed.is_some_and(|(cpu, wall)| {
+                    cpu.as_secs_f64() >= CPU_SHARE_MIN * wall.as_secs_f64()
+                })
         };
-        if runs.clone().next().is_some() && runs.clone().all(has_operations) {
-            Self::Operations
-        } else if runs.clone().all(is_busy) {
-            Self::CpuTime
-        } else {
-            Self::Time
+        let has_runs = runs.clone().next().is_some();
+        Self {
+            is_per_operation: has_runs && runs.clone().all(counts),
+            memory_over: if has_runs && runs.clone().all(announces) {
+                WorkKind::Operations
+            } else if runs.clone().all(is_busy) {
+                WorkKind::CpuTime
+            } else {
+                WorkKind::Time
+            },
+        }
+    }
+
+    /// The mean memory of a run.
+    pub fn memory_of(self, memory: &RunMemory) -> Option<MemoryMean> {
+        match self.memory_over {
+            WorkKind::Operations => memory.over_operations,
+            WorkKind::CpuTime => memory.over_cpu,
+            WorkKind::Time => Some(memory.over_time),
         }
     }
 }
@@ -163,8 +185,10 @@ pub struct ControlEffect {
     pub low: Ratio,
     /// The upper end.
     pub high: Ratio,
-    /// Whether the interval excludes 1: then every interval of this metric was widened to what nothing produces.
+    /// Whether the interval excludes 1.
     pub is_off: bool,
+    /// Whether an interval of this metric was widened to it: what nothing produces is no difference.
+    pub has_widened: bool,
 }
 
 /// A metric of all variants.
@@ -206,17 +230,17 @@ pub struct Analysis {
     pub variants: Vec<VariantState>,
     /// The metrics that there are values of.
     pub metrics: Vec<MetricResult>,
-    /// By what equal shares of work are known.
-    pub work: WorkKind,
+    /// What its figures are for each of.
+    pub measure: TrialMeasure,
+    /// What speed is judged by: CPU time, which others disturb least; time for settings of a whole machine.
+    pub speed_metric: TrialMetric,
     /// Blocks in which every compared variant did its work.
     pub blocks: usize,
-    /// The confidence of each look: above 95 % where the results are looked at several times.
-    pub confidence: f64,
 }
 
 impl Analysis {
     /// Compares what there is.
-    pub fn of(plan: &TrialPlan, runs: &[TrialRun], confidence: f64) -> Self {
+    pub fn of(plan: &TrialPlan, runs: &[TrialRun]) -> Self {
         let variants: Vec<VariantState> =
             (0..plan.variants.len()).map(|variant| state(plan, runs, variant)).collect();
         let columns: Vec<(usize, usize)> = plan
@@ -231,10 +255,12 @@ impl Analysis {
             treatments: columns.len().saturating_sub(plan.baselines()),
         };
         let blocks = complete_blocks(runs, &columns);
-        let work = WorkKind::of(runs.iter().filter(|run| run.is_compared()));
-        let judge = Judge { plan, runs, columns: &columns, design, confidence, work };
+        let measure = TrialMeasure::of(runs.iter().filter(|run| run.is_compared()));
+        let judge = Judge { plan, runs, columns: &columns, design, measure };
         let metrics = if is_compared { judge.metrics(&blocks) } else { Vec::new() };
-        Self { variants, metrics, work, blocks: blocks.len(), confidence }
+        let speed_metric =
+            if plan.is_about_machine() { TrialMetric::Time } else { TrialMetric::Cpu };
+        Self { variants, metrics, measure, speed_metric, blocks: blocks.len() }
     }
 
     /// The result of a metric.
@@ -247,9 +273,9 @@ impl Analysis {
         self.metric(TrialMetric::Memory).into_iter().chain(self.speed())
     }
 
-    /// What speed is judged by: CPU time, which others disturb least, or time where it is not counted.
+    /// The metric that speed is judged by; time where CPU time is not counted.
     pub fn speed(&self) -> Option<&MetricResult> {
-        self.metric(TrialMetric::Cpu).or_else(|| self.metric(TrialMetric::Time))
+        self.metric(self.speed_metric).or_else(|| self.metric(TrialMetric::Time))
     }
 
     /// Whether there is nothing more to find out with so many more blocks.
@@ -280,7 +306,8 @@ fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
     let first_bad = own.iter().find(|run| !run.is_compared());
     let settings = &plan.variants[variant].settings;
     let has_limit = settings.iter().any(|one| matches!(one, VariantSetting::Limit(_)));
-    let out = first_bad.map(|run| why_out(run, killed, own.len(), has_limit));
+    let had_machine = plan.runs.machine.is_some();
+    let out = first_bad.map(|run| why_out(run, killed, own.len(), has_limit || had_machine));
     VariantState {
         name: plan.variants[variant].name.clone(),
         runs: own.len(),
@@ -291,9 +318,9 @@ fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
 }
 
 /// Why a variant is not compared.
-fn why_out(run: &TrialRun, killed: usize, runs: usize, has_limit: bool) -> String {
+fn why_out(run: &TrialRun, killed: usize, runs: usize, is_limited: bool) -> String {
     match run.outcome {
-        RunOutcome::OomKilled if has_limit => format!("killed {killed} of {runs}"),
+        RunOutcome::OomKilled if is_limited => format!("killed {killed} of {runs}"),
         RunOutcome::OomKilled => {
             format!("killed {killed} of {runs}: it needs more than 80 % of what is available here")
         }
@@ -319,8 +346,7 @@ struct Judge<'a> {
     /// Columns of the table, each with its variant.
     columns: &'a [(usize, usize)],
     design: BlockDesign,
-    confidence: f64,
-    work: WorkKind,
+    measure: TrialMeasure,
 }
 
 impl Judge<'_> {
@@ -332,22 +358,23 @@ impl Judge<'_> {
         let row = |block: &usize| -> Option<Vec<f64>> {
             let value = |(column, _): &(usize, usize)| {
                 let is_it = |run: &&TrialRun| run.block == *block && run.column == *column;
-                metric.of(self.runs.iter().find(is_it)?, self.work).map(f64::ln)
+                metric.of(self.runs.iter().find(is_it)?, self.measure).map(f64::ln)
             };
             self.columns.iter().map(value).collect()
         };
         let rows: Vec<Vec<f64>> = blocks.iter().filter_map(row).collect();
-        let limits = self.design.limits(rows.len().max(2), self.confidence);
+        let limits = self.design.limits(rows.len().max(2), self.plan.confidence);
         let compared = self.design.compare(&rows, &limits)?;
+        // What the same program produces against itself is no difference.
+        let floor =
+            compared.control.filter(MeanDifference::is_clear).map_or(0.0, |one| one.mean.abs());
         let control = compared.control.map(|control| ControlEffect {
             ratio: Ratio::new(control.mean.exp()),
             low: Ratio::new(control.interval().0.exp()),
             high: Ratio::new(control.interval().1.exp()),
             is_off: control.is_clear(),
+            has_widened: compared.differences.iter().any(|one| one.half_width < floor),
         });
-        // What the same program produces against itself is no difference.
-        let floor =
-            compared.control.filter(MeanDifference::is_clear).map_or(0.0, |one| one.mean.abs());
         let of_variants = self.columns.iter().skip(self.design.baselines);
         let effects = of_variants.zip(&compared.differences).map(|((_, variant), difference)| {
             let half_width = difference.half_width.max(floor);
@@ -379,7 +406,7 @@ impl Judge<'_> {
         let wanted = (SHRINKS_TO * size).max(margin - size);
         let is_open = verdict == TrialVerdict::NoEvidence;
         let needed = is_open.then(|| {
-            let (error, confidence) = (difference.error, self.confidence);
+            let (error, confidence) = (difference.error, self.plan.confidence);
             self.design.blocks_until(wanted, error, confidence, BLOCKS_PREDICTED_MAX)
         });
         let more = needed.flatten().map(|needed| needed.saturating_sub(blocks).max(1));

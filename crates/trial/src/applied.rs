@@ -99,6 +99,10 @@ impl WantedSettings {
                 VariantSetting::Cpus(cpus) => wanted.cpus = Some(cpus.clone()),
                 // Read back where they are set, or not to be seen from outside.
                 VariantSetting::Command(_)
+                | VariantSetting::Vm { .. }
+                | VariantSetting::SwapArea(_)
+                | VariantSetting::Thp(_)
+                | VariantSetting::Kernel(_)
                 | VariantSetting::Limit(_)
                 | VariantSetting::High(_)
                 | VariantSetting::Swap(_) => {}

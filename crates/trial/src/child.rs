@@ -8,10 +8,11 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{dup2, fcntl_dupfd_cloexec};
 use rustix::thread::CpuSet;
 
@@ -38,32 +39,47 @@ impl AnnounceNumber {
 
 /// The last of what a program wrote to standard error.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tail(Arc<Mutex<VecDeque<u8>>>);
+pub(crate) struct Tail(Arc<(Mutex<TailText>, Condvar)>);
+
+/// What of a stream is kept, and whether it has ended.
+#[derive(Debug, Default)]
+struct TailText {
+    kept: VecDeque<u8>,
+    has_ended: bool,
+}
 
 impl Tail {
     /// What is kept.
     const BYTES_MAX: usize = 4096;
+    /// A process that outlives the program may hold the stream open.
+    const END_MAX: Duration = Duration::from_millis(200);
 
     /// Reads to the end in a thread of its own, so that a program that writes 10 GB waits for nobody and costs 4 KiB.
     pub(crate) fn of(mut stream: impl Read + Send + 'static) -> Self {
         let tail = Self::default();
-        let kept = Arc::clone(&tail.0);
+        let shared = Arc::clone(&tail.0);
         std::thread::spawn(move || {
+            let (text, ended) = &*shared;
             let mut buffer = [0; 16 << 10];
             while let Ok(got @ 1..) = stream.read(&mut buffer) {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend(&buffer[..got]);
-                let surplus = kept.len().saturating_sub(Self::BYTES_MAX);
-                kept.drain(..surplus);
+                let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
+                text.kept.extend(&buffer[..got]);
+                let surplus = text.kept.len().saturating_sub(Self::BYTES_MAX);
+                text.kept.drain(..surplus);
             }
+            text.lock().unwrap_or_else(PoisonError::into_inner).has_ended = true;
+            ended.notify_all();
         });
         tail
     }
 
-    /// The last lines.
+    /// The last lines of a program that has ended.
     pub(crate) fn text(&self) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = kept.iter().copied().collect();
+        let (text, ended) = &*self.0;
+        let text = text.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.wait_timeout_while(text, Self::END_MAX, |text| !text.has_ended);
+        let (text, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = text.kept.iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 }
@@ -187,6 +203,7 @@ pub(crate) fn prepare(
     settings: &[VariantSetting],
     preload: Option<&str>,
     announced: &AnnounceNumber,
+    is_in_machine: bool,
 ) -> std::io::Result<PreparedChild> {
     let (ours, theirs) = UnixStream::pair()?;
     let their_end = OwnedFd::from(theirs);
@@ -222,6 +239,10 @@ pub(crate) fn prepare(
             }
             VariantSetting::Command(_)
             | VariantSetting::Malloc(_)
+            | VariantSetting::Vm { .. }
+            | VariantSetting::SwapArea(_)
+            | VariantSetting::Thp(_)
+            | VariantSetting::Kernel(_)
             | VariantSetting::Limit(_)
             | VariantSetting::High(_)
             | VariantSetting::Swap(_) => {}
@@ -239,6 +260,12 @@ pub(crate) fn prepare(
             // Not closed with this value: it is to stay open in the program.
             let mut announced = ManuallyDrop::new(OwnedFd::from_raw_fd(number));
             dup2(&end, &mut announced)?;
+            if is_in_machine {
+                // What is started by a program that the kernel must not kill inherits that.
+                let path = c"/proc/self/oom_score_adj";
+                let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+                rustix::io::write(&file, b"0")?;
+            }
             // Without a terminal: a program that needs one fails, and does not stop.
             let _ = rustix::process::setsid();
             if !has_thp {
@@ -272,7 +299,7 @@ mod tests {
             'phase steady\nnoise\nops x\nhold' >&$MEMTIDE_FD; read answer <&$MEMTIDE_FD; echo $answer >&2; [ ! -t 0 ]";
         let words = ["/bin/sh", "-c", script].map(str::to_owned);
         let number = AnnounceNumber::reserve().unwrap();
-        let mut child = prepare(&words, &[VariantSetting::ThpOff], None, &number).unwrap();
+        let mut child = prepare(&words, &[VariantSetting::ThpOff], None, &number, false).unwrap();
         let mut started = child.command.stderr(Stdio::piped()).spawn().unwrap();
         drop(child.command);
         drop(child.their_end);
@@ -286,9 +313,6 @@ mod tests {
         assert_eq!(all, [Operations(5.0), Latency(2.5), Steady, Hold]);
         child.announcements.release();
         assert!(started.wait().unwrap().success());
-        while tail.text().is_empty() {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
         assert_eq!(tail.text(), "go");
     }
 }

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::plan::{PLAN_FORMAT, TrialPlan};
 use crate::run::TrialRun;
+use crate::trial_end::TrialEnd;
 
 /// The directory of a trial.
 #[derive(Debug)]
@@ -142,6 +143,28 @@ impl TrialDirectory {
         write(&self.run_file(run), run)
     }
 
+    /// Keeps why a trial ended.
+    ///
+    /// # Errors
+    /// [`DirectoryError::NotWritten`].
+    pub(crate) fn keep_end(&self, end: TrialEnd) -> Result<(), DirectoryError> {
+        write(&self.end_file(), &end)
+    }
+
+    /// Why it ended; a trial that was killed had no time to say it.
+    pub(crate) fn end(&self) -> TrialEnd {
+        read(&self.end_file()).unwrap_or(TrialEnd::Interrupted)
+    }
+
+    /// The trial goes on.
+    pub(crate) fn forget_end(&self) {
+        let _ = fs::remove_file(self.end_file());
+    }
+
+    fn end_file(&self) -> PathBuf {
+        self.path.join("end.json")
+    }
+
     fn run_file(&self, run: &TrialRun) -> PathBuf {
         self.runs().join(format!("{:03}-{:02}.json", run.block, run.column))
     }
@@ -164,6 +187,7 @@ impl TrialDirectory {
     pub fn remove_if_empty(&self) {
         // A directory with anything else in it is not removed.
         if fs::remove_dir(self.runs()).is_ok() {
+            self.forget_end();
             let _ = fs::remove_file(self.plan_file());
             let _ = fs::remove_file(self.path.join("lock"));
             let _ = fs::remove_dir(&self.path);

@@ -5,9 +5,11 @@
 //! `smaps_rollup` of one with 200 MiB takes 1 to 12 ms under its mmap lock. A page that processes share counts once.
 //!
 //! A mean over time depends on speed: where phases of a run have different sizes, a run that is slow in the largest phase
-//! has a larger mean for the same memory. So the mean is over work: over operations where the program announces
-//! them, else over its CPU time, and over time only where it hardly uses the CPU.
+//! has a larger mean for the same memory. So there are means over work, too: over operations where the program announces
+//! them, and over its CPU time. Which of them is compared is one choice for all runs of a trial.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timeline::Row;
 use timeline::signals::{CGROUP_ANON, CGROUP_SHMEM, CGROUP_SWAP_CURRENT};
 use units::{Bytes, Ratio, Span};
@@ -42,13 +44,20 @@ pub(crate) struct RunCourse {
 /// What the course of a run was.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CourseFigures {
-    /// The mean over the work.
-    pub(crate) mean: Bytes,
-    pub(crate) mean_over_time: Bytes,
+    pub(crate) over_operations: Option<MemoryMean>,
+    pub(crate) over_cpu: Option<MemoryMean>,
+    pub(crate) over_time: MemoryMean,
     pub(crate) peak: Bytes,
     pub(crate) end: Bytes,
-    /// The mean of the last fifth of the work over that of the fifth before.
-    pub(crate) growth: Option<Ratio>,
+}
+
+/// Mean memory over equal shares of one thing: operations, CPU time or time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryMean {
+    /// The mean over all of it.
+    pub mean: Bytes,
+    /// The mean of the last fifth over that of the fifth before.
+    pub growth: Option<Ratio>,
 }
 
 impl RunCourse {
@@ -79,28 +88,23 @@ impl RunCourse {
     pub(crate) fn figures(&self, from: Span, to: Span) -> Option<CourseFigures> {
         let part: Vec<Moment> =
             self.moments.iter().filter(|one| one.at >= from && one.at <= to).copied().collect();
-        let (first, last) = (part.first()?, part.last()?);
-        let work = works(&part);
-        let mean_of = |from: f64, to: f64| mean_between(&part, &work, from, to);
-        let (begun, ended) = (work.first().copied()?, work.last().copied()?);
-        let mean = mean_of(begun, ended).unwrap_or_else(|| first.memory.get() as f64);
-        let times: Vec<f64> = part.iter().map(|one| one.at.as_secs_f64()).collect();
-        let over_time = mean_between(&part, &times, first.at.as_secs_f64(), last.at.as_secs_f64());
-        let over_time = over_time.unwrap_or(mean);
-        let share = |fifths: f64| begun + (ended - begun) * fifths / 5.0;
-        // A fifth of fewer than a few moments is chance.
-        let fifths = (part.len() >= 25)
-            .then(|| Some((mean_of(share(3.0), share(4.0))?, mean_of(share(4.0), share(5.0))?)));
-        let growth = fifths
-            .flatten()
-            .filter(|(before, _)| *before > 0.0)
-            .map(|(before, last)| Ratio::new(last / before));
+        let last = part.last()?;
+        // Before the first that it announced there were none.
+        let announces = part.iter().any(|one| one.operations.is_some());
+        let operations: Option<Vec<f64>> =
+            announces.then(|| part.iter().map(|one| one.operations.unwrap_or(0.0)).collect());
+        let cpu: Option<Vec<f64>> = part.iter().map(|one| one.cpu.map(Span::as_secs_f64)).collect();
+        let time: Vec<f64> = part.iter().map(|one| one.at.as_secs_f64()).collect();
+        /// Fewer steps are no course.
+        const STEPS_MIN: usize = 5;
+        let steps = |work: &[f64]| work.windows(2).filter(|pair| pair[1] > pair[0]).count();
+        let over = |work: Vec<f64>| MemoryMean::of(&part, &work);
         Some(CourseFigures {
-            mean: Bytes::new(rounded(mean)),
-            mean_over_time: Bytes::new(rounded(over_time)),
+            over_operations: operations.filter(|all| steps(all) >= STEPS_MIN).map(over),
+            over_cpu: cpu.filter(|all| steps(all) > 0).map(over),
+            over_time: over(time),
             peak: self.peak,
             end: last.memory,
-            growth,
         })
     }
 
@@ -118,22 +122,23 @@ impl RunCourse {
     }
 }
 
-/// How much work was done at each moment.
-fn works(part: &[Moment]) -> Vec<f64> {
-    let announced: Option<Vec<f64>> = part.iter().map(|one| one.operations).collect();
-    let steps = |work: &[f64]| work.windows(2).filter(|pair| pair[1] > pair[0]).count();
-    if let Some(operations) = announced.filter(|operations| steps(operations) >= 5) {
-        return operations;
-    }
-    let times: Vec<f64> = part.iter().map(|one| one.at.as_secs_f64()).collect();
-    let cpu: Option<Vec<f64>> = part.iter().map(|one| Some(one.cpu?.as_secs_f64())).collect();
-    let length =
-        |all: &[f64]| all.last().zip(all.first()).map_or(0.0, |(last, first)| last - first);
-    /// A program that uses less of a CPU waits, and its memory while it waits counts.
-    const CPU_SHARE_MIN: f64 = 0.05;
-    match cpu {
-        Some(cpu) if length(&cpu) >= CPU_SHARE_MIN * length(&times) && length(&cpu) > 0.0 => cpu,
-        _ => times,
+impl MemoryMean {
+    /// `work` is how much was done at each moment.
+    fn of(part: &[Moment], work: &[f64]) -> Self {
+        let (begun, ended) = work.first().zip(work.last()).map_or((0.0, 0.0), |(a, b)| (*a, *b));
+        let first = part.first().map_or(Bytes::ZERO, |one| one.memory);
+        let share = |fifths: f64| begun + (ended - begun) * fifths / 5.0;
+        let fifth = |from: f64| mean_between(part, work, share(from), share(from + 1.0));
+        /// A fifth of fewer than a few moments is chance.
+        const MOMENTS_MIN: usize = 25;
+        let fifths = fifth(3.0).zip(fifth(4.0)).filter(|_| part.len() >= MOMENTS_MIN);
+        Self {
+            mean: mean_between(part, work, begun, ended)
+                .map_or(first, |mean| Bytes::new(rounded(mean))),
+            growth: fifths
+                .filter(|(before, _)| *before > 0.0)
+                .map(|(before, last)| Ratio::new(last / before)),
+        }
     }
 }
 
@@ -169,7 +174,8 @@ mod tests {
                 at,
                 memory: Bytes::from_mib(if is_second { 30 } else { 10 }),
                 cpu: (!announces).then(|| Span::from_millis(10 * step)),
-                operations: announces.then_some(step as f64),
+                // The first one is announced when it is done.
+                operations: (announces && step > 0).then_some(step as f64),
             });
             at = at.plus(Span::from_millis(if is_second { 10 * slow } else { 10 }));
         }
@@ -180,7 +186,10 @@ mod tests {
     fn the_mean_is_over_work_and_not_over_time() {
         for announces in [true, false] {
             let means = [1, 9].map(|slow| {
-                course(slow, announces).figures(Span::ZERO, Span::from_secs(60)).unwrap().mean
+                let figures = course(slow, announces).figures(Span::ZERO, Span::from_secs(60));
+                let figures = figures.unwrap();
+                assert!(slow == 1 || figures.over_time.mean > Bytes::from_mib(25));
+                figures.over_operations.or(figures.over_cpu).unwrap().mean
             });
             assert_eq!(means[0], means[1]);
             assert!(means[0] > Bytes::from_mib(19) && means[0] < Bytes::from_mib(21), "{means:?}");
@@ -202,7 +211,7 @@ mod tests {
         let figures = course.figures(Span::from_secs(10), Span::from_secs(50)).unwrap();
         assert_eq!(course.peak, Bytes::from_mib(900));
         assert_eq!(figures.peak, Bytes::from_mib(900));
-        assert!(figures.growth.unwrap().get() > 1.15, "{figures:?}");
+        assert!(figures.over_time.growth.unwrap().get() > 1.15, "{figures:?}");
         let curve = course.curve(200);
         assert!(curve.len() <= 200 && course.moments.len() <= RunCourse::MOMENTS_MAX);
         assert_eq!(course.figures(Span::from_secs(99), Span::from_secs(100)), None);

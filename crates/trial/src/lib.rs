@@ -18,7 +18,9 @@ mod child;
 mod command;
 mod directory;
 mod footprint;
+mod in_machine;
 mod load;
+mod machine;
 mod markdown;
 mod model;
 mod order;
@@ -35,31 +37,36 @@ mod score;
 mod screen;
 mod session;
 mod trial;
+mod trial_end;
 mod variant;
 mod words;
 
 pub use analysis::{
-    Analysis, CONFIDENCE, ControlEffect, Effect, MetricResult, TrialMetric, TrialVerdict,
+    Analysis, ControlEffect, Effect, MetricResult, TrialMeasure, TrialMetric, TrialVerdict,
     VariantState, WorkKind,
 };
 pub use applied::{Applied, SeenProcess};
 pub use child::ANNOUNCE_VARIABLE;
 pub use command::TrialCommand;
 pub use directory::{DirectoryError, TrialDirectory};
+pub use footprint::MemoryMean;
+pub use in_machine::{NoRunHere, run_order};
+pub use machine::{MachinePlan, RunMachine, SwapArea, ThpMode};
 pub use markdown::markdown;
 pub use model::{TRIAL_SCHEMA, TrialReport};
 pub use order::Orders;
 pub use page::trial_page;
-pub use plan::{Goals, PLAN_FORMAT, RunPlan, ServerPlan, TrialHost, TrialPlan};
+pub use plan::{CONFIDENCE, Goals, PLAN_FORMAT, RunPlan, ServerPlan, TrialHost, TrialPlan};
 pub use preflight::{
-    DroppedVariant, NoTrial, Preflight, ReadyVariant, default_variants, preflight,
+    DroppedVariant, NoTrial, Preflight, ReadyVariant, check_place, default_variants, preflight,
 };
 pub use ready::ReadyWhen;
 pub use recommend::{ChoiceReason, Recommendation, VariantStanding};
 pub use run::{PlaceInTrial, RunMemory, RunOutcome, RunSpeed, TrialRun};
 pub use score::{Score, ScoreFormat};
 pub use screen::trial_screen;
-pub use trial::{Trial, TrialEnd, TrialError, TrialEvent};
+pub use trial::{Trial, TrialError, TrialEvent};
+pub use trial_end::TrialEnd;
 pub use variant::{
     BASELINE, MallocChoice, SettingError, Variant, VariantSetting, check_names, grid, named,
 };

@@ -7,7 +7,8 @@ use crate::analysis::Analysis;
 use crate::plan::TrialPlan;
 use crate::recommend::{Recommendation, VariantStanding};
 use crate::run::TrialRun;
-use crate::trial::{Trial, TrialEnd};
+use crate::trial::Trial;
+use crate::trial_end::TrialEnd;
 
 /// The schema of the answer.
 pub const TRIAL_SCHEMA: &str = "memtide-trial/1";
@@ -36,9 +37,7 @@ pub struct TrialReport {
 impl TrialReport {
     /// The answer of a trial that is only read.
     pub fn of_kept(trial: &Trial) -> Self {
-        let blocks = trial.analysis().blocks;
-        let is_early = trial.plan().looks.first().is_some_and(|first| blocks < *first);
-        Self::of(trial, if is_early { TrialEnd::Interrupted } else { TrialEnd::AllBlocks })
+        Self::of(trial, trial.directory().end())
     }
 
     /// The name of a variant, by its number.

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use probe::{Root, host_facts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::BlockDesign;
 use timeline::Facts;
 use units::{Bytes, Ratio, Span};
 
 use crate::command::TrialCommand;
+use crate::machine::MachinePlan;
 use crate::outside::HostGauge;
 use crate::preflight::{DroppedVariant, Preflight, ReadyVariant};
 use crate::ready::ReadyWhen;
@@ -17,6 +19,9 @@ use crate::variant::{Variant, VariantSetting};
 
 /// The format of `plan.json`.
 pub const PLAN_FORMAT: &str = "memtide-trial-plan/1";
+
+/// The confidence with which all intervals of a metric hold together, at all looks.
+pub const CONFIDENCE: f64 = 0.95;
 
 /// A trial before its first run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +45,8 @@ pub struct TrialPlan {
     /// After how many blocks the results are looked at, ascending. With a single look, no block is saved and no limit is
     /// widened for looking.
     pub looks: Vec<usize>,
+    /// The confidence of each look, with which all of them hold together with [`CONFIDENCE`].
+    pub confidence: f64,
     /// Decides the order of runs.
     pub seed: u64,
     /// What decides the verdicts and the recommendation.
@@ -74,6 +81,8 @@ pub struct RunPlan {
     pub prepare: Option<String>,
     /// For a server: when it is ready, and its load.
     pub server: Option<ServerPlan>,
+    /// The virtual machine that each run has; `None`: it runs on this host.
+    pub machine: Option<MachinePlan>,
 }
 
 /// A server under a load.
@@ -128,6 +137,9 @@ impl TrialPlan {
         self.variants = checked.ready.iter().map(|one| one.variant.clone()).collect();
         self.left_out.extend(checked.dropped);
         self.notes.extend(checked.notes);
+        let baselines = self.baselines();
+        let design = BlockDesign { baselines, treatments: self.columns().len() - baselines };
+        self.confidence = design.confidence_of_each_look(&self.looks, CONFIDENCE);
         (self, checked.ready)
     }
 
@@ -152,15 +164,27 @@ impl TrialPlan {
         let is_ascending = self.looks.windows(2).all(|pair| pair[0] < pair[1]);
         let (first, last) = (self.looks.first(), self.looks.last());
         let goals = [self.goals.margin, self.goals.max_slowdown];
-        if self.variants.len() < 2 {
+        let mut settings = self.variants.iter().flat_map(|one| &one.settings);
+        let needs_machine = settings.any(VariantSetting::is_of_machine);
+        if needs_machine && self.runs.machine.is_none() {
+            Some("it has settings of a whole machine, and runs have none")
+        } else if self.variants.len() < 2 {
             Some("it has fewer than two variants")
         } else if !is_ascending || first.is_none_or(|first| *first < 2) || last > Some(&1000) {
             Some("its looks are not numbers of blocks from 2 to 1000, ascending")
+        } else if !(0.5..1.0).contains(&self.confidence) {
+            Some("its confidence is no probability near 1")
         } else if goals.iter().any(|goal| !(0.0..10.0).contains(&goal.get())) {
             Some("its margin or slowdown is no share")
         } else {
             None
         }
+    }
+
+    /// Whether it tries settings of a whole machine. They change how long tasks wait: time decides, and what is faster is
+    /// chosen before what is smaller.
+    pub fn is_about_machine(&self) -> bool {
+        self.variants.iter().flat_map(|one| &one.settings).any(VariantSetting::is_of_machine)
     }
 
     /// The command of a variant.

@@ -11,10 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::TrialCommand;
+use crate::machine::MachinePlan;
 use crate::variant::{BASELINE, MallocChoice, Variant, VariantSetting};
 
 /// A variant that can be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadyVariant {
     /// The variant, without settings that change nothing here.
     pub variant: Variant,
@@ -54,6 +55,10 @@ pub enum NoTrial {
     NoProgram(#[from] NoProspect),
     #[error("glibc here has no tunable glibc.malloc.{name}")]
     UnknownTunable { name: String, known: Vec<String> },
+    #[error("{setting} is a setting of the whole machine, and memtide changes none of this host")]
+    NeedsMachine { setting: String },
+    #[error("the baseline {name} cannot be run: {why}")]
+    NoBaseline { name: String, why: String, help: Option<String> },
     #[error("only the command as it is can be run: there is nothing to compare it with")]
     NothingToCompare { dropped: Vec<DroppedVariant> },
 }
@@ -81,6 +86,11 @@ impl NoTrial {
                     .collect();
                 Some(lines.join("; ")).filter(|lines| !lines.is_empty())
             }
+            Self::NeedsMachine { .. } => Some(
+                "--vm runs each variant in a virtual machine, with the files of this host"
+                    .to_owned(),
+            ),
+            Self::NoBaseline { help, .. } => help.clone(),
             Self::NoProgram(_) => None,
         }
     }
@@ -133,6 +143,9 @@ pub fn preflight(
                     found.ready.push(ready);
                 }
             }
+            Err(DroppedVariant { name, why, help }) if found.ready.is_empty() => {
+                return Err(NoTrial::NoBaseline { name, why, help });
+            }
             Err(dropped) => found.dropped.push(dropped),
         }
     }
@@ -140,6 +153,19 @@ pub fn preflight(
         return Err(NoTrial::NothingToCompare { dropped: found.dropped });
     }
     Ok(found)
+}
+
+/// Checks that no variant changes this host.
+///
+/// # Errors
+/// [`NoTrial::NeedsMachine`].
+pub fn check_place(machine: Option<&MachinePlan>, variants: &[Variant]) -> Result<(), NoTrial> {
+    let mut settings = variants.iter().flat_map(|one| &one.settings);
+    let of_machine = settings.find(|one| one.is_of_machine()).filter(|_| machine.is_none());
+    match of_machine.and_then(VariantSetting::as_typed) {
+        Some(setting) => Err(NoTrial::NeedsMachine { setting }),
+        None => Ok(()),
+    }
 }
 
 /// Whether two variants run the same, as `alloc=glibc` and no setting do for most programs.

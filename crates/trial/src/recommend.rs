@@ -40,6 +40,8 @@ pub enum ChoiceReason {
     SavingsAreOverBudget,
     /// None that is fast enough stays within the memory budget.
     OverBudget,
+    /// It stays within the memory budget, which the baseline does not, and is not slower by more than is allowed.
+    FitsBudget,
 }
 
 impl ChoiceReason {
@@ -69,28 +71,53 @@ impl Recommendation {
     pub fn of(plan: &TrialPlan, analysis: &Analysis, runs: &[TrialRun]) -> Option<Self> {
         let choice = Choice { plan, analysis, runs, memory: analysis.metric(TrialMetric::Memory)? };
         let keep = |reason| Some(Self { variant: 0, reason, as_good: Vec::new() });
+        let of_machine = plan.is_about_machine();
+        let faster = |choice: &Choice<'_>| {
+            let faster = choice.fastest()?.variant;
+            Some(Self { variant: faster, reason: ChoiceReason::Faster, as_good: Vec::new() })
+        };
+        // Settings of a machine are tried for speed.
+        if let Some(faster) = faster(&choice).filter(|_| of_machine) {
+            return Some(faster);
+        }
         let savers: Vec<&Effect> =
             choice.memory.effects.iter().filter(|one| one.verdict == TrialVerdict::Less).collect();
-        let has_room = |one: &&&Effect| choice.is_in_budget(one.variant);
+        let has_room = |one: &&Effect| choice.is_in_budget(one.variant);
         let lower: Vec<&Effect> =
             savers.iter().filter(|one| !choice.has_higher_peak(one.variant)).copied().collect();
         let fast = lower.iter().filter(|one| choice.speed_of(one.variant) == Speed::AsFast);
-        let mut chosen: Vec<&Effect> = fast.clone().filter(has_room).copied().collect();
+        let mut chosen: Vec<&Effect> = fast.clone().copied().filter(has_room).collect();
         chosen.sort_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()));
-        if let Some(best) = chosen.first() {
-            let as_good = chosen.iter().skip(1).filter(|other| other.low.get() <= best.high.get());
+        if let Some(least) = chosen.first() {
+            // What is hardly larger and clearly faster beats it.
+            let by = match VariantStanding::of(plan, analysis, least.variant) {
+                Some(VariantStanding::Dominated { by }) => by,
+                _ => least.variant,
+            };
+            let best = chosen.iter().find(|one| one.variant == by).unwrap_or(least);
+            let others = chosen.iter().filter(|other| other.variant != best.variant);
+            let as_good = others.filter(|other| other.low.get() <= best.high.get());
             return Some(Self {
                 variant: best.variant,
                 reason: ChoiceReason::LessMemory,
                 as_good: as_good.map(|other| other.variant).collect(),
             });
         }
-        if let Some(faster) = choice.fastest() {
-            let reason = ChoiceReason::Faster;
-            return Some(Self { variant: faster.variant, reason, as_good: Vec::new() });
+        if let Some(faster) = faster(&choice) {
+            return Some(faster);
         }
         if !choice.is_in_budget(0) {
-            return keep(ChoiceReason::OverBudget);
+            // A peak may be lower where the mean is not.
+            let fast = |one: &&Effect| choice.speed_of(one.variant) == Speed::AsFast;
+            let all = choice.memory.effects.iter().filter(has_room).filter(fast);
+            let least = all.min_by(|one, other| one.ratio.get().total_cmp(&other.ratio.get()));
+            return match least {
+                Some(fits) => {
+                    let reason = ChoiceReason::FitsBudget;
+                    Some(Self { variant: fits.variant, reason, as_good: Vec::new() })
+                }
+                None => keep(ChoiceReason::OverBudget),
+            };
         }
         if fast.count() > 0 {
             return keep(ChoiceReason::SavingsAreOverBudget);
@@ -107,7 +134,10 @@ impl Recommendation {
             });
         }
         let is_open = |one: &Effect| one.verdict == TrialVerdict::NoEvidence;
-        let has_open = choice.memory.effects.iter().any(is_open);
+        let of_speed = analysis.speed().filter(|_| of_machine);
+        let mut all =
+            choice.memory.effects.iter().chain(of_speed.iter().flat_map(|one| &one.effects));
+        let has_open = all.any(is_open);
         keep(if has_open { ChoiceReason::NothingIsShownToSave } else { ChoiceReason::NothingSaves })
     }
 }
@@ -183,7 +213,7 @@ pub(crate) fn slower_by<'a>(
     variant: usize,
 ) -> Option<(&'a MetricResult, &'a Effect)> {
     let most = 1.0 + plan.goals.max_slowdown.get();
-    let all = [TrialMetric::Cpu, TrialMetric::Time, TrialMetric::P95];
+    let all = [analysis.speed_metric, TrialMetric::Time, TrialMetric::P95];
     all.iter().find_map(|metric| {
         let result = analysis.metric(*metric)?;
         let effect = result.effect(variant)?;

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Ratio, Span};
 
 use crate::applied::{Applied, SeenProcess};
+use crate::footprint::MemoryMean;
+use crate::machine::RunMachine;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +30,8 @@ pub enum RunOutcome {
     LoadFailed(String),
     /// The command could not be started.
     NotStarted(String),
+    /// Its virtual machine died, or was lost, before the work was done; with why.
+    MachineDied(String),
     /// The user ended it.
     Interrupted,
 }
@@ -35,10 +39,12 @@ pub enum RunOutcome {
 /// Memory of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunMemory {
-    /// The mean over its work.
-    pub mean: Bytes,
+    /// The mean over the operations that it announced, where it did so at five readings or more.
+    pub over_operations: Option<MemoryMean>,
+    /// The mean over its CPU time.
+    pub over_cpu: Option<MemoryMean>,
     /// The mean over time.
-    pub mean_over_time: Bytes,
+    pub over_time: MemoryMean,
     /// The most at any reading.
     pub peak: Bytes,
     /// With the last operation, where the program still runs then.
@@ -47,8 +53,6 @@ pub struct RunMemory {
     pub idle: Option<Bytes>,
     /// The most that its cgroup had, page cache included: what a limit must allow.
     pub group_peak: Option<Bytes>,
-    /// The last fifth of the work over the fifth before.
-    pub growth: Option<Ratio>,
 }
 
 /// Speed of a run.
@@ -107,16 +111,20 @@ pub struct TrialRun {
     pub steal: Option<Ratio>,
     /// Processes that it left behind, which were ended.
     pub left_over: usize,
+    /// Whether it did not end when it was asked to.
+    pub is_killed_at_end: bool,
     /// The cgroup that it had.
     pub group: Option<String>,
     /// CPU time that measuring took.
     pub own_cpu: Span,
     /// For a picture: seconds since its start, and bytes.
     pub curve: Vec<(f64, u64)>,
+    /// The virtual machine that it had.
+    pub machine: Option<RunMachine>,
 }
 
 /// Where a run stands in its trial.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct PlaceInTrial {
     /// As [`TrialRun::block`] has it.
     pub block: usize,
@@ -139,6 +147,7 @@ impl fmt::Display for RunOutcome {
             Self::NotReady => f.write_str("was never ready"),
             Self::LoadFailed(why) => write!(f, "its load failed: {why}"),
             Self::NotStarted(why) => write!(f, "could not be started: {why}"),
+            Self::MachineDied(words) => write!(f, "its machine died: {words}"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -169,9 +178,11 @@ impl TrialRun {
             outside_cpus: None,
             steal: None,
             left_over: 0,
+            is_killed_at_end: false,
             group: None,
             own_cpu: Span::ZERO,
             curve: Vec::new(),
+            machine: None,
         }
     }
 

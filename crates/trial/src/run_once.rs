@@ -58,7 +58,9 @@ pub(crate) fn run_once(
         return Ok(TrialRun::not_started(place, begun, why));
     }
     let words = plan.command_of(variant).words();
-    let child = match prepare(&words, &variant.settings, ready.preload.as_deref(), announced) {
+    let (settings, preload) = (&variant.settings, ready.preload.as_deref());
+    let is_in_machine = plan.runs.machine.is_some();
+    let child = match prepare(&words, settings, preload, announced, is_in_machine) {
         Ok(child) => child,
         Err(error) => return Ok(TrialRun::not_started(place, begun, error.to_string())),
     };
@@ -80,7 +82,8 @@ pub(crate) fn run_once(
     let mut their_end = Some(their_end);
     let options = CgroupRunOptions {
         name: "memtide-trial",
-        limits: limits(&variant.settings, before.available),
+        // A virtual machine is there to be filled.
+        limits: limits(&variant.settings, before.available.filter(|_| !is_in_machine)),
         every,
     };
     let ran = run_in_cgroup(command, &options, &mut |now| {

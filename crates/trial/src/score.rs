@@ -51,6 +51,11 @@ impl ScoreFormat {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
 
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
+    }
+
     /// Reads the output. What it lacks is absent.
     pub fn read(self, text: &str) -> Score {
         match self {

@@ -13,11 +13,12 @@ use crate::footprint::{Moment, RunCourse, footprint};
 use crate::load::Load;
 use crate::outside::Outside;
 use crate::plan::{RunPlan, ServerPlan};
+use crate::ready::ReadyWhen;
 use crate::run::{PlaceInTrial, RunMemory, RunOutcome, RunSpeed, TrialRun};
 use crate::score::Score;
 
 /// How long a program may take to end after SIGTERM.
-const ENDING_MAX: Duration = Duration::from_secs(20);
+pub(crate) const ENDING_MAX: Span = Span::from_secs(20);
 /// How long a server may take to be ready.
 const STARTING_MAX: Duration = Duration::from_secs(60);
 /// Points of the picture of a run.
@@ -26,8 +27,8 @@ const CURVE_POINTS_MAX: usize = 150;
 /// What a run does now.
 #[derive(Debug)]
 enum Stage {
-    /// A server starts.
-    Starting,
+    /// A server starts; with the command that asks whether it is ready, where one does.
+    Starting(Option<Load>),
     /// The load runs, unmeasured.
     WarmingUp(Load),
     /// A server under its measured load.
@@ -72,6 +73,8 @@ pub(crate) struct Session<'a> {
     idle: Option<Bytes>,
     /// Why it was ended before its work was done.
     ended_by: Option<RunOutcome>,
+    /// Whether it did not end when it was asked to.
+    is_killed_at_end: bool,
 }
 
 impl<'a> Session<'a> {
@@ -81,7 +84,7 @@ impl<'a> Session<'a> {
         announcements: Announcements,
         is_interrupted: &'a dyn Fn() -> bool,
     ) -> Self {
-        let stage = if plan.server.is_some() { Stage::Starting } else { Stage::Working };
+        let stage = if plan.server.is_some() { Stage::Starting(None) } else { Stage::Working };
         Self {
             plan,
             watcher,
@@ -96,6 +99,7 @@ impl<'a> Session<'a> {
             score: Score::default(),
             idle: None,
             ended_by: None,
+            is_killed_at_end: false,
         }
     }
 
@@ -177,7 +181,7 @@ impl<'a> Session<'a> {
     fn next(&mut self, stage: Stage, now: &RunNow<'_>, holds: bool) -> ControlFlow<(), Stage> {
         let go_on = ControlFlow::Continue;
         match stage {
-            Stage::Starting => self.starting(now),
+            Stage::Starting(asking) => self.starting(asking, now),
             Stage::WarmingUp(mut load) => match load.ended() {
                 None => go_on(Stage::WarmingUp(load)),
                 Some(Ok(_)) => self.begin_load(now),
@@ -207,7 +211,10 @@ impl<'a> Session<'a> {
                 }
                 go_on(Stage::Ending(Instant::now()))
             }
-            Stage::Ending(since) if since.elapsed() > ENDING_MAX => ControlFlow::Break(()),
+            Stage::Ending(since) if since.elapsed() > ENDING_MAX.as_duration() => {
+                self.is_killed_at_end = true;
+                ControlFlow::Break(())
+            }
             Stage::Ending(since) => go_on(Stage::Ending(since)),
         }
     }
@@ -221,16 +228,20 @@ impl<'a> Session<'a> {
         ControlFlow::Break(())
     }
 
-    fn starting(&mut self, now: &RunNow<'_>) -> ControlFlow<(), Stage> {
+    fn starting(&mut self, asking: Option<Load>, now: &RunNow<'_>) -> ControlFlow<(), Stage> {
         let Some(server) = self.server() else {
             return ControlFlow::Continue(Stage::Working);
         };
         let elapsed = self.begun.elapsed();
-        if !server.ready.is_ready(elapsed) {
+        let (is_ready, asking) = match &server.ready {
+            ReadyWhen::Command(line) => asked(line, asking),
+            other => (other.is_ready(elapsed), None),
+        };
+        if !is_ready {
             if elapsed > STARTING_MAX {
                 return self.give_up(RunOutcome::NotReady);
             }
-            return ControlFlow::Continue(Stage::Starting);
+            return ControlFlow::Continue(Stage::Starting(asking));
         }
         if !server.has_warm_up {
             return self.begin_load(now);
@@ -292,13 +303,13 @@ impl<'a> Session<'a> {
         let from = self.measured.from.unwrap_or_default();
         let to = self.measured.to.unwrap_or_else(|| self.mark(&ran.last));
         let memory = self.course.figures(from.at, to.at).map(|figures| RunMemory {
-            mean: figures.mean,
-            mean_over_time: figures.mean_over_time,
+            over_operations: figures.over_operations,
+            over_cpu: figures.over_cpu,
+            over_time: figures.over_time,
             peak: figures.peak,
             end: self.measured.to.map(|_| figures.end),
             idle: self.idle,
             group_peak: ran.peak.map(RunPeak::bytes),
-            growth: figures.growth,
         });
         let is_completed = outcome == RunOutcome::Completed;
         let speed = is_completed.then(|| self.speed(from, to));
@@ -312,6 +323,7 @@ impl<'a> Session<'a> {
             outside_cpus: outside.cpus,
             steal: outside.steal,
             left_over: ran.left_over,
+            is_killed_at_end: self.is_killed_at_end,
             group: Some(ran.group.display().to_string()),
             own_cpu,
             curve: self.course.curve(CURVE_POINTS_MAX),
@@ -335,5 +347,16 @@ impl<'a> Session<'a> {
             faults: grown(from.faults, to.faults),
             major_faults: grown(from.major_faults, to.major_faults),
         }
+    }
+}
+
+/// Asks by a command, which may take its time: whether it succeeded, and the command that still runs.
+fn asked(line: &str, asking: Option<Load>) -> (bool, Option<Load>) {
+    let Some(mut asking) = asking.or_else(|| Load::start(line).ok()) else {
+        return (false, None);
+    };
+    match asking.ended() {
+        None => (false, Some(asking)),
+        Some(ended) => (ended.is_ok(), None),
     }
 }

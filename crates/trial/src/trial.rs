@@ -2,21 +2,21 @@
 
 use std::time::Instant;
 
+use lab::LabError;
 use sampler::CgroupRunError;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use stats::BlockDesign;
 use units::{Ratio, Span};
 
-use crate::analysis::{Analysis, CONFIDENCE};
+use crate::analysis::Analysis;
 use crate::child::AnnounceNumber;
 use crate::directory::{DirectoryError, TrialDirectory};
+use crate::in_machine::{RunOrder, TrialMachines};
 use crate::order::Orders;
 use crate::outside::HostGauge;
 use crate::plan::TrialPlan;
 use crate::preflight::ReadyVariant;
 use crate::run::{PlaceInTrial, RunOutcome, TrialRun};
 use crate::run_once::{reading_interval, run_once};
+use crate::trial_end::TrialEnd;
 
 /// A trial that goes on.
 #[derive(Debug)]
@@ -26,26 +26,10 @@ pub struct Trial {
     directory: TrialDirectory,
     announced: AnnounceNumber,
     gauge: HostGauge,
+    /// The virtual machines of runs, where each has one.
+    machines: Option<TrialMachines>,
     orders: Orders,
     runs: Vec<TrialRun>,
-    /// The confidence of each look.
-    confidence: f64,
-}
-
-/// Why a trial ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TrialEnd {
-    /// Every verdict on memory and CPU time is decided, or cannot be within the blocks that are left.
-    Settled,
-    /// All blocks were run.
-    AllBlocks,
-    /// The time limit came first.
-    TimeLimit,
-    /// The user ended it.
-    Interrupted,
-    /// The baseline does not do its work, or no other variant does.
-    NothingToCompare,
 }
 
 /// What happens in a trial.
@@ -72,6 +56,9 @@ pub enum TrialError {
     /// No run can be made.
     #[error(transparent)]
     NoRun(#[from] CgroupRunError),
+    /// No virtual machine can be started.
+    #[error(transparent)]
+    NoMachine(#[from] LabError),
     /// Its directory cannot be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
@@ -82,6 +69,7 @@ impl TrialError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoRun(error) => error.help().map(str::to_owned),
+            Self::NoMachine(error) => error.help().map(str::to_owned),
             Self::Directory(error) => error.help(),
         }
     }
@@ -107,13 +95,9 @@ impl Trial {
         let runs = directory.load_runs(&plan)?;
         let announced = AnnounceNumber::reserve()
             .map_err(|source| DirectoryError::NotRead { path: "/dev/null".into(), source })?;
-        let columns = plan.columns().len();
-        let design =
-            BlockDesign { baselines: plan.baselines(), treatments: columns - plan.baselines() };
-        let confidence = design.confidence_of_each_look(&plan.looks, CONFIDENCE);
-        let orders = Orders::new(columns, plan.seed);
+        let orders = Orders::new(plan.columns().len(), plan.seed);
         let gauge = HostGauge::open();
-        Ok(Self { plan, ready, directory, announced, gauge, orders, runs, confidence })
+        Ok(Self { plan, ready, directory, announced, gauge, machines: None, orders, runs })
     }
 
     /// The plan that it follows.
@@ -133,14 +117,26 @@ impl Trial {
 
     /// What the runs so far show.
     pub fn analysis(&self) -> Analysis {
-        Analysis::of(&self.plan, &self.runs, self.confidence)
+        Analysis::of(&self.plan, &self.runs)
     }
 
-    /// Runs blocks until it ends.
+    /// Runs blocks until it ends, and keeps why.
     ///
     /// # Errors
     /// [`TrialError`]: the runs so far are kept.
     pub fn go_on(
+        &mut self,
+        is_interrupted: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&TrialEvent<'_>),
+    ) -> Result<TrialEnd, TrialError> {
+        self.directory.forget_end();
+        self.machines = TrialMachines::prepare(&self.plan)?;
+        let end = self.run_blocks(is_interrupted, tell)?;
+        self.directory.keep_end(end)?;
+        Ok(end)
+    }
+
+    fn run_blocks(
         &mut self,
         is_interrupted: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&TrialEvent<'_>),
@@ -211,7 +207,7 @@ impl Trial {
             }
             let place = PlaceInTrial { block, place, column: *column, variant };
             tell(&TrialEvent::Begins { place, places });
-            let Some(run) = self.run_at(place, is_interrupted)? else {
+            let Some(run) = self.run_twice_if(place, hiccup, is_interrupted, tell)? else {
                 return Ok(Some(TrialEnd::Interrupted));
             };
             self.keep(run, tell)?;
@@ -228,16 +224,42 @@ impl Trial {
         place: PlaceInTrial,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<TrialRun>, TrialError> {
-        let run = run_once(
-            &self.plan,
-            &self.ready[place.variant],
-            place,
-            &mut self.gauge,
-            &self.announced,
-            reading_interval(self.runs.first()),
-            is_interrupted,
-        )?;
+        let ready = &self.ready[place.variant];
+        let every = reading_interval(self.runs.first());
+        let run = match &mut self.machines {
+            Some(machines) => {
+                let order =
+                    RunOrder { plan: self.plan.clone(), ready: ready.clone(), place, every };
+                machines.run(&order, &mut self.gauge, is_interrupted)?
+            }
+            None => run_once(
+                &self.plan,
+                ready,
+                place,
+                &mut self.gauge,
+                &self.announced,
+                every,
+                is_interrupted,
+            )?,
+        };
         Ok(Some(run).filter(|run| run.outcome != RunOutcome::Interrupted))
+    }
+
+    /// Makes a run, and once more if the first one says why it should be.
+    fn run_twice_if(
+        &mut self,
+        place: PlaceInTrial,
+        why: fn(&TrialRun) -> Option<String>,
+        is_interrupted: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&TrialEvent<'_>),
+    ) -> Result<Option<TrialRun>, TrialError> {
+        let first = self.run_at(place, is_interrupted)?;
+        let Some(why) = first.as_ref().and_then(why) else {
+            return Ok(first);
+        };
+        tell(&TrialEvent::Again(&why));
+        let again = self.run_at(place, is_interrupted)?;
+        Ok(again.map(|again| TrialRun { repeated: vec![why], ..again }))
     }
 
     fn keep(
@@ -286,10 +308,20 @@ impl Trial {
                 return Ok(Some(TrialEnd::Interrupted));
             };
             again.repeated = vec![why];
-            self.keep(again, tell)?;
+            // A failure now does not undo work that was done.
+            if again.outcome == RunOutcome::Completed {
+                self.keep(again, tell)?;
+            }
         }
         Ok(None)
     }
+}
+
+/// Why a run is made once again before its variant is given up: a port that is still taken, a slow start. Such a run has no
+/// figures.
+fn hiccup(run: &TrialRun) -> Option<String> {
+    let may_be = matches!(run.outcome, RunOutcome::NotReady | RunOutcome::LoadFailed(_));
+    run.fault().filter(|_| may_be)
 }
 
 /// Why a run is made again, if it is.

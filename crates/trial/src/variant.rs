@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
+use crate::machine::{SwapArea, ThpMode};
+
 /// The name of the variant without a setting: the command as the user runs it today.
 pub const BASELINE: &str = "default";
 
@@ -59,6 +61,19 @@ pub enum VariantSetting {
     Swap(Bytes),
     /// The CPUs that it may use.
     Cpus(Vec<usize>),
+    /// A setting of the whole machine, in `/proc/sys/vm`.
+    Vm {
+        /// The name of its file.
+        name: String,
+        /// What is written to it.
+        value: String,
+    },
+    /// The swap area of the whole machine.
+    SwapArea(SwapArea),
+    /// The mode of transparent huge pages of the whole machine.
+    Thp(ThpMode),
+    /// The kernel of the machine: an image, or a version.
+    Kernel(String),
 }
 
 /// One of the things that are compared.
@@ -96,7 +111,8 @@ impl SettingError {
         match self {
             Self::UnknownKey(_) => Some(
                 "keys are alloc, arenas, malloc.NAME (a tunable), thp, limit, high, swap, cpus, \
-                 command, and NAME of an environment variable in capitals or as env.NAME",
+                 command, NAME of an environment variable in capitals or as env.NAME, and with --vm \
+                 vm.NAME, swapon, kernel",
             ),
             Self::TooMany(..) => Some("name the interesting ones by --variant"),
             _ => None,
@@ -129,10 +145,17 @@ impl VariantSetting {
                 Ok(arenas) if arenas > 0 => Self::Arenas(arenas),
                 _ => return Err(bad("write default, or a number from 1 on")),
             },
-            "thp" => match value {
-                "off" => Self::ThpOff,
-                _ => return Err(bad("write default or off; other modes are the host's")),
+            "thp" => match (value, ThpMode::read(value)) {
+                ("off", _) => Self::ThpOff,
+                (_, Some(mode)) => Self::Thp(mode),
+                (_, None) => {
+                    return Err(bad("write default or off; with --vm always, madvise or never"));
+                }
             },
+            "swapon" => Self::SwapArea(SwapArea::read(value).ok_or_else(|| {
+                bad("write off, disk or zram, with a size if you like: zram:512M")
+            })?),
+            "kernel" => Self::Kernel(value.to_owned()),
             "limit" => Self::Limit(size()?),
             "high" => Self::High(size()?),
             "swap" => Self::Swap(size()?),
@@ -140,13 +163,18 @@ impl VariantSetting {
                 Self::Cpus(cpus(value).ok_or_else(|| bad("write numbers such as 0-3 or 0+2"))?)
             }
             "command" => Self::Command(value.to_owned()),
-            _ => match (key.strip_prefix("malloc."), environment_name(key)) {
-                (Some(name), _) => Self::Tunable { name: name.to_owned(), value: value.to_owned() },
-                (None, Some(name)) => {
-                    Self::Environment { name: name.to_owned(), value: value.to_owned() }
+            _ => {
+                let (name, value) = (str::to_owned, value.to_owned());
+                if let Some(of_glibc) = key.strip_prefix("malloc.") {
+                    Self::Tunable { name: name(of_glibc), value }
+                } else if let Some(of_kernel) = vm_name(key) {
+                    Self::Vm { name: name(of_kernel), value }
+                } else if let Some(variable) = environment_name(key) {
+                    Self::Environment { name: name(variable), value }
+                } else {
+                    return Err(SettingError::UnknownKey(key.to_owned()));
                 }
-                (None, None) => return Err(SettingError::UnknownKey(key.to_owned())),
-            },
+            }
         }))
     }
 }
@@ -163,8 +191,17 @@ impl VariantSetting {
             Self::High(limit) => format!("memory.high:{limit}"),
             Self::Swap(limit) => format!("memory.swap.max:{limit}"),
             Self::Cpus(cpus) => format!("cpus:{cpus:?}"),
+            Self::Vm { name, value } => format!("vm.{name}:{value}"),
+            Self::SwapArea(area) => format!("swapon:{area}"),
+            Self::Thp(mode) => format!("thp:{}", mode.name()),
+            Self::Kernel(kernel) => format!("kernel:{kernel}"),
             Self::Command(_) | Self::Malloc(_) => return None,
         })
+    }
+
+    /// Whether it is a setting of a whole machine, which is tried in a virtual one only.
+    pub const fn is_of_machine(&self) -> bool {
+        matches!(self, Self::Vm { .. } | Self::SwapArea(_) | Self::Thp(_) | Self::Kernel(_))
     }
 }
 
@@ -181,8 +218,21 @@ impl fmt::Display for MallocChoice {
 }
 
 fn known_key(key: &str) -> bool {
-    const KEYS: [&str; 8] = ["alloc", "arenas", "thp", "limit", "high", "swap", "cpus", "command"];
-    KEYS.contains(&key) || key.starts_with("malloc.") || environment_name(key).is_some()
+    const KEYS: [&str; 10] =
+        ["alloc", "arenas", "thp", "limit", "high", "swap", "cpus", "command", "swapon", "kernel"];
+    KEYS.contains(&key)
+        || key.starts_with("malloc.")
+        || vm_name(key).is_some()
+        || environment_name(key).is_some()
+}
+
+/// The name of a file in `/proc/sys/vm`: `vm.swappiness`.
+fn vm_name(key: &str) -> Option<&str> {
+    let is_name = |name: &&str| {
+        let is_part = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-');
+        !name.is_empty() && name.bytes().all(is_part)
+    };
+    key.strip_prefix("vm.").filter(is_name)
 }
 
 fn malloc_choice(value: &str) -> Option<MallocChoice> {
@@ -323,6 +373,30 @@ mod tests {
     }
 
     #[test]
+    fn every_setting_of_vm_and_each_swap_area_can_be_typed() {
+        for file in std::fs::read_dir("/proc/sys/vm").unwrap().flatten() {
+            let name = file.file_name().into_string().unwrap();
+            assert_eq!(
+                VariantSetting::read(&format!("vm.{name}"), "1"),
+                Ok(Some(VariantSetting::Vm { name, value: "1".into() }))
+            );
+        }
+        for (text, area) in [
+            ("off", SwapArea::Off),
+            ("disk", SwapArea::Disk(None)),
+            ("disk:1G", SwapArea::Disk(Some(Bytes::from_gib(1)))),
+            ("zram:512M", SwapArea::Zram(Some(Bytes::from_mib(512)))),
+        ] {
+            let read = VariantSetting::read("swapon", text).unwrap().unwrap();
+            assert_eq!(read, VariantSetting::SwapArea(area), "{text}");
+            assert!(read.is_of_machine());
+        }
+        for text in ["disk:0", "off:1G", "zram:", "file", "disk:1K"] {
+            assert!(VariantSetting::read("swapon", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn a_named_variant_has_values_with_signs_of_their_own() {
         let one = named("je=alloc:jemalloc+MALLOC_CONF=x").unwrap_err();
         assert_eq!(
@@ -351,7 +425,8 @@ mod tests {
             ("arenas", "`arenas` has no `=`"),
             ("arenas=two", "arenas cannot be `two`: write default, or a number from 1 on"),
             ("arenas=0", "arenas cannot be `0`"),
-            ("thp=always", "other modes are the host's"),
+            ("thp=on", "always, madvise or never"),
+            ("swapon=1G", "write off, disk or zram"),
             ("limit=much", "write a size"),
             ("speed=9", "there is no key `speed`"),
             ("cpus=3-1", "cpus cannot be `3-1`"),

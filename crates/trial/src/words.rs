@@ -2,12 +2,14 @@
 
 use units::{Bytes, Quantity as _, Ratio, Span};
 
-use crate::analysis::{Effect, MetricResult, TrialMetric, TrialVerdict, WorkKind};
+use crate::analysis::{Effect, MetricResult, TrialMetric, TrialVerdict};
 use crate::applied::Applied;
+use crate::machine::SwapArea;
 use crate::model::TrialReport;
 use crate::recommend::{ChoiceReason, VariantStanding, slower_by};
 use crate::run::{RunOutcome, TrialRun};
-use crate::trial::TrialEnd;
+use crate::session::ENDING_MAX;
+use crate::trial_end::TrialEnd;
 use crate::variant::VariantSetting;
 
 /// Runs shorter than this show little of what malloc keeps: retention grows for hours.
@@ -95,7 +97,7 @@ impl TrialMetric {
 
 /// Whether figures are for each operation.
 pub(crate) fn has_operations(report: &TrialReport) -> bool {
-    report.analysis.work == WorkKind::Operations
+    report.analysis.measure.is_per_operation
 }
 
 /// The table of these metrics.
@@ -245,7 +247,19 @@ pub fn headline(report: &TrialReport) -> String {
                 faster.unwrap_or_default()
             )
         }
+        ChoiceReason::FitsBudget => format!(
+            "{}: its peak stays within the budget of {}{}",
+            name(variant),
+            report.plan.goals.memory_budget.unwrap_or_default(),
+            speed_part(report, speed.and_then(effect), speed)
+        ),
+        ChoiceReason::NothingSaves if report.plan.is_about_machine() => {
+            format!("KEEP {}: no other is faster or takes less memory", name(0))
+        }
         ChoiceReason::NothingSaves => format!("KEEP {}: no other takes less memory", name(0)),
+        ChoiceReason::NothingIsShownToSave if report.plan.is_about_machine() => {
+            "UNDECIDED: none is shown to be faster or to take less memory, and some may".to_owned()
+        }
         ChoiceReason::NothingIsShownToSave => {
             "UNDECIDED: none is shown to take less memory, and some may".to_owned()
         }
@@ -354,12 +368,26 @@ pub(crate) fn what_was_run(report: &TrialReport) -> String {
     let malloc = malloc_of(report, 0).map_or(String::new(), |malloc| format!(" · {malloc}"));
     let control = if report.plan.has_control { ", the baseline twice in each" } else { "" };
     format!(
-        "{}{malloc} · {variants} variants × {} blocks{control} · {runs} runs · {} CPUs, {} of RAM, Linux {}",
+        "{}{malloc} · {variants} variants × {} blocks{control} · {runs} runs · {}",
         shortened(&report.plan.command.to_string()),
         report.analysis.blocks,
-        report.plan.host.cpus,
-        report.plan.host.ram,
-        report.plan.host.kernel
+        place(report)
+    )
+}
+
+/// The host, or the virtual machine that each run had.
+fn place(report: &TrialReport) -> String {
+    let Some(machine) = &report.plan.runs.machine else {
+        let host = &report.plan.host;
+        return format!("{} CPUs, {} of RAM, Linux {}", host.cpus, host.ram, host.kernel);
+    };
+    let speed =
+        machine.disk_speed.map_or_else(String::new, |speed| format!(", disks of {speed}/s"));
+    let mut machines = report.runs.iter().rev().filter_map(|run| run.machine.as_ref());
+    let by = machines.next().map_or_else(String::new, |one| format!(", by {}", one.accelerator));
+    format!(
+        "a virtual machine for each: {} CPUs, {} of RAM{speed}, Linux {}{by}",
+        machine.cpus, machine.ram, machine.kernel
     )
 }
 
@@ -385,6 +413,9 @@ pub(crate) fn remarks(report: &TrialReport) -> Vec<String> {
     all.extend(growing(report));
     all.extend(not_seen(report));
     all.extend(left_over(report));
+    all.extend(unread_score(report));
+    all.extend(fast_swap(report));
+    all.extend(killed_at_end(report));
     all.extend(report.plan.notes.iter().cloned());
     all.extend(recording(report));
     all.extend(left_out(report));
@@ -456,8 +487,10 @@ fn no_evidence(report: &TrialReport) -> Vec<String> {
             Some(more) => format!("about {more} more blocks would settle it"),
             None => "more than 200 blocks would be needed".to_owned(),
         };
-        let percent =
-            |ratio: Ratio| format!("{:+.0} %", (ratio.get() - 1.0) * 100.0).replace('-', "−");
+        let percent = |ratio: Ratio| match ratio.get() {
+            large if large >= 10.0 => format!("{} times", short(ratio)),
+            other => format!("{:+.0} %", (other - 1.0) * 100.0).replace('-', "−"),
+        };
         Some(format!(
             "~ no evidence of a difference in {} for {}: {} to {} cannot be excluded; {more} (± {margin}).",
             result.metric.heading(has_operations(report)),
@@ -493,9 +526,11 @@ fn uncounted(report: &TrialReport) -> Option<String> {
 
 fn control(report: &TrialReport) -> Option<String> {
     let results = report.analysis.metrics.iter().filter(|one| is_shown(one.metric));
+    let mut has_widened = false;
     let off: Vec<String> = results
         .filter_map(|result| {
             let control = result.control.filter(|control| control.is_off)?;
+            has_widened |= control.has_widened;
             let heading = result.metric.heading(false);
             Some(format!(
                 "{heading} {} ({}–{})",
@@ -505,12 +540,12 @@ fn control(report: &TrialReport) -> Option<String> {
             ))
         })
         .collect();
-    (!off.is_empty()).then(|| {
-        format!(
-            "The baseline against itself: {}. Intervals were widened to what nothing produces.",
-            off.join(", ")
-        )
-    })
+    let then = if has_widened {
+        "Intervals were widened to what nothing produces"
+    } else {
+        "All intervals are wider than that"
+    };
+    (!off.is_empty()).then(|| format!("The baseline against itself: {}. {then}.", off.join(", ")))
 }
 
 fn as_good(report: &TrialReport) -> Option<String> {
@@ -551,7 +586,7 @@ fn growing(report: &TrialReport) -> Option<String> {
     let wall = Span::from_secs_f64(stats::median(&walls)?);
     let growth: Vec<f64> = baseline
         .iter()
-        .filter_map(|run| run.memory.and_then(|memory| memory.growth))
+        .filter_map(|run| report.analysis.measure.memory_of(&run.memory?)?.growth)
         .map(Ratio::get)
         .collect();
     let growth = stats::median(&growth).filter(|growth| *growth > GROWING_MIN);
@@ -605,6 +640,46 @@ fn left_over(report: &TrialReport) -> Option<String> {
     })
 }
 
+/// A load of which no operations are known.
+fn unread_score(report: &TrialReport) -> Option<String> {
+    let server = report.plan.runs.server.as_ref()?;
+    let mut speeds = report.runs.iter().filter_map(|run| run.speed).peekable();
+    speeds.peek()?;
+    if speeds.any(|speed| speed.operations.is_some()) {
+        return None;
+    }
+    Some(match server.score {
+        Some(format) => format!(
+            "No operations could be read from the output of the load, which was read as that of {}: times are for \
+             whole loads.",
+            format.name()
+        ),
+        None => "The output of the load was not read: --score names its program. Times are for whole loads."
+            .to_owned(),
+    })
+}
+
+/// A disk without a speed is in the memory of this host.
+fn fast_swap(report: &TrialReport) -> Option<String> {
+    let machine = report.plan.runs.machine.as_ref()?;
+    let mut settings = report.plan.variants.iter().flat_map(|one| &one.settings);
+    let has_disk = settings.any(|one| matches!(one, VariantSetting::SwapArea(SwapArea::Disk(_))));
+    (has_disk && machine.disk_speed.is_none()).then(|| {
+        "The swap disk was as fast as this host's memory, in which it lies: --disk-speed makes it as slow as yours."
+            .to_owned()
+    })
+}
+
+fn killed_at_end(report: &TrialReport) -> Option<String> {
+    let killed = report.runs.iter().filter(|run| run.is_killed_at_end).count();
+    (killed > 0).then(|| {
+        format!(
+            "{killed} of {} runs did not end within {ENDING_MAX} of SIGTERM, or of their `hold`, and were killed.",
+            report.runs.len()
+        )
+    })
+}
+
 /// The class of a verdict on a page.
 pub(crate) const fn class(verdict: TrialVerdict) -> &'static str {
     match verdict {
@@ -632,7 +707,9 @@ pub(crate) fn run_cells(report: &TrialReport, run: &TrialRun) -> [String; 8] {
     [
         (run.block + 1).to_string(),
         name,
-        bytes(run.memory.map(|memory| memory.mean)),
+        bytes(
+            run.memory.and_then(|one| report.analysis.measure.memory_of(&one)).map(|one| one.mean),
+        ),
         bytes(run.memory.map(|memory| memory.peak)),
         span(run.speed.and_then(|speed| speed.cpu)),
         span(run.speed.map(|speed| speed.wall)),

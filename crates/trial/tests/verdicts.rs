@@ -1,7 +1,9 @@
 //! Verdicts on trials of known truth: equal programs, a planted effect, blocks that a neighbour slows down.
 
 use stats::BlockDesign;
-use trial::{Analysis, Effect, Recommendation, TrialMetric, TrialPlan, TrialRun, TrialVerdict};
+use trial::{
+    Analysis, ChoiceReason, Effect, Recommendation, TrialMetric, TrialPlan, TrialRun, TrialVerdict,
+};
 
 /// A plan of so many variants, the baseline twice in each block, looked at after 3 to 20 blocks.
 fn plan(variants: usize) -> TrialPlan {
@@ -11,7 +13,7 @@ fn plan(variants: usize) -> TrialPlan {
     serde_json::from_value(serde_json::json!({
         "format": "memtide-trial-plan/1", "id": "1", "command": { "line": "./work" }, "variants": variants,
         "left_out": [], "notes": [], "working_directory": "/", "has_control": true,
-        "looks": [3, 5, 8, 12, 20], "seed": 1,
+        "confidence": 0.95, "looks": [3, 5, 8, 12, 20], "seed": 1,
         "goals": { "margin": 0.05, "max_slowdown": 0.05, "memory_budget": null },
         "runs": { "timeout": 600.0, "idle": 0.0, "prepare": null, "server": null },
         "time_limit": null,
@@ -24,14 +26,16 @@ fn plan(variants: usize) -> TrialPlan {
 fn run(block: usize, column: usize, memory: f64, speed: f64) -> TrialRun {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let bytes = (memory * 104_857_600.0) as u64;
+    let mean = serde_json::json!({ "mean": bytes, "growth": null });
     serde_json::from_value(serde_json::json!({
         "trial": "1", "block": block, "place": column, "column": column, "variant": column.saturating_sub(1),
         "repeated": [], "begun": "2026-01-01T00:00:00Z", "outcome": "completed", "message": null,
         "applied": "yes", "processes": [],
-        "memory": { "mean": bytes, "mean_over_time": bytes, "peak": bytes, "end": null, "idle": null, "group_peak": null, "growth": null },
+        "memory": { "over_operations": null, "over_cpu": mean, "over_time": mean, "peak": bytes, "end": null,
+            "idle": null, "group_peak": null },
         "speed": { "wall": speed, "cpu": speed, "operations": null, "p50_ms": null, "p95_ms": null,
             "p99_ms": null, "faults": null, "major_faults": null },
-        "outside_cpus": 0.0, "steal": 0.0, "left_over": 0, "group": null, "own_cpu": 0.0, "curve": []
+        "outside_cpus": 0.0, "steal": 0.0, "left_over": 0, "is_killed_at_end": false, "group": null, "own_cpu": 0.0, "curve": []
     }))
     .expect("a plan and a run are as the program reads them")
 }
@@ -82,8 +86,8 @@ const DESIGN: BlockDesign = BlockDesign { baselines: 2, treatments: 3 };
 /// Each trial is looked at as long as it goes on; a false verdict at any look counts.
 #[test]
 fn equal_programs_are_called_different_in_at_most_six_of_a_hundred_trials() {
-    let plan = plan(4);
-    let confidence = DESIGN.confidence_of_each_look(&plan.looks, 0.95);
+    let mut plan = plan(4);
+    plan.confidence = DESIGN.confidence_of_each_look(&plan.looks, 0.95);
     let is_false =
         |verdict: TrialVerdict| !matches!(verdict, TrialVerdict::Same | TrialVerdict::NoEvidence);
     let mut wrong = [0, 0];
@@ -92,7 +96,7 @@ fn equal_programs_are_called_different_in_at_most_six_of_a_hundred_trials() {
         let runs = runs(seed, 20, 1.0);
         for (count, metric) in wrong.iter_mut().zip([TrialMetric::Memory, TrialMetric::Cpu]) {
             let looks = plan.looks.iter().map(|look| &runs[..look * 5]);
-            let called = looks.map(|some| of(&Analysis::of(&plan, some, confidence), metric));
+            let called = looks.map(|some| of(&Analysis::of(&plan, some), metric));
             let mut called = called.flatten();
             *count += usize::from(called.any(|effect| is_false(effect.verdict)));
         }
@@ -131,7 +135,7 @@ fn a_planted_tenth_is_found_with_the_blocks_that_were_predicted() {
     // At that number the interval just reaches 1 on average; with twice as many it is clear of it.
     let found = (1..=100)
         .filter(|seed| {
-            let analysis = Analysis::of(&plan, &runs(*seed, 2 * predicted, 0.9), 0.95);
+            let analysis = Analysis::of(&plan, &runs(*seed, 2 * predicted, 0.9));
             of(&analysis, TrialMetric::Memory)[2].verdict == TrialVerdict::Less
         })
         .count();
@@ -146,7 +150,7 @@ fn a_planted_fiftieth_is_the_same_within_five_percent() {
     let plan = plan(4);
     let (mut same, mut different) = (0, 0);
     for seed in 1..=100 {
-        let analysis = Analysis::of(&plan, &runs(seed, 20, 0.98), 0.95);
+        let analysis = Analysis::of(&plan, &runs(seed, 20, 0.98));
         match of(&analysis, TrialMetric::Memory)[2].verdict {
             TrialVerdict::Same | TrialVerdict::LessUnderMargin => same += 1,
             // The interval may reach beyond 5 %; it is less, as well.
@@ -166,14 +170,14 @@ fn what_saves_memory_is_recommended_and_what_fails_is_not_compared() {
     // CPU time that scatters by 6 % is known to 8 % after 8 blocks.
     plan.goals.max_slowdown = units::Ratio::from_percent(15.0);
     let mut all = runs(3, 8, 0.6);
-    let analysis = Analysis::of(&plan, &all, 0.95);
+    let analysis = Analysis::of(&plan, &all);
     let recommended = Recommendation::of(&plan, &analysis, &all).unwrap();
     assert_eq!(recommended.variant, 3);
     for run in all.iter_mut().filter(|run| run.variant == 3) {
         run.outcome = trial::RunOutcome::OomKilled;
         run.speed = None;
     }
-    let analysis = Analysis::of(&plan, &all, 0.95);
+    let analysis = Analysis::of(&plan, &all);
     assert_eq!(
         analysis.variants[3].out.as_deref(),
         Some("killed 8 of 8: it needs more than 80 % of what is available here")
@@ -187,8 +191,52 @@ fn without_a_whole_block_nothing_is_compared() {
     let plan = plan(4);
     let all = runs(3, 2, 0.6);
     for some in [0, 3, 5, 9] {
-        let analysis = Analysis::of(&plan, &all[..some], 0.95);
+        let analysis = Analysis::of(&plan, &all[..some]);
         assert_eq!((analysis.blocks, analysis.metrics.len()), (some / 5, 0));
         assert!(!analysis.is_settled(10) || analysis.blocks > 0);
+    }
+}
+
+/// Two variants beside the baseline, each with its mean memory, its peak and its time, as ratios to it.
+fn chosen(variants: [[f64; 3]; 2], budget: Option<u64>) -> (usize, ChoiceReason) {
+    let mut plan = plan(3);
+    plan.goals.memory_budget = budget.map(units::Bytes::from_mib);
+    let mut chance = Chance(7);
+    let mut all = Vec::new();
+    for block in 0..6 {
+        for column in 0..4 {
+            let [memory, peak, speed] = if column < 2 { [1.0; 3] } else { variants[column - 2] };
+            let noise = (0.004 * chance.normal()).exp();
+            let mut run = run(block, column, memory * noise, speed * noise);
+            if let Some(figures) = &mut run.memory {
+                figures.peak = figures.over_time.mean.share(units::Ratio::new(2.0 * peak / memory));
+            }
+            all.push(run);
+        }
+    }
+    let chosen = Recommendation::of(&plan, &Analysis::of(&plan, &all), &all)
+        .expect("three variants in six whole blocks are compared");
+    (chosen.variant, chosen.reason)
+}
+
+#[test]
+fn what_is_chosen_and_why() {
+    let same = [1.0, 1.0, 1.0];
+    for (variants, budget, expected) in [
+        ([[0.6, 0.6, 1.0], same], None, (1, ChoiceReason::LessMemory)),
+        ([[0.6, 0.6, 1.0], [0.5, 0.5, 1.0]], None, (2, ChoiceReason::LessMemory)),
+        // Hardly more memory, and much faster.
+        ([[0.50, 0.5, 1.0], [0.51, 0.5, 0.6]], None, (2, ChoiceReason::LessMemory)),
+        ([[0.6, 0.6, 1.3], same], None, (0, ChoiceReason::SavingsAreSlower)),
+        ([[0.6, 1.4, 1.0], same], None, (0, ChoiceReason::PeaksAreHigher)),
+        ([[1.0, 1.0, 0.7], same], None, (1, ChoiceReason::Faster)),
+        ([same, same], None, (0, ChoiceReason::NothingSaves)),
+        ([[1.3, 1.3, 1.0], same], None, (0, ChoiceReason::NothingSaves)),
+        // The baseline has its peak at 200 MiB.
+        ([[1.0, 0.7, 1.0], same], Some(160), (1, ChoiceReason::FitsBudget)),
+        ([[1.0, 0.7, 1.3], same], Some(160), (0, ChoiceReason::OverBudget)),
+        ([[0.6, 1.0, 1.0], same], Some(160), (0, ChoiceReason::OverBudget)),
+    ] {
+        assert_eq!(chosen(variants, budget), expected, "{variants:?} {budget:?}");
     }
 }

@@ -6,10 +6,11 @@ use clap::{Args, ValueEnum};
 use trial::{ReadyWhen, ScoreFormat};
 use units::{Bytes, Ratio, Span};
 
+use super::completed;
 use super::typed::{idle, percent, some_size, span};
 
 /// Arguments that a plan has: a trial that goes on, or is only printed, has its own.
-const PLANNED: [&str; 19] = [
+const PLANNED: [&str; 23] = [
     "commands",
     "program",
     "vary",
@@ -28,7 +29,11 @@ const PLANNED: [&str; 19] = [
     "max_slowdown",
     "memory_budget",
     "seed",
-    "directory",
+    "vm",
+    "ram",
+    "vm_cpus",
+    "disk_speed",
+    "kernel",
 ];
 
 /// Try commands or settings side by side: memory and speed together
@@ -48,10 +53,12 @@ Examples:
   memtide trial --variant je2=alloc:jemalloc+MALLOC_CONF:narenas:2 -- ./worker
   memtide trial --ready tcp:127.0.0.1:6379 --load 'redis-benchmark --csv -n 200000 -t set' \\
       --vary alloc=default,glibc,mimalloc -- redis-server --save ''
+  memtide trial --vm --ram 2G --disk-speed 200M --vary swapon=disk,zram,off -- ./worker
   memtide trial --resume DIR, --show DIR          go on with a trial, or print it again
 
 Keys of --vary and --variant: alloc (glibc, jemalloc, tcmalloc, mimalloc, a library's path), arenas, malloc.NAME (a tunable of \
-glibc), thp=off, limit, high, swap, cpus (0-3, 0+2), command, and environment variables: NAME in capitals, or env.name. The \
+glibc), thp=off, limit, high, swap, cpus (0-3, 0+2), command, and environment variables: NAME in capitals, or env.name. With --vm also vm.NAME (sysctl), \
+swapon=off|disk|zram (with a size: zram:512M; as large as the RAM without), thp=always|madvise|never, kernel. The \
 value `default` changes nothing. A variant that cannot have an effect is left out, with the reason.
 
 A program can announce on the file descriptor in $MEMTIDE_FD: `ops 1200` (operations so far), `latency_ms 1.5`, `phase steady` \
@@ -71,6 +78,10 @@ pub(crate) struct TrialArgs {
     /// One command, to be run with each variant
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) program: Vec<String>,
+
+    /// Take the options from a file in TOML: its keys are their long names, and `command`
+    #[arg(long, value_name = "FILE", conflicts_with_all = PLANNED, conflicts_with_all = ["resume", "show"])]
+    pub(crate) plan: Option<PathBuf>,
 
     /// Try each value of a setting; several make a grid
     #[arg(long, value_name = "KEY=VALUE,VALUE")]
@@ -140,16 +151,19 @@ pub(crate) struct TrialArgs {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) directory: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) machine: TrialMachineArgs,
+
     /// Record the host meanwhile: each run can then be opened with `memtide report`
     #[arg(long, conflicts_with = "show")]
     pub(crate) record: bool,
 
     /// Go on with a trial that was interrupted
-    #[arg(long, value_name = "DIRECTORY", conflicts_with = "show", conflicts_with_all = PLANNED)]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["show", "directory"], conflicts_with_all = PLANNED)]
     pub(crate) resume: Option<PathBuf>,
 
     /// Print the answer of a trial, without a run
-    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = PLANNED)]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "directory", conflicts_with_all = PLANNED)]
     pub(crate) show: Option<PathBuf>,
 
     /// Print what would be run, and run nothing
@@ -163,6 +177,34 @@ pub(crate) struct TrialArgs {
     /// Show every metric
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Make the run that standard input describes: in a virtual machine of a trial
+    #[arg(long, hide = true, exclusive = true)]
+    pub(crate) in_machine: bool,
+}
+
+/// The virtual machine of each run.
+#[derive(Debug, Args)]
+pub(crate) struct TrialMachineArgs {
+    /// Run each in a virtual machine with the files of this host: for settings that only a whole machine has
+    #[arg(long)]
+    pub(crate) vm: bool,
+
+    /// RAM of the machine
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = some_size, requires = "vm")]
+    pub(crate) ram: Bytes,
+
+    /// CPUs of the machine
+    #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64), requires = "vm")]
+    pub(crate) vm_cpus: u32,
+
+    /// What its disks read and write in a second; as fast as this host if not given
+    #[arg(long, value_name = "SIZE", value_parser = some_size, requires = "vm")]
+    pub(crate) disk_speed: Option<Bytes>,
+
+    /// Kernel of the machine, as for lab run
+    #[arg(long, value_name = "FILE|VERSION", requires = "vm", add = completed::lab_kernels())]
+    pub(crate) kernel: Option<PathBuf>,
 }
 
 /// How the answer of a trial is printed.

@@ -1,11 +1,13 @@
 //! `memtide trial`: commands or settings side by side.
 
 mod answer;
+mod in_machine;
+mod plan_file;
 mod planned;
 mod progress;
 mod recorder;
 
-use ::trial::{Trial, TrialDirectory, TrialReport, preflight};
+use ::trial::{Trial, TrialDirectory, TrialReport};
 
 use crate::cli::TrialArgs;
 use crate::command_error::CommandError;
@@ -14,6 +16,9 @@ use crate::interrupt;
 use crate::output::Output;
 
 pub(crate) fn run(args: &TrialArgs, output: &Output) -> Result<Exit, CommandError> {
+    if args.in_machine {
+        return in_machine::run(output);
+    }
     if let Some(path) = &args.show {
         let (directory, plan) = TrialDirectory::open(path)?;
         return answer::print(
@@ -22,23 +27,14 @@ pub(crate) fn run(args: &TrialArgs, output: &Output) -> Result<Exit, CommandErro
             output,
         );
     }
-    let (plan, kept) = match &args.resume {
-        Some(path) => {
-            let (directory, plan) = TrialDirectory::open(path)?;
-            planned::enter(&plan.working_directory)?;
-            (plan, Some(directory))
-        }
-        None => (planned::plan(args)?, None),
-    };
-    let checked = preflight(&|variant| plan.command_of(variant), &plan.variants)?;
-    let (plan, ready) = match kept {
-        Some(_) => planned::unchanged(plan, checked)?,
-        None => plan.with(checked),
-    };
+    if let Some(path) = &args.plan {
+        return run(&plan_file::read(path, args)?, output);
+    }
+    let (plan, ready, begun) = planned::plan_or_resume(args)?;
     if args.dry_run {
         return output.print(&planned::dry_run(&plan, &ready)).map(|()| Exit::Ok);
     }
-    let directory = match kept {
+    let directory = match begun {
         Some(directory) => directory,
         None => TrialDirectory::create(&planned::directory(args)?, &plan)?,
     };

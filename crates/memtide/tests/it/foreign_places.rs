@@ -458,10 +458,12 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
         Err(why) => return skip(&why),
     };
     let (file, flag) = (silent.join("file"), host.path("flag"));
-    // One of al's, which is read beside them.
+    // One of al's, which is read beside them, by a name that no process of another test has.
     let mut other = Command::new("setpriv");
     let reuid = format!("--reuid={}", host.al);
-    other.args([&reuid, "--clear-groups", "sleep", "600"]);
+    let program = host.path("lib/dozer");
+    fs::copy("/bin/sleep", &program).unwrap();
+    other.args([&reuid, "--clear-groups", program.to_str().unwrap(), "600"]);
     let _other = Sleeper(other.spawn().unwrap());
     let endless = |_| Sleeper::with_endless_exec(host.al, &file, &flag);
     let writer = Sleeper::with_held_pipe(&file, &flag);
@@ -488,7 +490,7 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
         &["where", "--files"],
         &["where", "--deep"],
         &["capture", "--for", "1s", "-o", capture.to_str().unwrap()],
-        &["explain", "sleep"],
+        &["explain", "dozer"],
         &["check", "--for", "5s"],
     ] {
         host.answers(arguments);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::lab::has_machine;
 use crate::support::{folded, has, json, memtide, stderr, stdout};
 
 /// A program that keeps so many megabytes until its input ends, and takes some CPU time.
@@ -167,7 +168,8 @@ fn a_choice_respects_budget_operations_and_what_a_wrapper_drops() {
     let counts = format!("{}; echo ops 100 >&$MEMTIDE_FD", keeps(30));
     let report =
         json(&trial(&[&large, &counts, "--blocks", "2", "--format", "json"], "operations"));
-    assert_ne!(report["analysis"]["work"], "operations", "one of them counts none");
+    let measure = &report["analysis"]["measure"];
+    assert_eq!(measure["is_per_operation"], false, "one of them counts none");
     let text = folded(&memtide(&["trial", "--show", &directory("operations")]));
     assert!(text.contains("Only some runs counted their operations"), "{text}");
 
@@ -276,6 +278,13 @@ fn what_cannot_be_tried_is_refused_before_a_run() {
         (&["--ready", "port:1", "--load", "x", "true", "false"], "no sign of a ready server"),
         (&["--resume", "/no/such/trial"], "/no/such/trial has no trial"),
         (&["--resume", "/no/such/trial", "--margin", "9"], "cannot be used with"),
+        (
+            &["--vary", "vm.swappiness=1", "--", "true"],
+            "vm.swappiness:1 is a setting of the whole machine",
+        ),
+        (&["--vary", "swapon=1G", "--", "true"], "write off, disk or zram"),
+        (&["--ram", "2G", "true", "false"], "--vm"),
+        (&["--plan", "/no/such/plan"], "/no/such/plan cannot be read"),
     ] {
         let output = memtide(&[&["trial"], arguments].concat());
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stdout(&output));
@@ -286,4 +295,184 @@ fn what_cannot_be_tried_is_refused_before_a_run() {
     let text = stdout(&dry);
     assert!(text.contains("arenas=2: MALLOC_ARENA_MAX=2 /bin/sleep 1"), "{text}");
     assert!(text.contains("block 3: ") && text.contains("12 to 80 runs"), "{text}");
+}
+
+#[test]
+fn a_plan_in_a_file_is_the_same_as_typed() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("plan.toml");
+    let dry = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        memtide(&["trial", "--dry-run", "--plan", &file.display().to_string()])
+    };
+    let typed = memtide(&[
+        "trial",
+        "--dry-run",
+        "--blocks",
+        "4",
+        "--vary",
+        "arenas=default,1",
+        "--variant",
+        "two=arenas:2",
+        "--no-control",
+        "--",
+        "/bin/sleep",
+        "1",
+    ]);
+    let of_file = dry(
+        "command = ['/bin/sleep', '1']\nblocks = 4\nvary = 'arenas=default,1'\nvariant = ['two=arenas:2']\n\
+                       no-control = true\n",
+    );
+    assert_eq!(stdout(&of_file), stdout(&typed), "{}", stderr(&of_file));
+    assert!(stdout(&typed).contains("two: MALLOC_ARENA_MAX=2 /bin/sleep 1"), "{}", stdout(&typed));
+    for (text, says) in [
+        ("blocks = 1\ncommand = 'true'\n", "invalid value '1' for '--blocks <NUMBER>'"),
+        ("speed = 9\n", "unexpected argument '--speed'"),
+        ("blocks = [\n", "is no TOML"),
+        ("[vary]\narenas = 2\n", "vary is no text or number"),
+    ] {
+        let output = dry(text);
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(stderr(&output).contains(says), "{text}: {}", stderr(&output));
+    }
+}
+
+/// Each run has a machine with the files of this host, and what it writes there is gone with it.
+#[test]
+fn a_setting_of_a_whole_machine_is_tried_in_a_virtual_one() {
+    if !has_machine() {
+        return;
+    }
+    let written = std::env::temp_dir().join(format!("memtide-written-{}", std::process::id()));
+    let command = format!(
+        "echo x > {0} && test -s {0} && for i in 1 2 3 4 5 6 7 8 9; do echo ops $((i * $(cat /proc/sys/vm/swappiness))) \
+         >&$MEMTIDE_FD; sleep 0.1; done",
+        written.display()
+    );
+    // The working directory is the one of this test.
+    let settings = [
+        "--vary",
+        "vm.swappiness=60,7",
+        "--variant",
+        "zram=swapon:zram:64M+thp:never",
+        "--variant",
+        "disk=swapon:disk:64M+vm.page-cluster:0",
+        "--prepare",
+        "test -f Cargo.toml",
+    ];
+    let size = ["--vm", "--ram", "320M", "--blocks", "2", "--no-control", "--format", "json"];
+    let locks = || std::fs::read_dir("/run/virtiofsd").map_or(0, Iterator::count);
+    let before = locks();
+    let output = trial(&[&size[..], &settings, &[&command]].concat(), "machine");
+    assert_eq!(locks(), before);
+    let report = json(&output);
+    let runs = report["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 8, "{report}");
+    for run in runs {
+        assert_eq!(
+            (&run["outcome"], &run["applied"]),
+            (&"completed".into(), &"yes".into()),
+            "{run}"
+        );
+        let operations = run["speed"]["operations"].as_f64();
+        let expected = if run["variant"] == 1 { 63.0 } else { 540.0 };
+        assert_eq!(operations, Some(expected), "{run}");
+        assert!(run["machine"]["kernel"].as_str().unwrap().contains('.'), "{run}");
+    }
+    assert_eq!(report["analysis"]["speed_metric"], "time");
+    assert!(!written.exists(), "a machine wrote to this host");
+    let text = folded(&memtide(&["trial", "--show", &directory("machine")]));
+    assert!(text.contains("a virtual machine for each: 2 CPUs, 320 MiB of RAM"), "{text}");
+    remove("machine");
+
+    let refused =
+        ["--vm", "--ram", "320M", "--blocks", "2", "--vary", "vm.swappiness=60,999", "--", "true"];
+    let text = folded(&trial(&refused, "refused"));
+    assert!(text.contains("/proc/sys/vm/swappiness does not take 999"), "{text}");
+    remove("refused");
+    let end = "echo b > /proc/sysrq-trigger; sleep 9";
+    let dies = ["--vm", "--ram", "320M", "--blocks", "2", "--vary", "vm.swappiness=60,9", end];
+    let text = folded(&trial(&dies, "dies"));
+    assert!(text.contains("vm.swappiness=60 its machine died"), "{text}");
+    remove("dies");
+}
+
+#[test]
+fn a_trial_goes_on_only_where_all_of_it_can_still_be_run() {
+    if !can_run() {
+        return;
+    }
+    let library = "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2";
+    if !Path::new(library).exists() {
+        return;
+    }
+    let place = directory("moved");
+    let own = tempfile::tempdir().unwrap();
+    let copy = own.path().join("libmimalloc.so.2");
+    std::fs::copy(library, &copy).unwrap();
+    let variant = format!("mine=alloc:{}", copy.display());
+    let limit = ["--blocks", "2", "--variant", &variant, "--", "sleep", "0.2"];
+    trial(&limit, "moved");
+    std::fs::remove_file(format!("{place}/runs/001-00.json")).unwrap();
+    std::fs::remove_file(&copy).unwrap();
+    let gone = memtide(&["trial", "--resume", &place]);
+    assert!(stderr(&gone).contains("libmimalloc.so.2 is not installed"), "{}", stderr(&gone));
+    let plan = std::fs::read_to_string(format!("{place}/plan.json")).unwrap();
+    let elsewhere =
+        plan.replace("\"host\": {\n    \"name\": \"", "\"host\": {\n    \"name\": \"other-");
+    assert_ne!(plan, elsewhere);
+    std::fs::copy(library, &copy).unwrap();
+    std::fs::write(format!("{place}/plan.json"), elsewhere).unwrap();
+    let moved = memtide(&["trial", "--resume", &place]);
+    assert!(
+        stderr(&moved).contains("it was begun on another machine: other-"),
+        "{}",
+        stderr(&moved)
+    );
+    std::fs::write(format!("{place}/plan.json"), plan).unwrap();
+    let done = memtide(&["trial", "--resume", &place, "--format", "json"]);
+    assert_eq!(json(&done)["runs"].as_array().unwrap().len(), 6, "{}", stderr(&done));
+    assert_eq!(json(&done)["end"], "all_blocks");
+    remove("moved");
+}
+
+#[test]
+fn an_interrupt_while_a_run_is_prepared_leaves_a_trial_that_goes_on() {
+    if !can_run() {
+        return;
+    }
+    let place = directory("prepared");
+    let _ = std::fs::remove_dir_all(&place);
+    let own = tempfile::tempdir().unwrap();
+    let begun = own.path().join("begun");
+    let prepare = format!("touch {}; sleep 60", begun.display());
+    let child = Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args([
+            "trial",
+            "--directory",
+            &place,
+            "--blocks",
+            "2",
+            "--prepare",
+            &prepare,
+            "true",
+            "false",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while !begun.exists() {
+        assert!(started.elapsed() < Duration::from_secs(30), "it did not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(30), "it waited for what it prepared");
+    let text = folded(&output);
+    assert!(text.contains("memtide trial --resume"), "{text}");
+    remove("prepared");
 }

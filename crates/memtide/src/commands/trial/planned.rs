@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use ::trial::{
-    BASELINE, Goals, NoTrial, PLAN_FORMAT, Preflight, ReadyVariant, RunPlan, ScoreFormat,
-    ServerPlan, TrialCommand, TrialHost, TrialPlan, Variant, VariantSetting, check_names,
-    default_variants, grid, named,
+    BASELINE, CONFIDENCE, Goals, MachinePlan, NoTrial, PLAN_FORMAT, Preflight, ReadyVariant,
+    RunPlan, ScoreFormat, ServerPlan, TrialCommand, TrialDirectory, TrialHost, TrialPlan, Variant,
+    VariantSetting, check_names, check_place, default_variants, grid, named, preflight,
 };
 use units::Span;
 
@@ -17,9 +17,30 @@ const LOOKS: [usize; 5] = [3, 5, 8, 12, 20];
 /// jemalloc keeps freed pages for 10 s.
 const SERVER_IDLE: Span = Span::from_secs(12);
 
-pub(super) fn plan(args: &TrialArgs) -> Result<TrialPlan, CommandError> {
+/// A plan with the variants that can be run; of a trial that goes on, with its directory.
+pub(super) fn plan_or_resume(
+    args: &TrialArgs,
+) -> Result<(TrialPlan, Vec<ReadyVariant>, Option<TrialDirectory>), CommandError> {
+    let check = |plan: &TrialPlan| preflight(&|variant| plan.command_of(variant), &plan.variants);
+    if let Some(path) = &args.resume {
+        let (directory, plan) = TrialDirectory::open(path)?;
+        enter(&plan.working_directory)?;
+        let checked = check(&plan)?;
+        let (plan, ready) = unchanged(plan, checked)?;
+        return Ok((plan, ready, Some(directory)));
+    }
+    let plan = plan(args)?;
+    let checked = check(&plan)?;
+    let (plan, ready) = plan.with(checked);
+    Ok((plan, ready, None))
+}
+
+fn plan(args: &TrialArgs) -> Result<TrialPlan, CommandError> {
     let (command, variants) = commands(args)?;
     check_names(&variants)?;
+    let machine = machine(args)?;
+    let variants = with_known_kernels(variants)?;
+    check_place(machine.as_ref(), &variants)?;
     let server = args.ready.clone().zip(args.load.clone()).map(|(ready, load)| ServerPlan {
         ready,
         has_warm_up: !args.no_warm_up,
@@ -36,6 +57,7 @@ pub(super) fn plan(args: &TrialArgs) -> Result<TrialPlan, CommandError> {
         notes: Vec::new(),
         working_directory: std::env::current_dir().context("there is no working directory")?,
         has_control: !args.no_control,
+        confidence: CONFIDENCE,
         looks: args.blocks.map_or(LOOKS.to_vec(), |blocks| vec![usize::from(blocks)]),
         seed: args.seed,
         goals: Goals {
@@ -48,10 +70,45 @@ pub(super) fn plan(args: &TrialArgs) -> Result<TrialPlan, CommandError> {
             idle: args.idle.unwrap_or(idle),
             prepare: args.prepare.clone(),
             server,
+            machine,
         },
         time_limit: args.time_limit,
         host: TrialHost::here(),
     })
+}
+
+/// The same with the full versions of their kernels, so that a trial goes on with those that it was begun with.
+fn with_known_kernels(mut variants: Vec<Variant>) -> Result<Vec<Variant>, CommandError> {
+    for setting in variants.iter_mut().flat_map(|one| &mut one.settings) {
+        if let VariantSetting::Kernel(kernel) = setting {
+            *kernel = known_kernel(Some(Path::new(kernel)))?;
+        }
+    }
+    Ok(variants)
+}
+
+/// The path of an image, or the full version of a kernel that the lab has.
+fn known_kernel(wanted: Option<&Path>) -> Result<String, CommandError> {
+    let found = lab::Kernel::find(wanted)?;
+    let image = wanted.filter(|wanted| wanted.exists());
+    Ok(image.map_or(found.version, |image| image.display().to_string()))
+}
+
+/// The virtual machine of each run, if it has one.
+fn machine(args: &TrialArgs) -> Result<Option<MachinePlan>, CommandError> {
+    let machine = &args.machine;
+    if !machine.vm {
+        return Ok(None);
+    }
+    if args.record {
+        return Err(CommandError::new("--record records this host, and --vm runs nothing on it"));
+    }
+    Ok(Some(MachinePlan {
+        ram: machine.ram,
+        cpus: machine.vm_cpus,
+        disk_speed: machine.disk_speed,
+        kernel: known_kernel(machine.kernel.as_deref())?,
+    }))
 }
 
 /// The command, and what is tried: the baseline first.
@@ -85,13 +142,17 @@ fn commands(args: &TrialArgs) -> Result<(TrialCommand, Vec<Variant>), CommandErr
     for text in &args.variants {
         variants.push(named(text)?);
     }
-    // The baseline is the command as it is.
+    // The baseline is the command as it is. A fresh machine is nobody's: there it is the first that was asked for.
     let is_plain = |one: &Variant| one.settings.is_empty();
-    let baseline = match variants.iter().position(is_plain) {
-        Some(at) => variants.remove(at),
-        None => Variant { name: BASELINE.to_owned(), settings: Vec::new() },
-    };
-    variants.insert(0, baseline);
+    let plain = variants.iter().position(is_plain);
+    let has_baseline = args.machine.vm && variants.len() > 1;
+    if plain.is_some() || !has_baseline {
+        let baseline = match plain {
+            Some(at) => variants.remove(at),
+            None => Variant { name: BASELINE.to_owned(), settings: Vec::new() },
+        };
+        variants.insert(0, baseline);
+    }
     Ok((command, variants))
 }
 
@@ -125,6 +186,12 @@ pub(super) fn dry_run(plan: &TrialPlan, ready: &[ReadyVariant]) -> String {
     for one in &plan.left_out {
         text.push_str(&format!("not run: {}: {}\n", one.name, one.why));
     }
+    if let Some(machine) = &plan.runs.machine {
+        text.push_str(&format!(
+            "each in a virtual machine: {} CPUs, {} of RAM, Linux {}\n",
+            machine.cpus, machine.ram, machine.kernel
+        ));
+    }
     let first = plan.looks.first().copied().unwrap_or(0);
     for block in 0..first {
         let names = orders
@@ -134,22 +201,27 @@ pub(super) fn dry_run(plan: &TrialPlan, ready: &[ReadyVariant]) -> String {
         text.push_str(&format!("block {}: {}\n", block + 1, names.collect::<Vec<_>>().join(", ")));
     }
     let (least, most) = (first * columns.len(), plan.blocks_max() * columns.len());
-    text.push_str(&format!(
-        "{least} to {most} runs: for each second that a run takes, {} to {}\n",
-        Span::from_secs(least as u64),
-        Span::from_secs(most as u64)
-    ));
+    let time = |runs: usize| Span::from_secs(runs as u64);
+    text.push_str(&if least == most {
+        format!("{most} runs: {} for each second that one takes\n", time(most))
+    } else {
+        format!(
+            "{least} to {most} runs: {} to {} for each second that one takes\n",
+            time(least),
+            time(most)
+        )
+    });
     text
 }
 
 /// Goes to where the commands of a trial are run.
-pub(super) fn enter(directory: &Path) -> Result<(), CommandError> {
+fn enter(directory: &Path) -> Result<(), CommandError> {
     std::env::set_current_dir(directory)
         .with_context(|| format!("cannot go to {}", directory.display()))
 }
 
 /// The plan of a trial that goes on, where this machine can still run all of it.
-pub(super) fn unchanged(
+fn unchanged(
     plan: TrialPlan,
     checked: Preflight,
 ) -> Result<(TrialPlan, Vec<ReadyVariant>), CommandError> {
