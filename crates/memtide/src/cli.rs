@@ -17,6 +17,7 @@ mod headroom;
 mod install;
 mod lab;
 mod part;
+mod profile;
 mod record;
 mod report;
 mod trial;
@@ -45,6 +46,7 @@ pub(crate) use lab::{
     ShareArgs, WriteArgs, WriteContent,
 };
 pub(crate) use part::{AroundArgs, PartArgs};
+pub(crate) use profile::ProfileArgs;
 pub(crate) use record::{RecordArgs, TasksBy};
 pub(crate) use report::ReportArgs;
 pub(crate) use trial::{TrialArgs, TrialFormat};
@@ -84,6 +86,7 @@ impl Cli {
 pub(crate) enum Command {
     Check(CheckArgs),
     Where(WhereArgs),
+    Profile(Box<ProfileArgs>),
     Explain(ExplainArgs),
     Capture(CaptureArgs),
     Convert(ConvertArgs),

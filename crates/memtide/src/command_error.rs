@@ -12,6 +12,7 @@ use answers::{ExplainError, GroupError, RuntimeStatsError, StatusError, WhereByE
 use export::UnknownSignal;
 use import::OpenError;
 use lab::LabError;
+use profile::{NoLiveProfile, ReadProfileError};
 use store::StoreError;
 use timeline::with_causes;
 use trial::{DirectoryError, NoRunHere, NoTrial, SettingError, TrialError};
@@ -186,6 +187,18 @@ impl SaysWhatToDo for NoRunHere {
 }
 
 impl SaysWhatToDo for TrialError {
+    fn what_to_do(&self) -> Option<String> {
+        self.help()
+    }
+}
+
+impl SaysWhatToDo for ReadProfileError {
+    fn what_to_do(&self) -> Option<String> {
+        Some(self.help())
+    }
+}
+
+impl SaysWhatToDo for NoLiveProfile {
     fn what_to_do(&self) -> Option<String> {
         self.help()
     }

@@ -13,6 +13,7 @@ pub(crate) mod headroom;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod page;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod record_from;
 pub(crate) mod report;

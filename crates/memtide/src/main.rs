@@ -49,6 +49,7 @@ fn run(command: Command, output: &Output) -> Result<Exit, CommandError> {
     match command {
         Command::Check(args) => commands::check::run(&args, output),
         Command::Where(args) => commands::where_memory::run(&args, output),
+        Command::Profile(args) => commands::profile::run(&args, output),
         Command::Explain(args) => commands::explain::run(&args, output),
         Command::Capture(args) => commands::capture::run(&args, output),
         Command::Convert(args) => commands::convert::run(&args, output),

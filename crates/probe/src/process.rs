@@ -7,6 +7,7 @@ pub(crate) mod environ;
 pub(crate) mod files;
 pub(crate) mod frozen;
 pub(crate) mod identity;
+pub(crate) mod kernel_stack;
 pub(crate) mod limits;
 pub(crate) mod links;
 pub(crate) mod mapped_file;

@@ -32,6 +32,7 @@ mod levels;
 mod live;
 mod pages;
 mod paste;
+mod profile;
 mod record;
 mod report;
 mod rules;

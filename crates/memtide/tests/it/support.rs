@@ -53,7 +53,7 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
 
 /// The schema that an answer names, where it is published; a file that `check` could not read has a line of its own.
 fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
-    const PUBLISHED: [&str; 13] = [
+    const PUBLISHED: [&str; 14] = [
         "report",
         "where-by",
         "explain",
@@ -67,6 +67,7 @@ fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
         "lab-score",
         "lab-cure",
         "trial",
+        "profile",
     ];
     let named = answer["schema"].as_str()?;
     let name = named.strip_prefix("memtide-")?.strip_suffix("/1")?;

@@ -1,0 +1,32 @@
+//! The answer of a profile is printed and written, and its exit code.
+
+use ::profile::{Profile, ProfileReport, profile_screen};
+use units::Quantity;
+
+use super::files::{ProfileTarget, write};
+use crate::cli::{Format, ProfileArgs};
+use crate::command_error::CommandError;
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(super) fn give(
+    profile: &Profile,
+    base: Option<&ProfileReport>,
+    targets: &[ProfileTarget],
+    args: &ProfileArgs,
+    output: &Output,
+) -> Result<Exit, CommandError> {
+    let mut report = ProfileReport::of(profile);
+    if let Some(base) = base {
+        report.compare_with(base);
+    }
+    write(targets, profile, &report)?;
+    let mut screen = output.screen();
+    screen.top = args.top;
+    let text = match args.format.get() {
+        Format::Text => profile_screen(&report, &screen, args.min.as_f64()),
+        Format::Json => serde_json::to_string_pretty(&report)? + "\n",
+    };
+    output.print(&text)?;
+    Ok(if report.hot.is_empty() { Exit::Ok } else { Exit::Warning })
+}

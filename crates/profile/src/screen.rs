@@ -1,0 +1,300 @@
+//! The answer on a terminal.
+
+use report::Screen;
+use report::text::{Style, TextPage, piece, width};
+use units::{Count, Span};
+
+use crate::callers::CallerBranch;
+use crate::model::{ProfileReport, ReasonDifference, ReasonRow};
+use crate::reason::ReasonGroup;
+use crate::words;
+
+/// Shares below this are not shown unless asked for.
+pub const MIN_SHARE: f64 = 0.01;
+/// How many rows of a group are shown.
+const ROWS_MAX: usize = 8;
+/// How many reasons are shown with their callers.
+const DETAILS_MAX: usize = 3;
+/// How many lines of callers are shown.
+const CALLER_LINES_MAX: usize = 10;
+/// Of callers below this share of the branch above the screen does not speak.
+const CALLER_MIN: f64 = 0.05;
+/// Cells of the columns of the table, behind the name.
+const SHARE_CELLS: usize = 13;
+const WAIT_CELLS: usize = 9;
+
+/// Which columns the table has.
+#[derive(Clone, Copy)]
+struct TableColumns {
+    name: usize,
+    share: bool,
+    waits: bool,
+    episodes: bool,
+}
+
+/// Returns the screen of a profile; rows below `least` of the busy CPU are left out.
+pub fn profile_screen(report: &ProfileReport, screen: &Screen, least: f64) -> String {
+    let mut page = TextPage::new(screen);
+    let style = match (report.hot.is_empty(), words::is_idle(report)) {
+        (false, _) => Style::Critical,
+        (true, true) => Style::Unknown,
+        (true, false) => Style::Strong,
+    };
+    page.hanging(&[], 0, style, &report.headline);
+    page.hanging(&[], 0, Style::Faint, &words::origin(report));
+    if report.difference.is_some() {
+        draw_difference(&mut page, report, screen.width());
+    }
+    draw_table(&mut page, report, screen, least);
+    for row in report.hot.iter().take(DETAILS_MAX) {
+        draw_details(&mut page, report, row, screen.width());
+    }
+    page.gap();
+    for remark in &report.remarks {
+        page.hanging(&[piece(Style::Faint, "- ")], 2, Style::Plain, remark);
+    }
+    for missing in &report.not_measured {
+        let text = format!("{} not measured: {}", missing.what, missing.why);
+        page.hanging(&[piece(Style::Faint, "- ")], 2, Style::Plain, &text);
+        if let Some(help) = &missing.help {
+            page.hanging(&[piece(Style::Plain, "  ")], 2, Style::Command, help);
+        }
+    }
+    let remedies = words::remedies(report);
+    if !remedies.is_empty() {
+        page.gap();
+    }
+    for (command, rule) in remedies {
+        page.hanging(&[piece(Style::Strong, "TRY ")], 4, Style::Command, &command);
+        if let Some(rule) = rule {
+            let text = format!("memtide rules {rule} explains it");
+            page.hanging(&[piece(Style::Plain, "    ")], 4, Style::Faint, &text);
+        }
+    }
+    page.finish()
+}
+
+fn draw_table(page: &mut TextPage, report: &ProfileReport, screen: &Screen, least: f64) {
+    let top = screen.top.unwrap_or(ROWS_MAX);
+    let shown: Vec<&ReasonRow> =
+        report.reasons.iter().filter(|row| words::is_shown(row, least)).collect();
+    let columns = TableColumns {
+        name: shown.iter().map(|row| width(&row.label) + 4).max().unwrap_or(0).clamp(24, 44),
+        share: report.cpu.is_some(),
+        waits: report.blocked.is_some(),
+        episodes: shown.iter().any(|row| row.episodes.is_some()),
+    };
+    page.gap();
+    let mut head = vec![piece(Style::Faint, " ".repeat(columns.name))];
+    if columns.share {
+        head.push(piece(Style::Faint, right("of busy CPU", SHARE_CELLS)));
+    }
+    if columns.waits {
+        head.push(piece(Style::Faint, right("waiting", WAIT_CELLS)));
+    }
+    if columns.episodes {
+        head.push(piece(Style::Faint, "  episodes, longest"));
+    }
+    page.line(&head);
+    for group in ReasonGroup::ALL {
+        let rows: Vec<&&ReasonRow> = shown.iter().filter(|row| row.group == group).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        page.line(&[piece(Style::Strong, group.label())]);
+        for row in rows.iter().take(top) {
+            draw_row(page, row, columns);
+        }
+        if rows.len() > top {
+            let text = format!("  {} more: --top {}", rows.len() - top, rows.len());
+            page.line(&[piece(Style::Faint, text)]);
+        }
+    }
+    let unprinted = report.cpu.as_ref().and_then(|cpu| cpu.unprinted_share);
+    if let Some(share) = unprinted.filter(|share| *share >= least) {
+        let name = padded("  not in the text", columns.name);
+        let text = format!("{name}{}", right(&words::percent(share), SHARE_CELLS - 5));
+        page.line(&[piece(Style::Faint, text)]);
+    }
+}
+
+fn draw_row(page: &mut TextPage, row: &ReasonRow, columns: TableColumns) {
+    let style = match (row.hot_by.is_empty(), row.group) {
+        (false, _) => Style::Critical,
+        (true, ReasonGroup::NotMemory) => Style::Faint,
+        (true, _) => Style::Plain,
+    };
+    let mut pieces = vec![piece(style, padded(&format!("  {}", row.label), columns.name))];
+    if columns.share {
+        let share = row.share.filter(|share| *share > 0.0).map(words::percent).unwrap_or_default();
+        // Shares of few samples are shown with their interval.
+        let margin = row.share_margin.filter(|margin| *margin >= 0.001 && !share.is_empty());
+        let interval = margin.map(|margin| format!(" ±{:.1}", margin * 100.0)).unwrap_or_default();
+        pieces.push(piece(style, right(&share, SHARE_CELLS - 5)));
+        pieces.push(piece(Style::Faint, padded(&interval, 5)));
+    }
+    if columns.waits {
+        let waits = match (row.stalled_tasks, row.blocked_share) {
+            (Some(tasks), _) if tasks >= 0.005 => words::tasks(tasks),
+            (None, Some(share)) if share > 0.0 => words::percent(share),
+            _ => String::new(),
+        };
+        pieces.push(piece(style, right(&waits, WAIT_CELLS)));
+    }
+    if let Some(times) = row.episodes.as_ref().filter(|_| columns.episodes) {
+        let text = format!("  {}, {}", Count::new(times.count), Span::from_secs_f64(times.max_s));
+        pieces.push(piece(style, text));
+    }
+    page.line(&pieces);
+}
+
+/// What a hot reason does, for what, in which threads, and who calls it.
+fn draw_details(page: &mut TextPage, report: &ProfileReport, row: &ReasonRow, cells: usize) {
+    page.heading(&row.label);
+    let labelled = |page: &mut TextPage, label: &str, text: &str| {
+        page.hanging(&[piece(Style::Faint, padded(label, 11))], 11, Style::Plain, text);
+    };
+    let settings = words::settings_of(report, row.reason);
+    if !settings.is_empty() {
+        labelled(page, "  setting", &settings.join(", "));
+    }
+    let base: f64 = row.works.iter().map(|work| work.share).sum();
+    let works: Vec<String> = row
+        .works
+        .iter()
+        .filter(|work| work.share >= 0.05 * base)
+        .take(4)
+        .map(|work| format!("{} {}", work.work.means(), words::percent(work.share / base)))
+        .collect();
+    if !works.is_empty() {
+        labelled(page, "  doing", &works.join(", "));
+    }
+    let names = |all: &[crate::NameShare]| {
+        let some = all.iter().filter(|one| one.of_reason >= 0.02).take(4);
+        some.map(|one| format!("{} {}", one.name, words::percent(one.of_reason)))
+            .collect::<Vec<_>>()
+    };
+    let who = names(&row.comms);
+    if !who.is_empty() {
+        labelled(page, "  in", &who.join(", "));
+    }
+    let waiting = names(&row.waiting_comms);
+    if !waiting.is_empty() && waiting != who {
+        labelled(page, "  waiting", &waiting.join(", "));
+    }
+    if let Some(times) = &row.episodes {
+        let rate = times.per_second.map(|rate| format!(", {rate:.0} a second")).unwrap_or_default();
+        let text = format!(
+            "{}{rate}: {} together; half below {}, 99 % below {}, longest {}; most in {}",
+            words::counted(times.count, "episode"),
+            Span::from_secs_f64(times.total_s),
+            Span::from_secs_f64(times.p50_s),
+            Span::from_secs_f64(times.p99_s),
+            Span::from_secs_f64(times.max_s),
+            times.comm,
+        );
+        labelled(page, "  episodes", &text);
+    }
+    let purposes: Vec<_> = row.purposes.iter().filter(|one| one.of_reason >= 0.01).collect();
+    if !purposes.is_empty() {
+        page.line(&[piece(Style::Faint, "  wanted memory for: of busy CPU, of this reason")]);
+    }
+    for one in purposes {
+        let shares = format!(
+            "{}{}  ",
+            right(&words::percent(one.share), 9),
+            right(&words::percent(one.of_reason), 7)
+        );
+        page.hanging(&[piece(Style::Plain, shares)], 18, Style::Plain, &words::purpose(one));
+    }
+    let mut lines = Vec::new();
+    caller_lines(&row.callers, 0, &mut lines);
+    if !lines.is_empty() {
+        let text = "  called by: of the line above";
+        page.line(&[piece(Style::Faint, text)]);
+    }
+    for (depth, text, functions) in lines.into_iter().take(CALLER_LINES_MAX) {
+        let indent = 3 + 2 * depth;
+        let head = piece(Style::Plain, format!("{}{text} ", " ".repeat(indent)));
+        let room = cells.saturating_sub(indent + width(&text) + 1);
+        page.line(&[head, piece(Style::Faint, arrows(&functions, room))]);
+    }
+}
+
+/// Lines of a tree of callers: how deep, the share of the branch above, the functions.
+fn caller_lines(
+    branches: &[CallerBranch],
+    depth: usize,
+    lines: &mut Vec<(usize, String, Vec<String>)>,
+) {
+    for branch in branches.iter().filter(|branch| branch.of_branch >= CALLER_MIN) {
+        let share = right(&words::percent(branch.of_branch), 7);
+        lines.push((depth, share, branch.functions.clone()));
+        caller_lines(&branch.callers, depth + 1, lines);
+    }
+}
+
+/// `a ← b ← … ← z` in so many cells: the first ones, and the last, which is how the kernel was entered.
+fn arrows(functions: &[String], cells: usize) -> String {
+    let all = functions.join(" ← ");
+    if width(&all) <= cells || functions.len() < 3 {
+        return all;
+    }
+    let last = functions.last().cloned().unwrap_or_default();
+    for kept in (1..functions.len() - 1).rev() {
+        let some = functions.get(..kept).unwrap_or_default().join(" ← ");
+        let text = format!("{some} ← … ← {last}");
+        if width(&text) <= cells {
+            return text;
+        }
+    }
+    functions.first().cloned().unwrap_or_default()
+}
+
+fn draw_difference(page: &mut TextPage, report: &ProfileReport, cells: usize) {
+    let Some(difference) = &report.difference else {
+        return;
+    };
+    page.gap();
+    type Cells = fn(&ReasonDifference) -> Option<(f64, f64)>;
+    type Shown = fn(f64) -> String;
+    let columns: [(&str, Cells, Shown); 3] = [
+        ("of busy CPU", |one| one.base_share.zip(one.share), words::percent),
+        ("CPUs", |one| one.base_cpus.zip(one.cpus), |cpus| format!("{cpus:.2}")),
+        ("waiting", |one| one.base_stalled_tasks.zip(one.stalled_tasks), words::tasks),
+    ];
+    let columns: Vec<_> = columns
+        .into_iter()
+        .filter(|(_, of, _)| difference.reasons.iter().any(|one| of(one).is_some()))
+        .collect();
+    const COLUMN: usize = 17;
+    let name = cells.saturating_sub(COLUMN * columns.len()).clamp(20, 44);
+    let mut head = vec![piece(Style::Faint, padded("base → this", name))];
+    head.extend(columns.iter().map(|(title, ..)| piece(Style::Faint, right(title, COLUMN))));
+    page.line(&head);
+    for one in &difference.reasons {
+        let style = match one.group {
+            ReasonGroup::Trouble => Style::Warning,
+            ReasonGroup::PriceOfASetting | ReasonGroup::Ordinary => Style::Plain,
+            ReasonGroup::NotMemory => Style::Faint,
+        };
+        let mut pieces = vec![piece(style, padded(&format!("  {}", one.label), name))];
+        for (_, of, shown) in &columns {
+            let pair = of(one);
+            let text = pair.map(|(before, after)| format!("{} → {}", shown(before), shown(after)));
+            pieces.push(piece(style, right(&text.unwrap_or_default(), COLUMN)));
+        }
+        page.line(&pieces);
+    }
+    if difference.reasons.is_empty() {
+        page.line(&[piece(Style::Plain, "  nothing, by more than chance")]);
+    }
+}
+
+fn padded(text: &str, cells: usize) -> String {
+    format!("{text}{}", " ".repeat(cells.saturating_sub(width(text))))
+}
+
+fn right(text: &str, cells: usize) -> String {
+    format!("{}{text}", " ".repeat(cells.saturating_sub(width(text))))
+}

@@ -1,0 +1,196 @@
+//! The right moment: a condition on counters of the host, checked once a second.
+
+use probe::{HostProbe, Root};
+use thiserror::Error;
+use timeline::{Counter, Sample, Signal, signals};
+use units::{Ratio, Unit};
+
+/// `reclaim` begins at this many scanned pages a second: 1 MiB/s, as in `page-cache-thrash`.
+const RECLAIM_PAGES_PER_S: f64 = 256.0;
+
+/// What is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WatchedCounter {
+    PsiMemory,
+    PsiIo,
+    PsiCpu,
+    System,
+    ScannedDirectly,
+    SwappedIn,
+    Reclaim,
+}
+
+/// The counters by their names.
+const WATCHED: [(&str, WatchedCounter); 7] = [
+    ("psi.memory", WatchedCounter::PsiMemory),
+    ("psi.io", WatchedCounter::PsiIo),
+    ("psi.cpu", WatchedCounter::PsiCpu),
+    ("sys", WatchedCounter::System),
+    ("pgscan_direct", WatchedCounter::ScannedDirectly),
+    ("pswpin", WatchedCounter::SwappedIn),
+    ("reclaim", WatchedCounter::Reclaim),
+];
+
+/// A condition: `psi.memory>10%`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileCondition {
+    text: String,
+    counter: WatchedCounter,
+    /// A share of time, or events a second.
+    above: f64,
+}
+
+/// Why a text is no condition.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` is no condition; write psi.memory>10%, psi.io>20%, psi.cpu>50%, sys>30%, pgscan_direct>1000/s, pswpin>100/s or reclaim"
+)]
+pub struct NoCondition(String);
+
+impl std::str::FromStr for ProfileCondition {
+    type Err = NoCondition;
+
+    fn from_str(text: &str) -> Result<Self, NoCondition> {
+        let wrong = || NoCondition(text.to_owned());
+        let typed = text.trim();
+        let (name, bound) = match typed.split_once('>') {
+            Some((name, bound)) => (name.trim(), Some(bound.trim())),
+            None => (typed, None),
+        };
+        let counter = WATCHED.iter().find(|(known, _)| *known == name).ok_or_else(wrong)?.1;
+        let number = |bound: &str, unit: &str| {
+            bound.strip_suffix(unit).and_then(|digits| digits.trim().parse::<f64>().ok())
+        };
+        let number_above = match (counter, bound) {
+            (WatchedCounter::Reclaim, None) => Some(RECLAIM_PAGES_PER_S),
+            (WatchedCounter::ScannedDirectly | WatchedCounter::SwappedIn, Some(bound)) => {
+                number(bound, "/s")
+            }
+            (WatchedCounter::Reclaim, Some(_)) | (_, None) => None,
+            (_, Some(bound)) => number(bound, "%").map(|percent| percent / 100.0),
+        };
+        let above =
+            number_above.filter(|above| above.is_finite() && *above >= 0.0).ok_or_else(wrong)?;
+        Ok(Self { text: typed.to_owned(), counter, above })
+    }
+}
+
+impl std::fmt::Display for ProfileCondition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Watches a condition: it is met where it is true in two of the last three seconds.
+pub struct ConditionWatch {
+    condition: ProfileCondition,
+    host: HostProbe,
+    before: Option<Sample>,
+    recent: [bool; 3],
+}
+
+impl ConditionWatch {
+    /// Opens the files of the host.
+    pub fn new(condition: ProfileCondition) -> Self {
+        let host = HostProbe::open(&Root::default()).slabinfo_every(u32::MAX);
+        Self { condition, host, before: None, recent: [false; 3] }
+    }
+
+    /// Reads the counters, once a second. `None`: this kernel does not have them. Else whether the condition is met, and the value
+    /// in words.
+    pub fn check(&mut self) -> Option<(bool, String)> {
+        let mut sample = Sample::default();
+        self.host.sample(&mut sample);
+        let Some(before) = self.before.replace(sample) else {
+            return Some((false, String::new()));
+        };
+        let after = self.before.as_ref()?;
+        let value = value(self.condition.counter, &before, after)?;
+        self.recent.rotate_left(1);
+        self.recent[2] = value > self.condition.above;
+        let is_met = self.recent.iter().filter(|is_true| **is_true).count() >= 2;
+        let is_share = !matches!(
+            self.condition.counter,
+            WatchedCounter::ScannedDirectly | WatchedCounter::SwappedIn | WatchedCounter::Reclaim
+        );
+        let shown =
+            if is_share { Ratio::new(value).to_string() } else { format!("{value:.0} pages/s") };
+        Some((is_met, shown))
+    }
+
+    /// Whether it was false in the last three seconds.
+    pub fn is_over(&self) -> bool {
+        self.recent.iter().all(|is_true| !is_true)
+    }
+
+    /// Begins anew after the condition was met: it has to be over first.
+    pub fn begin_again(&mut self) {
+        self.recent = [true; 3];
+        self.before = None;
+    }
+}
+
+/// The value of a counter between two samples: a share of time, or events a second.
+fn value(counter: WatchedCounter, before: &Sample, after: &Sample) -> Option<f64> {
+    let seconds = (after.stamp.boot - before.stamp.boot).as_secs_f64();
+    if seconds <= 0.0 {
+        return None;
+    }
+    fn rise<U: Unit>(signal: Signal<Counter<U>>, before: &Sample, after: &Sample) -> Option<f64> {
+        let (first, last) = (before.host.get(signal)?, after.host.get(signal)?);
+        #[allow(clippy::cast_precision_loss)] // of a second
+        last.raw().checked_sub(first.raw()).map(|rise| rise as f64)
+    }
+    let stalled = |signal| rise(signal, before, after).map(|micros| micros / 1e6 / seconds);
+    let pages = |signal| rise(signal, before, after).map(|pages| pages / seconds);
+    match counter {
+        WatchedCounter::PsiMemory => stalled(signals::PSI_MEMORY_SOME),
+        WatchedCounter::PsiIo => stalled(signals::PSI_IO_SOME),
+        WatchedCounter::PsiCpu => stalled(signals::PSI_CPU_SOME),
+        WatchedCounter::ScannedDirectly => pages(signals::PGSCAN_DIRECT),
+        WatchedCounter::SwappedIn => pages(signals::PSWPIN),
+        // Reclaim at limits of cgroups is only in the sums by kind of page, which old kernels lack.
+        WatchedCounter::Reclaim => {
+            let kinds = pages(signals::PGSCAN_ANON).zip(pages(signals::PGSCAN_FILE));
+            let who = || pages(signals::PGSCAN_KSWAPD).zip(pages(signals::PGSCAN_DIRECT));
+            kinds.or_else(who).map(|(one, other)| one + other)
+        }
+        WatchedCounter::System => {
+            let ticks = [
+                signals::CPU_USER,
+                signals::CPU_NICE,
+                signals::CPU_SYSTEM,
+                signals::CPU_IDLE,
+                signals::CPU_IOWAIT,
+                signals::CPU_IRQ,
+                signals::CPU_SOFTIRQ,
+                signals::CPU_STEAL,
+            ];
+            let all: f64 = ticks.iter().filter_map(|signal| rise(*signal, before, after)).sum();
+            let system = rise(signals::CPU_SYSTEM, before, after)?;
+            (all > 0.0).then_some(system / all)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_and_others_refused_with_examples() {
+        for (text, above) in [
+            ("psi.memory>10%", 0.1),
+            ("sys > 30 %", 0.3),
+            ("pgscan_direct>1000/s", 1000.0),
+            ("reclaim", RECLAIM_PAGES_PER_S),
+        ] {
+            let condition: ProfileCondition = text.parse().unwrap();
+            assert!((condition.above - above).abs() < 1e-9, "{text}");
+        }
+        for text in ["", "psi.memory", "psi.memory>10", "cpu>5%", "reclaim>5%", "sys>nan%"] {
+            let error = text.parse::<ProfileCondition>().unwrap_err().to_string();
+            assert!(error.contains("psi.memory>10%"), "{error}");
+        }
+    }
+}

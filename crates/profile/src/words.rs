@@ -1,0 +1,363 @@
+//! Sentences of a profile: of the JSON contract and of the screen.
+
+use timeline::plain::escape;
+use units::{Count, Ratio, Span};
+
+use crate::collected::{BlockedHow, CpuUnit};
+use crate::model::{EpisodeSummary, HotBy, ProfileReport, PurposeShare, ReasonRow};
+use crate::purpose::Purpose;
+use crate::reason::{Reason, ReasonGroup};
+
+/// Below this share of all CPUs a host is idle.
+const IDLE_BELOW: f64 = 0.01;
+/// A price from this share of the busy CPU on is worth a sentence.
+const PRICE_WORTH_SAYING: f64 = 0.10;
+/// A thread's name stands in the headline where it has so much of a reason.
+const COMM_WORTH_SAYING: f64 = 0.9;
+/// Of a purpose below this share of a reason the headline does not speak.
+const PURPOSE_WORTH_SAYING: f64 = 0.10;
+
+/// `33 %` in a sentence.
+pub(crate) fn percent(share: f64) -> String {
+    Ratio::new(share).to_string()
+}
+
+/// `33 %`, rounded: an interval of a percent makes digits behind the point a lie.
+fn whole_percent(share: f64) -> String {
+    if share >= 0.1 {
+        Ratio::from_percent((share * 100.0).round()).to_string()
+    } else {
+        percent(share)
+    }
+}
+
+/// Formats a mean number of tasks: `3.44`.
+pub(crate) fn tasks(number: f64) -> String {
+    // The sum of no waits is -0 in floating point.
+    let number = number.max(0.0);
+    if number >= 10.0 { format!("{number:.0}") } else { format!("{number:.2}") }
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The first lines of the answer.
+pub(crate) fn headline(report: &ProfileReport) -> String {
+    if let Some(first) = report.hot.first() {
+        return hot_headline(report, first);
+    }
+    if let Some(cpu) = report.cpu.as_ref().filter(|cpu| cpu.unit == CpuUnit::Backtraces) {
+        return backtraces(report, cpu.samples.unwrap_or(0.0));
+    }
+    if is_idle(report) {
+        return "The machine was idle: nothing to explain. --when waits for the right moment."
+            .to_owned();
+    }
+    calm_headline(report)
+}
+
+fn hot_headline(report: &ProfileReport, first: &ReasonRow) -> String {
+    let means = if first.reason.is_file_wait() {
+        "what they read was in memory before and was evicted (refaults)"
+    } else {
+        &first.means
+    };
+    let who = first
+        .comms
+        .first()
+        .filter(|one| one.of_reason >= COMM_WORTH_SAYING && !first.reason.is_background());
+    let in_whom = who.map(|one| format!(" in {}", escape(&one.name))).unwrap_or_default();
+    let mut text =
+        format!("{}{in_whom} {}: {means}.", sentence(&first.label), costs(report, first));
+    let purposes: Vec<String> = first
+        .purposes
+        .iter()
+        .filter(|one| one.of_reason >= PURPOSE_WORTH_SAYING)
+        .take(2)
+        .enumerate()
+        .map(|(at, one)| {
+            let was = if at == 0 { " of it was started" } else { "" };
+            format!("{}{was} by {}", whole_percent(one.of_reason), purpose(one))
+        })
+        .collect();
+    if !purposes.is_empty() {
+        text.push_str(&format!(" {}.", purposes.join(", ")));
+    }
+    if let Some(share) = report.swap_share.filter(|share| *share >= PRICE_WORTH_SAYING) {
+        text.push_str(&format!(" Swapping takes {} in all.", whole_percent(share)));
+    }
+    let others: Vec<String> = report
+        .hot
+        .iter()
+        .skip(1)
+        .map(|row| {
+            let by = row.share.filter(|_| row.hot_by.contains(&HotBy::Share));
+            by.map_or_else(
+                || row.label.clone(),
+                |share| format!("{} {}", row.label, whole_percent(share)),
+            )
+        })
+        .collect();
+    if !others.is_empty() {
+        text.push_str(&format!(" Also hot: {}.", others.join(", ")));
+    }
+    text
+}
+
+/// What a hot reason costs, as the rest of a sentence.
+fn costs(report: &ProfileReport, row: &ReasonRow) -> String {
+    let mut parts = Vec::new();
+    let by = |one: HotBy| row.hot_by.contains(&one);
+    if let Some(share) = row.share.filter(|_| by(HotBy::Share)) {
+        parts.push(format!("takes {} of the busy CPU", whole_percent(share)));
+    }
+    if let Some(stalled) = row.stalled_tasks.filter(|_| by(HotBy::StalledTasks)) {
+        let is_polled =
+            report.blocked.as_ref().is_some_and(|blocked| blocked.how == BlockedHow::Polled);
+        let about = if is_polled { "about " } else { "" };
+        parts.push(format!("keeps {about}{} tasks waiting on average", tasks(stalled)));
+    }
+    if let Some(times) = row.episodes.as_ref().filter(|_| by(HotBy::Episodes)) {
+        parts.push(format!(
+            "took {} in {} ({})",
+            Span::from_secs_f64(times.total_s),
+            counted(times.count, "episode"),
+            longest(times)
+        ));
+    }
+    parts.join(" and ")
+}
+
+fn longest(times: &EpisodeSummary) -> String {
+    format!("the longest {}", Span::from_secs_f64(times.max_s))
+}
+
+/// `1 episode`, `41,220 episodes`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", Count::new(number))
+}
+
+/// `page cache for write()`.
+pub(crate) fn purpose(one: &PurposeShare) -> String {
+    let mut text = one.purpose.label().to_owned();
+    match one.entry.as_str() {
+        "-" | "irq" => {}
+        "page-fault" if one.purpose == Purpose::AnonymousMemory => {}
+        "page-fault" => text.push_str(" for page faults"),
+        "kthread" => text.push_str(" for kernel threads"),
+        "return-to-user" => text.push_str(" on the return to user mode"),
+        call => text.push_str(&format!(" for {call}()")),
+    }
+    if let Some(function) = one.function.as_ref().filter(|_| one.purpose == Purpose::SocketBuffers)
+    {
+        text.push_str(&format!(" ({function})"));
+    }
+    text
+}
+
+/// Whether nothing ran and nothing waited.
+pub(crate) fn is_idle(report: &ProfileReport) -> bool {
+    let is_quiet =
+        report.cpu.as_ref().is_some_and(|cpu| cpu.busy_share.is_some_and(|busy| busy < IDLE_BELOW));
+    let waits = report.blocked.as_ref().and_then(|blocked| blocked.tasks).unwrap_or(0.0);
+    is_quiet && waits < 0.1
+}
+
+/// Single backtraces have no shares.
+fn backtraces(report: &ProfileReport, number: f64) -> String {
+    let named: Vec<String> = report
+        .reasons
+        .iter()
+        .filter(|row| row.samples.is_some_and(|samples| samples > 0.0))
+        .take(3)
+        .map(|row| {
+            let work = row.work.map(|work| format!(" ({})", work.means())).unwrap_or_default();
+            format!("{}{work}", row.label)
+        })
+        .collect();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a few
+    let number = number.round() as u64;
+    let what = counted(number, "backtrace");
+    format!("{what}: {}. So few say what happened, not how often.", named.join("; "))
+}
+
+fn calm_headline(report: &ProfileReport) -> String {
+    let is_measured = |row: &&ReasonRow| row.group == ReasonGroup::Trouble;
+    let trouble: f64 = report.reasons.iter().filter(is_measured).filter_map(|row| row.share).sum();
+    let waits: f64 =
+        report.reasons.iter().filter(is_measured).filter_map(|row| row.stalled_tasks).sum();
+    let mut parts = Vec::new();
+    if report.cpu.is_some() {
+        parts.push(format!("take {} of the busy CPU", percent(trouble)));
+    }
+    match &report.blocked {
+        Some(blocked) if blocked.tasks.is_some() && waits < 0.005 => {
+            parts.push("keep no task waiting".to_owned());
+        }
+        Some(blocked) if blocked.tasks.is_some() => {
+            parts.push(format!("keep {} tasks waiting", tasks(waits)));
+        }
+        Some(_) => {
+            let of_all: f64 =
+                report.reasons.iter().filter(is_measured).filter_map(|row| row.blocked_share).sum();
+            parts.push(format!("are {} of the waiting", percent(of_all)));
+        }
+        None => {}
+    }
+    let first = match (&report.cpu, &report.origin.scope) {
+        (Some(_), None) => "Memory is not what makes this host slow",
+        (Some(_), Some(_)) => "Memory is not what makes it slow",
+        (None, _) => "No trouble with memory is seen",
+    };
+    let mut text = format!("{first}: reclaim, compaction and swapping {}.", parts.join(" and "));
+    let price = report.reasons.iter().find(|row| {
+        row.group == ReasonGroup::PriceOfASetting
+            && row.share.is_some_and(|share| share >= PRICE_WORTH_SAYING)
+    });
+    let ordinary = report.reasons.iter().find(|row| {
+        row.group == ReasonGroup::Ordinary
+            && row.share.is_some_and(|share| share >= PRICE_WORTH_SAYING)
+    });
+    if let Some((row, share)) = price.and_then(|row| row.share.map(|share| (row, share))) {
+        text.push_str(&format!(
+            " {} takes {}, the price of a setting: {}.",
+            sentence(&row.label),
+            whole_percent(share),
+            row.means
+        ));
+    } else if let Some((row, share)) = ordinary.and_then(|row| row.share.map(|share| (row, share)))
+    {
+        text.push_str(&format!(
+            " The largest memory work, {} ({}), is what programs ask for.",
+            row.label,
+            whole_percent(share)
+        ));
+    }
+    text
+}
+
+/// What differs from a base.
+pub(crate) fn difference_headline(report: &ProfileReport) -> String {
+    let Some(difference) = &report.difference else {
+        return headline(report);
+    };
+    let clear = difference
+        .reasons
+        .iter()
+        .filter(|one| matches!(one.group, ReasonGroup::Trouble | ReasonGroup::PriceOfASetting));
+    let changes: Vec<String> = clear
+        .take(3)
+        .map(|one| {
+            let shares = one.base_share.zip(one.share);
+            let waits = one.base_stalled_tasks.zip(one.stalled_tasks);
+            match (shares, waits) {
+                (Some((before, after)), _) if (after - before).abs() > 0.01 => format!(
+                    "{} {} → {} of the busy CPU",
+                    one.label,
+                    percent(before),
+                    percent(after)
+                ),
+                (_, Some((before, after))) => {
+                    format!("{} {} → {} waiting tasks", one.label, tasks(before), tasks(after))
+                }
+                _ => one.label.clone(),
+            }
+        })
+        .collect();
+    if changes.is_empty() {
+        "No reason of trouble differs from the base by more than chance.".to_owned()
+    } else {
+        format!("Against the base: {}.", changes.join("; "))
+    }
+}
+
+/// How the profile came about, in a line.
+pub(crate) fn origin(report: &ProfileReport) -> String {
+    let origin = &report.origin;
+    let mut parts = vec![match origin.files.as_slice() {
+        [] => origin.form.clone(),
+        files => format!("{} · {}", files.join(", "), origin.form),
+    }];
+    if let Some(seconds) = origin.seconds {
+        parts.push(Span::from_secs_f64(seconds).to_string());
+    }
+    if let Some(cpus) = origin.cpus {
+        parts.push(counted(u64::from(cpus), "CPU"));
+    }
+    match (origin.hz, &origin.event) {
+        (Some(hz), Some(event)) => parts.push(format!("{event} at {hz:.0} Hz")),
+        (Some(hz), None) => parts.push(format!("{hz:.0} Hz")),
+        (None, Some(event)) => parts.push(event.clone()),
+        (None, None) => {}
+    }
+    if let Some(cpu) = &report.cpu {
+        let samples = cpu.samples.filter(|_| cpu.unit != CpuUnit::Backtraces);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a count
+        let number = samples.map(|samples| counted(samples.round() as u64, "sample"));
+        let busy = cpu.busy_share.map(|busy| format!("CPUs {} busy", percent(busy)));
+        parts.extend(number.into_iter().chain(busy));
+    }
+    if let Some(lost) = origin.lost.filter(|lost| *lost > 0) {
+        parts.push(format!("{} lost", Count::new(lost)));
+    }
+    if let Some(scope) = &origin.scope {
+        parts.push(scope.clone());
+    }
+    if let Some(kernel) = &origin.kernel {
+        parts.push(format!("Linux {kernel}"));
+    }
+    parts.join(" · ")
+}
+
+/// Whether what a row says of CPU time is small print.
+pub(crate) fn is_shown(row: &ReasonRow, least: f64) -> bool {
+    let share = row.share.unwrap_or(0.0);
+    let waits = row.stalled_tasks.unwrap_or(0.0);
+    let of_waits = if row.stalled_tasks.is_none() { row.blocked_share.unwrap_or(0.0) } else { 0.0 };
+    let has_episodes = row.episodes.is_some() && row.group == ReasonGroup::Trouble;
+    !row.hot_by.is_empty() || share >= least || waits >= 0.01 || of_waits >= least || has_episodes
+}
+
+/// What to type about the hot reasons, each once, and the rule that explains it.
+pub(crate) fn remedies(report: &ProfileReport) -> Vec<(String, Option<String>)> {
+    let mut all: Vec<(String, Option<String>)> = Vec::new();
+    for row in &report.hot {
+        let Some(remedy) = &row.remedy else {
+            continue;
+        };
+        if row.reason.is_background() && report.hot.len() > 1 {
+            continue;
+        }
+        if !all.iter().any(|(known, _)| known == remedy) {
+            all.push((remedy.clone(), row.rule.clone()));
+        }
+    }
+    // Pages that a cgroup or a host lacks are found by check; a process that waits for its files, too.
+    if all.is_empty() && !report.hot.is_empty() {
+        let rule = report.hot.first().and_then(|row| row.rule.clone());
+        all.push(("memtide check".to_owned(), rule));
+    }
+    all
+}
+
+/// Settings that explain a reason, as they were: `vm.zone_reclaim_mode = 1`.
+pub(crate) fn settings_of(report: &ProfileReport, reason: Reason) -> Vec<String> {
+    let wanted: &[&str] = match reason {
+        Reason::NodeReclaim => &["vm.zone_reclaim_mode"],
+        Reason::Kswapd | Reason::DirectReclaim => {
+            &["vm.min_free_kbytes", "vm.watermark_scale_factor"]
+        }
+        Reason::SwapIn => &["vm.swappiness"],
+        Reason::DirtyThrottle => &["vm.dirty_ratio", "vm.dirty_bytes"],
+        Reason::Kcompactd => &["vm.compaction_proactiveness"],
+        Reason::DirectCompact | Reason::ThpFault | Reason::Khugepaged => {
+            &["transparent_hugepage", "transparent_hugepage/defrag"]
+        }
+        _ => &[],
+    };
+    let known = wanted.iter().filter_map(|name| report.settings.get_key_value(*name));
+    known.map(|(name, value)| format!("{name} = {value}")).collect()
+}

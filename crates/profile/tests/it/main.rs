@@ -1,0 +1,6 @@
+//! Tests of this crate through its public functions.
+
+#![allow(clippy::unwrap_used)]
+
+mod judged;
+mod reasons;
