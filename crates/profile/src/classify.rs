@@ -169,6 +169,11 @@ fn triggered(name: &str) -> Option<Reason> {
     TRIGGERS.exact.get(name).copied().or_else(|| by_prefix().map(|(_, reason)| *reason))
 }
 
+/// Whether kernel code begins with this function.
+pub(crate) fn begins_kernel(name: &str) -> bool {
+    matches(name, &ENTRIES) || matches(name, &INTERRUPTS)
+}
+
 /// Classifies a stack.
 pub fn classify(stack: &Stack) -> StackClass {
     let frames = &stack.frames;

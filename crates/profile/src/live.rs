@@ -156,6 +156,7 @@ impl LiveProfile {
     pub fn open(options: LiveOptions) -> Result<Self, NoLiveProfile> {
         let root = Root::default();
         let cpus = cpus_online(&root);
+        allow_many_files();
         let tracefs = Tracefs::find(&root);
         let mut sources = OpenSources::default();
         let mut remarks = Vec::new();
@@ -217,9 +218,27 @@ impl LiveProfile {
                 profile.comm_of(pid);
             }
         }
-        // A page that is swapped out would be waited for in the middle of what is measured. Who may not lock goes on without.
-        let _ = rustix::mm::mlockall(rustix::mm::MlockAllFlags::CURRENT);
+        profile.take_memory();
         Ok(profile)
+    }
+
+    /// Touches and locks all memory that sampling needs: a page that is swapped out would be waited for in the middle of what is
+    /// measured. What is never touched is not read in for it (since 4.4). Who may not lock goes on without.
+    fn take_memory(&mut self) {
+        use rustix::mm::{MlockAllFlags, mlockall};
+        let room = self.comms.capacity() - self.comms.len();
+        let names = (0..u32::try_from(room).unwrap_or(0))
+            .map(|number| (u32::MAX - number, CommBytes::default()));
+        let known = self.comms.clone();
+        self.comms.extend(names);
+        self.comms.retain(|tid, _| known.contains_key(tid));
+        self.waiting
+            .extend((0..u32::try_from(TASKS_MAX).unwrap_or(0)).map(|number| (number, (0, 0))));
+        self.waiting.clear();
+        self.switches.resize(SWITCHES_KEPT_MAX, TaskSwitch { time_ns: 1, tid: 1, begins: None });
+        self.switches.clear();
+        let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::ONFAULT)
+            .or_else(|_| mlockall(MlockAllFlags::CURRENT));
     }
 
     /// Samples until the time is over, or the callback, which gets the time so far, ends it. `begun` is called once events run: a
@@ -560,6 +579,14 @@ impl LiveProfile {
         };
         profile
     }
+}
+
+/// An event is an open file on each CPU, and shells allow 1,024: more are allowed as far as this user may.
+fn allow_many_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn monotonic_ns() -> u64 {

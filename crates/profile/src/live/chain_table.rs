@@ -15,7 +15,7 @@ const ADDRESSES_MAX: usize = CHAINS_MAX * 40;
 const CHAIN_MAX: usize = 256;
 
 /// A chain of a thread's name.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct ChainEntry {
     hash: u64,
     comm: CommBytes,
@@ -42,13 +42,19 @@ pub(super) struct ChainTable {
 
 impl ChainTable {
     pub(super) fn new() -> Self {
-        Self {
-            slots: vec![0; CHAINS_MAX * 2],
-            entries: Vec::with_capacity(CHAINS_MAX),
-            addresses: Vec::with_capacity(ADDRESSES_MAX),
-            scratch: Vec::with_capacity(CHAIN_MAX),
+        let mut table = Self {
+            slots: vec![1; CHAINS_MAX * 2],
+            entries: vec![ChainEntry::default(); CHAINS_MAX],
+            addresses: vec![1; ADDRESSES_MAX],
+            scratch: vec![1; CHAIN_MAX],
             dropped: 0,
-        }
+        };
+        // All pages were written, so they are there; now they are empty.
+        table.slots.fill(0);
+        table.entries.clear();
+        table.addresses.clear();
+        table.scratch.clear();
+        table
     }
 
     /// The number of a chain; `None` where there is no room for another.

@@ -9,14 +9,31 @@ use super::perf_event::{EventRequest, EventSource, PerfEvent, PerfRing};
 use crate::collected::NotMeasured;
 use crate::episode::{EpisodeTracepoint, TRACEPOINTS};
 
-/// Bytes of rings on each CPU. 99 samples a second are 20 KiB.
-const CLOCK_RING: usize = 256 << 10;
-const SWITCH_RING: usize = 2 << 20;
-const EPISODE_RING: usize = 128 << 10;
+/// Bytes of a ring, and of all rings of its kind together: pages that the kernel pins while the host may lack them. 99 samples a
+/// second are 20 KiB; 50,000 switches are 5 MiB. Rings are read ten times a second.
+const CLOCK_RING: RingSize = RingSize { most: 256 << 10, all: 16 << 20 };
+const SWITCH_RING: RingSize = RingSize { most: 2 << 20, all: 32 << 20 };
+const EPISODE_RING: RingSize = RingSize { most: 128 << 10, all: 8 << 20 };
 /// What a user without rights may pin (`kernel.perf_event_mlock_kb`), shared by all rings of a CPU.
 const SMALL_RING: usize = 64 << 10;
 /// Tasks in state D, also those that only a kill wakes (`TASK_KILLABLE`), which old kernels write as it is.
 const IN_D: &std::ffi::CStr = c"prev_state == 2 || prev_state == 258";
+
+/// How large the rings of a kind are.
+#[derive(Debug, Clone, Copy)]
+struct RingSize {
+    most: usize,
+    all: usize,
+}
+
+impl RingSize {
+    /// The ring of one of so many CPUs.
+    fn on_each(self, cpus: &[u32]) -> usize {
+        // Rounded down: a ring is a power of two.
+        let even = self.all / cpus.len().max(1);
+        self.most.min((even / 2 + 1).next_power_of_two()).max(SMALL_RING)
+    }
+}
 
 /// What an event's records are.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +66,7 @@ pub(super) struct OpenSources {
 }
 
 impl OpenSources {
-    /// Opens the clock on each CPU.
+    /// Opens the clock on each CPU. An event is an open file: a dozen on each CPU.
     pub(super) fn open_clock(&mut self, cpus: &[u32], hz: u32) {
         const CHOICES: [(EventSource, &str); 4] = [
             (EventSource::Cycles { precision: 2 }, "cycles"),
@@ -64,7 +81,7 @@ impl OpenSources {
                 hz,
                 has_chain: true,
                 follows_tasks: true,
-                wakes_at: wakes_at(CLOCK_RING),
+                wakes_at: wakes_at(CLOCK_RING.on_each(cpus)),
             };
             match rings(cpus, CLOCK_RING, &[(request, EventRole::Clock, false)]) {
                 Ok(opened) => {
@@ -90,7 +107,7 @@ impl OpenSources {
             hz: 0,
             has_chain,
             follows_tasks: false,
-            wakes_at: wakes_at(SWITCH_RING),
+            wakes_at: wakes_at(SWITCH_RING.on_each(cpus)),
         };
         let wanted =
             [(request(true), EventRole::Waits, true), (request(false), EventRole::Switches, false)];
@@ -124,7 +141,7 @@ impl OpenSources {
                 hz: 0,
                 has_chain: false,
                 follows_tasks: false,
-                wakes_at: wakes_at(EPISODE_RING),
+                wakes_at: wakes_at(EPISODE_RING.on_each(cpus)),
             };
             (request, EventRole::Episode(at), false)
         };
@@ -152,7 +169,7 @@ fn wakes_at(bytes: usize) -> u32 {
 /// Opens events on each CPU, with one ring for those of a CPU.
 fn rings(
     cpus: &[u32],
-    bytes: usize,
+    size: RingSize,
     wanted: &[(EventRequest, EventRole, bool)],
 ) -> io::Result<Vec<OpenRing>> {
     let mut opened = Vec::with_capacity(cpus.len());
@@ -173,7 +190,7 @@ fn rings(
                 Some((_, _, first)) => event.write_to(first)?,
                 None => {
                     let small = |_| PerfRing::map(&event, SMALL_RING);
-                    ring = Some(PerfRing::map(&event, bytes).or_else(small)?);
+                    ring = Some(PerfRing::map(&event, size.on_each(cpus)).or_else(small)?);
                 }
             }
             events.push((event.id()?, *role, event));

@@ -5,8 +5,16 @@
 //! innermost function first. Where indents are left, they say what belongs to what; where they are lost, the percentages do: the
 //! branches of one function make 100 % at most. Percentages of branches are shares of the function above them, or, in newer
 //! versions, of all samples.
+//!
+//! With two percentages in a row, which is perf's default, the first is the time of a function with all that it calls: then callees stand
+//! below it, and the same tree again below each function in it. The trees of those functions are used that no larger tree has: they
+//! are where the kernel was entered.
 
+use std::collections::HashSet;
+
+use crate::classify::begins_kernel;
 use crate::collected::{CpuUnit, Profile};
+use crate::function_name::plain_name;
 use crate::stack::{FramePlace, StackTable};
 
 /// Rounding of percentages with two digits, in a sum of a few.
@@ -29,6 +37,8 @@ struct CallNode {
 #[derive(Debug)]
 struct ReportRow {
     percent: f64,
+    /// Without what it calls, where the report has both.
+    own: Option<f64>,
     comm: String,
     is_kernel: bool,
     symbol: String,
@@ -39,10 +49,8 @@ pub(super) fn read(text: &str) -> Option<Profile> {
     let mut profile = Profile::default();
     let mut rows: Vec<ReportRow> = Vec::new();
     let mut tree = OpenTree::default();
-    let mut has_children_column = false;
     for line in text.lines() {
         if let Some(note) = line.trim_start().strip_prefix('#') {
-            has_children_column |= note.contains("Children") && note.contains("Self");
             header(note, &mut profile);
             continue;
         }
@@ -72,22 +80,17 @@ pub(super) fn read(text: &str) -> Option<Profile> {
         return None;
     }
     let mut stacks = StackTable::default();
-    let mut has_chain = false;
-    for row in &rows {
-        has_chain |= !row.callers.names.is_empty() || !row.callers.children.is_empty();
-        spread(row, has_children_column, &mut stacks);
+    let has_chain =
+        rows.iter().any(|row| !row.callers.names.is_empty() || !row.callers.children.is_empty());
+    if rows.iter().any(|row| row.own.is_some()) {
+        spread_callees(&rows, &mut stacks);
+    } else {
+        rows.iter().for_each(|row| spread(row, &mut stacks));
     }
-    if has_children_column {
-        profile.remarks.push(
-            "The report has children's time in its first column: only its column Self is used; \
-             perf report --no-children --stdio shows callers."
-                .to_owned(),
-        );
-    } else if !has_chain {
+    if !has_chain {
         profile.remarks.push(super::NO_CHAINS.to_owned());
     }
-    let printed: f64 = rows.iter().map(|row| row.percent).sum();
-    profile.unprinted_percent = (100.0 - printed).max(0.0);
+    profile.unprinted_percent = (100.0 - stacks.total()).max(0.0);
     profile.origin.form = "perf report".to_owned();
     profile.cpu = Some((CpuUnit::Percent, stacks));
     Some(profile)
@@ -120,15 +123,13 @@ struct FoundRow {
 fn next_row(line: &str) -> Option<FoundRow> {
     let words: Vec<(usize, &str)> = words(line).collect();
     for (at, (start, word)) in words.iter().enumerate() {
-        let Some(mut percent) = percent(word) else {
+        let Some(percent) = percent(word) else {
             continue;
         };
         let mut first = at + 1;
         // Children and Self.
-        if let Some(own) = words.get(first).and_then(|(_, word)| self::percent(word)) {
-            percent = own;
-            first += 1;
-        }
+        let own = words.get(first).and_then(|(_, word)| self::percent(word));
+        first += usize::from(own.is_some());
         let near = words.get(first..(first + ROW_WORDS_MAX).min(words.len())).unwrap_or_default();
         let ends = |word: &str| ["-", "+", "--"].contains(&word) || self::percent(word).is_some();
         let mark = near
@@ -138,7 +139,9 @@ fn next_row(line: &str) -> Option<FoundRow> {
         let Some(mark) = mark else {
             continue;
         };
-        let is_kernel = near.get(mark).is_some_and(|(_, mark)| *mark == "[k]");
+        let file = near.get(mark.wrapping_sub(1)).map_or("", |(_, word)| *word);
+        let is_marked = near.get(mark).is_some_and(|(_, mark)| *mark == "[k]");
+        let is_kernel = is_marked && file != "[unknown]";
         // Before the mark the file, and before that the program, which `perf top` does not show.
         // With -n a count stands first.
         let before = near.iter().take(mark.saturating_sub(1)).map(|(_, word)| *word);
@@ -155,6 +158,7 @@ fn next_row(line: &str) -> Option<FoundRow> {
         return Some(FoundRow {
             row: ReportRow {
                 percent,
+                own,
                 comm: if comm.is_empty() { "?".to_owned() } else { comm.join(" ") },
                 is_kernel,
                 symbol: symbol.join(" "),
@@ -337,50 +341,108 @@ fn is_function(word: &str) -> bool {
 }
 
 /// Adds the stacks of a row: each way through its tree with its share of all samples, and what no branch explains.
-fn spread(row: &ReportRow, is_flat: bool, stacks: &mut StackTable) {
+fn spread(row: &ReportRow, stacks: &mut StackTable) {
     let place = if row.is_kernel { FramePlace::Unmarked } else { FramePlace::User };
     let leaf = [row.symbol.clone()];
-    if is_flat || !row.is_kernel {
+    if !row.is_kernel {
         stacks.add(&row.comm, [(leaf[0].as_str(), place)], row.percent);
         return;
     }
     let is_absolute = most_percent(&row.callers) <= row.percent + ROUNDING;
-    let mut chain: Vec<String> = leaf.to_vec();
-    descend(&row.callers, row.percent, is_absolute, &mut chain, &row.comm, stacks);
+    let walk = TreeWalk { order: ChainOrder::InnermostFirst, is_absolute, comm: &row.comm };
+    walk.descend(&row.callers, row.percent, &mut leaf.to_vec(), stacks);
+}
+
+/// Adds the stacks of a report of callees: of the kernel the largest trees, of programs their own time.
+fn spread_callees(rows: &[ReportRow], stacks: &mut StackTable) {
+    let own = |row: &ReportRow| row.own.unwrap_or(row.percent);
+    for row in rows.iter().filter(|row| !row.is_kernel && own(row) > 0.0) {
+        stacks.add(&row.comm, [(row.symbol.as_str(), FramePlace::User)], own(row));
+    }
+    let mut kernel: Vec<&ReportRow> = rows.iter().filter(|row| row.is_kernel).collect();
+    // Where a program's ways into the kernel are printed, all else is below them, also what is too small to be printed there.
+    let enters = |row: &ReportRow| begins_kernel(plain_name(&row.symbol));
+    let with_entries: HashSet<&str> =
+        kernel.iter().filter(|row| enters(row)).map(|row| row.comm.as_str()).collect();
+    kernel.retain(|row| enters(row) || !with_entries.contains(row.comm.as_str()));
+    kernel.sort_by(|one, other| other.percent.total_cmp(&one.percent));
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
+    for row in kernel {
+        if seen.contains(&(row.comm.as_str(), plain_name(&row.symbol))) {
+            continue;
+        }
+        names_in(&row.callers, &mut |name| {
+            seen.insert((&row.comm, plain_name(name)));
+        });
+        seen.insert((&row.comm, plain_name(&row.symbol)));
+        let tree = &row.callers;
+        let begins = |node: &CallNode| node.names.first() == Some(&row.symbol);
+        let is_in_tree = tree.names.contains(&row.symbol) || tree.children.iter().any(begins);
+        let mut chain = if is_in_tree { Vec::new() } else { vec![row.symbol.clone()] };
+        let is_absolute = most_percent(tree) <= row.percent + ROUNDING;
+        let walk = TreeWalk { order: ChainOrder::OutermostFirst, is_absolute, comm: &row.comm };
+        walk.descend(tree, row.percent, &mut chain, stacks);
+    }
+}
+
+fn names_in<'a>(node: &'a CallNode, take: &mut impl FnMut(&'a str)) {
+    node.names.iter().for_each(|name| take(name));
+    node.children.iter().for_each(|child| names_in(child, take));
 }
 
 fn most_percent(node: &CallNode) -> f64 {
     node.children.iter().map(most_percent).fold(node.percent.unwrap_or(0.0), f64::max)
 }
 
-/// Adds the stacks below a node that has this share of all samples.
-fn descend(
-    node: &CallNode,
-    share: f64,
+/// In which order a tree has its functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChainOrder {
+    /// Callers below a function.
+    InnermostFirst,
+    /// Callees below a function.
+    OutermostFirst,
+}
+
+/// How the tree of a row is read.
+struct TreeWalk<'a> {
+    order: ChainOrder,
+    /// Whether shares of branches are of all samples, or of the branch above.
     is_absolute: bool,
-    chain: &mut Vec<String>,
-    comm: &str,
-    stacks: &mut StackTable,
-) {
-    let before = chain.len();
-    chain.extend(node.names.iter().filter(|name| *name != "[...]").cloned());
-    let mut rest = share;
-    for child in &node.children {
-        let part = match child.percent {
-            Some(percent) if is_absolute => percent,
-            Some(percent) => share * percent / 100.0,
-            None => rest,
-        };
-        rest -= part;
-        descend(child, part, is_absolute, chain, comm, stacks);
+    comm: &'a str,
+}
+
+impl TreeWalk<'_> {
+    /// Adds the stacks below a node that has this share of all samples.
+    fn descend(
+        &self,
+        node: &CallNode,
+        share: f64,
+        chain: &mut Vec<String>,
+        stacks: &mut StackTable,
+    ) {
+        let before = chain.len();
+        chain.extend(node.names.iter().cloned());
+        let mut rest = share;
+        for child in &node.children {
+            let part = match child.percent {
+                Some(percent) if self.is_absolute => percent,
+                Some(percent) => share * percent / 100.0,
+                None => rest,
+            };
+            rest -= part;
+            self.descend(child, part, chain, stacks);
+        }
+        // What is left of percentages that were rounded is no stack.
+        if rest > share * 0.001 && rest > 0.0 && !chain.is_empty() {
+            // Callers in programs end where the kernel was entered.
+            let frames = chain.iter().map(|name| (name.as_str(), FramePlace::Unmarked));
+            match self.order {
+                ChainOrder::OutermostFirst => stacks.add(self.comm, frames, rest),
+                ChainOrder::InnermostFirst => stacks.add(self.comm, frames.rev(), rest),
+            }
+        }
+        chain.truncate(before);
     }
-    // What is left of percentages that were rounded is no stack.
-    if rest > share * 0.001 && rest > 0.0 {
-        // The row is of the kernel; callers in programs end where the kernel was entered.
-        let frames = chain.iter().rev().map(|name| (name.as_str(), FramePlace::Unmarked));
-        stacks.add(comm, frames, rest);
-    }
-    chain.truncate(before);
 }
 
 #[cfg(test)]
@@ -472,6 +534,50 @@ mod tests {
         assert_eq!(profile.remarks, [super::super::NO_CHAINS]);
         let cut = share(&profile, |stack| classify(stack).reason == Reason::ReclaimCutOff);
         assert!((cut - 12.34).abs() < 0.01);
+    }
+
+    #[test]
+    fn of_a_report_of_callees_each_sample_is_taken_once() {
+        let text = "\
+# Children      Self  Command  Shared Object      Symbol
+    30.00%     0.00%  db       [unknown]          [k] 0000000000000000
+            |
+            ---0
+               entry_SYSCALL_64_after_hwframe
+    30.00%     1.00%  db       [kernel.kallsyms]  [k] entry_SYSCALL_64_after_hwframe
+            |
+            ---entry_SYSCALL_64_after_hwframe
+               ksys_read
+               |
+               |--20.00%--filemap_read
+               |          copy_page_to_iter
+               |
+                --9.00%--node_reclaim
+                          |
+                           --8.00%--shrink_lruvec
+    20.00%    20.00%  db       [kernel.kallsyms]  [k] copy_page_to_iter
+            |
+            ---0
+               entry_SYSCALL_64_after_hwframe
+               ksys_read
+               filemap_read
+               copy_page_to_iter
+     9.00%     1.00%  db       [kernel.kallsyms]  [k] node_reclaim
+            |
+             --8.00%--node_reclaim
+                       shrink_lruvec
+    60.00%    60.00%  db       db                 [.] main
+";
+        let profile = read(text).unwrap();
+        let of = |name: &str| share(&profile, |stack| has(stack, name));
+        assert!((of("filemap_read") - 20.0).abs() < 0.01);
+        assert!((of("node_reclaim") - 9.0).abs() < 0.01);
+        assert!((of("shrink_lruvec") - 8.0).abs() < 0.01);
+        assert!((of("main") - 60.0).abs() < 0.01);
+        let (_, stacks) = profile.cpu.as_ref().unwrap();
+        assert!((stacks.total() - 90.0).abs() < 0.01, "{}", stacks.total());
+        let node = share(&profile, |stack| classify(stack).reason == Reason::NodeReclaim);
+        assert!((node - 9.0).abs() < 0.01);
     }
 
     #[test]
