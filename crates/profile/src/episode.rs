@@ -107,16 +107,16 @@ pub const TRACEPOINTS: [EpisodeTracepoint; 10] = [
 ];
 
 impl EpisodeKind {
-    /// The reason in the row of which it is shown. Compaction by kcompactd is another one than that by tasks.
-    pub fn reason(self, comm: &str) -> Reason {
+    /// The reasons in the rows of which it may be shown: one tracepoint serves several. Without a stack of any it is the first.
+    pub fn reasons(self, comm: &str) -> &'static [Reason] {
         match self {
-            Self::DirectReclaim | Self::ReclaimThrottled => Reason::DirectReclaim,
-            Self::NodeReclaim => Reason::NodeReclaim,
-            Self::MemcgReclaim => Reason::MemcgMax,
-            Self::Compaction if comm.starts_with("kcompactd") => Reason::Kcompactd,
-            Self::Compaction if comm == "khugepaged" => Reason::Khugepaged,
-            Self::Compaction => Reason::DirectCompact,
-            Self::DirtyThrottle => Reason::DirtyThrottle,
+            Self::DirectReclaim | Self::ReclaimThrottled => &[Reason::DirectReclaim],
+            Self::NodeReclaim => &[Reason::NodeReclaim],
+            Self::MemcgReclaim => &[Reason::MemcgMax, Reason::MemcgHigh, Reason::Proactive],
+            Self::Compaction if comm.starts_with("kcompactd") => &[Reason::Kcompactd],
+            Self::Compaction if comm == "khugepaged" => &[Reason::Khugepaged],
+            Self::Compaction => &[Reason::DirectCompact, Reason::CompactSysctl],
+            Self::DirtyThrottle => &[Reason::DirtyThrottle],
         }
     }
 }

@@ -32,6 +32,10 @@ pub(crate) const HOT_SHORT_EPISODES_OF_TIME: f64 = 0.05;
 pub(crate) const REFAULT_SHARE: f64 = 0.25;
 /// The same where the source does not say how much was read: `page-cache-thrash` begins at 1 MiB/s of refaults, 256 pages.
 pub(crate) const REFAULT_PAGES_PER_S: f64 = 256.0;
+/// How much CPU time counts that is spent in the background, where reasons are put into order.
+const BACKGROUND_COUNTS: f64 = 0.5;
+/// The rule about what reclaim finds in slab caches.
+const SLAB_RULE: &str = "dentry-inode-bloat";
 /// How many names of a kind a row has.
 const NAMES_MAX: usize = 5;
 
@@ -86,7 +90,8 @@ impl ProfileReport {
             }
         }
         for (kind, comm, times) in profile.episodes.iter().flat_map(|table| table.sorted()) {
-            let sum = sums.entry(kind.reason(comm)).or_default();
+            let reason = likeliest(kind.reasons(comm), &sums, busy, waited);
+            let sum = sums.entry(reason).or_default();
             sum.episodes.entry(comm.into()).or_default().extend(times);
         }
         // The base of shares: busy samples, with those that a text does not print.
@@ -108,14 +113,17 @@ impl ProfileReport {
             seconds: waited,
         });
         let swap_share = swap_share(&rows);
+        let remarks =
+            profile.remarks.iter().cloned().chain(words::needless_zeroing(&rows)).collect();
         let mut hot: Vec<ReasonRow> =
             rows.iter().filter(|row| !row.hot_by.is_empty()).cloned().collect();
+        let is_cause = |row: &ReasonRow| !row.reason.is_file_wait() && !row.reason.is_background();
+        let has_cause = hot.iter().any(is_cause);
         hot.sort_by(|one, other| {
-            // Reads that wait are what reclaim brings about, and kswapd is what it is fought with.
-            let rank = |row: &ReasonRow| {
-                u8::from(row.reason.is_file_wait()) + 2 * u8::from(row.reason.is_background())
+            // Reads that wait are what reclaim brings about.
+            let key = |row: &ReasonRow| {
+                (row.reason.is_file_wait() && has_cause, -importance(row, swap_share))
             };
-            let key = |row: &ReasonRow| (rank(row), -importance(row, swap_share));
             let (one, other) = (key(one), key(other));
             one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
         });
@@ -130,7 +138,7 @@ impl ProfileReport {
             hot,
             reasons: rows,
             settings: profile.settings.clone(),
-            remarks: profile.remarks.clone(),
+            remarks,
             not_measured: profile.not_measured.clone(),
             difference: None,
         };
@@ -142,6 +150,22 @@ impl ProfileReport {
 /// Stacks with their classes.
 fn classified(stacks: &StackTable) -> impl Iterator<Item = (&Stack, f64, StackClass)> {
     stacks.sorted().into_iter().map(|(stack, weight)| (stack, weight, classify(stack)))
+}
+
+/// Of the reasons that an episode may have, the one with most samples and waits.
+fn likeliest(
+    reasons: &[Reason],
+    sums: &BTreeMap<Reason, ReasonSum>,
+    busy: f64,
+    waited: f64,
+) -> Reason {
+    let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+    let weight = |reason: &Reason| {
+        sums.get(reason).map_or(0.0, |sum| part(sum.weight, busy).max(part(sum.blocked_s, waited)))
+    };
+    // Of equals the first.
+    let most = reasons.iter().rev().max_by(|one, other| weight(one).total_cmp(&weight(other)));
+    most.copied().unwrap_or(Reason::OtherKernel)
 }
 
 /// Threads that sleep in state D while they have nothing to do.
@@ -217,6 +241,10 @@ impl ShareBase {
         let works = works_of(works, if sum.weight > 0.0 { self.busy } else { self.waited });
         let comms = if sum.weight > 0.0 { &sum.comms } else { &sum.blocked_comms };
         let episodes = episodes_of(&sum.episodes, self.seconds);
+        let shrinks_slab =
+            works.first().is_some_and(|work| work.work == crate::KernelWork::SlabShrink);
+        let rule =
+            if shrinks_slab && reason.is_reclaim() { Some(SLAB_RULE) } else { reason.entry().rule };
         let mut row = ReasonRow {
             reason,
             label: reason.label().to_owned(),
@@ -238,7 +266,7 @@ impl ShareBase {
             entries: shares_of(&sum.entries),
             purposes: purposes_of(sum.purposes, self.busy, sum.weight),
             callers: sum.calls.branches(self.busy),
-            rule: reason.entry().rule.map(str::to_owned),
+            rule: rule.map(str::to_owned),
             remedy: reason.entry().remedy.map(str::to_owned),
         };
         row.hot_by = hot_by(&row, profile);
@@ -294,6 +322,8 @@ fn reads_again(profile: &Profile) -> bool {
 /// How much a row matters: a whole CPU, a task that waits, or the whole time in episodes are alike.
 fn importance(row: &ReasonRow, swap_share: f64) -> f64 {
     let share = row.share.unwrap_or(0.0);
+    // What threads of the kernel do in the background keeps no task waiting by itself.
+    let share = if row.reason.is_background() { share * BACKGROUND_COUNTS } else { share };
     // Pages that are reclaimed into swap belong to the disease that swap-in names.
     let share = if row.reason == Reason::SwapIn { share.max(swap_share) } else { share };
     let by_episodes = if row.group == ReasonGroup::Trouble && !row.reason.is_background() {

@@ -45,7 +45,9 @@ pub fn profile_screen(report: &ProfileReport, screen: &Screen, least: f64) -> St
     if report.difference.is_some() {
         draw_difference(&mut page, report, screen.width());
     }
-    draw_table(&mut page, report, screen, least);
+    if !words::is_idle(report) {
+        draw_table(&mut page, report, screen, least);
+    }
     for row in report.hot.iter().take(DETAILS_MAX) {
         draw_details(&mut page, report, row, screen.width());
     }

@@ -4,6 +4,7 @@ use timeline::plain::escape;
 use units::{Count, Ratio, Span};
 
 use crate::collected::{BlockedHow, CpuUnit};
+use crate::kernel_work::KernelWork;
 use crate::model::{EpisodeSummary, HotBy, ProfileReport, PurposeShare, ReasonRow};
 use crate::purpose::Purpose;
 use crate::reason::{Reason, ReasonGroup};
@@ -12,6 +13,10 @@ use crate::reason::{Reason, ReasonGroup};
 const IDLE_BELOW: f64 = 0.01;
 /// A price from this share of the busy CPU on is worth a sentence.
 const PRICE_WORTH_SAYING: f64 = 0.10;
+/// From this share of the busy CPU on zeroing is worth a line.
+const ZEROING_WORTH_SAYING: f64 = 0.05;
+/// What is rounded to 100 %.
+const ALL_OF_IT: f64 = 0.995;
 /// A thread's name stands in the headline where it has so much of a reason.
 const COMM_WORTH_SAYING: f64 = 0.9;
 /// Of a purpose below this share of a reason the headline does not speak.
@@ -79,11 +84,18 @@ fn hot_headline(report: &ProfileReport, first: &ReasonRow) -> String {
         .enumerate()
         .map(|(at, one)| {
             let was = if at == 0 { " of it was started" } else { "" };
-            format!("{}{was} by {}", whole_percent(one.of_reason), purpose(one))
+            let part = whole_percent(one.of_reason);
+            let part = if one.of_reason > ALL_OF_IT { "All".to_owned() } else { part };
+            format!("{part}{was} by {}", purpose(one))
         })
         .collect();
     if !purposes.is_empty() {
         text.push_str(&format!(" {}.", purposes.join(", ")));
+    }
+    let base: f64 = first.works.iter().map(|work| work.share).sum();
+    let most = first.works.first().filter(|work| work.share > base / 2.0);
+    if let Some(work) = most.filter(|work| work.work == KernelWork::SlabShrink) {
+        text.push_str(&format!(" Most of it is {}: dentries and inodes.", work.work.means()));
     }
     if let Some(share) = report.swap_share.filter(|share| *share >= PRICE_WORTH_SAYING) {
         text.push_str(&format!(" Swapping takes {} in all.", whole_percent(share)));
@@ -274,6 +286,27 @@ pub(crate) fn difference_headline(report: &ProfileReport) -> String {
     }
 }
 
+/// What zeroing costs that a read would do without: pages of files and of swap are filled anyway.
+pub(crate) fn needless_zeroing(rows: &[ReasonRow]) -> Option<String> {
+    let fills = |row: &&ReasonRow| {
+        matches!(
+            row.reason,
+            Reason::FileRead | Reason::FileFault | Reason::FileWrite | Reason::SwapIn
+        )
+    };
+    let works =
+        rows.iter().filter(fills).filter(|row| row.samples.is_some()).flat_map(|row| &row.works);
+    let zeroing = works.filter(|work| work.work == KernelWork::Zeroing);
+    let share: f64 = zeroing.map(|work| work.share).sum();
+    (share >= ZEROING_WORTH_SAYING).then(|| {
+        format!(
+            "{} of the busy CPU zeroes pages that are then filled from files or swap: the kernel runs with \
+             init_on_alloc=1, which Debian and Ubuntu set.",
+            whole_percent(share)
+        )
+    })
+}
+
 /// How the profile came about, in a line.
 pub(crate) fn origin(report: &ProfileReport) -> String {
     let origin = &report.origin;
@@ -324,8 +357,14 @@ pub(crate) fn is_shown(row: &ReasonRow, least: f64) -> bool {
 /// What to type about the hot reasons, each once, and the rule that explains it.
 pub(crate) fn remedies(report: &ProfileReport) -> Vec<(String, Option<String>)> {
     let mut all: Vec<(String, Option<String>)> = Vec::new();
+    let has_huge_pages =
+        report.settings.get("transparent_hugepage").is_none_or(|setting| setting != "never");
     for row in &report.hot {
-        let Some(remedy) = &row.remedy else {
+        // Without huge pages it is another allocation that needs many pages side by side.
+        let is_general = row.reason == Reason::DirectCompact && !has_huge_pages;
+        let general = "memtide check".to_owned();
+        let Some(remedy) = row.remedy.as_ref().map(|own| if is_general { &general } else { own })
+        else {
             continue;
         };
         if row.reason.is_background() && report.hot.len() > 1 {

@@ -101,7 +101,7 @@ fn the_journal_and_fsync_wait_and_are_not_memory() {
 }
 
 #[test]
-fn tasks_that_reclaim_come_before_kswapd_and_swapping_before_its_reclaim() {
+fn kswapd_counts_half_and_swapping_comes_before_its_reclaim() {
     let text = "# {\"unit\": \"samples\"}\n\
                 hog;asm_exc_page_fault;do_swap_page;swap_read_folio 280\n\
                 hog;asm_exc_page_fault;try_to_free_pages;shrink_folio_list;pageout;swap_writeout 200\n\
@@ -154,4 +154,26 @@ fn a_difference_counts_cpus_and_only_what_is_more_than_chance() {
         (node.base_cpus.unwrap() - 0.001).abs() < 1e-9 && (node.cpus.unwrap() - 0.15).abs() < 1e-9
     );
     assert!(other.headline.starts_with("Against the base: node reclaim"), "{}", other.headline);
+}
+
+#[test]
+fn episodes_of_a_shared_tracepoint_go_to_the_reason_that_stacks_show() {
+    let events = "\
+tail 7 [000] 10.000000: vmscan:mm_vmscan_memcg_reclaim_begin: order=0
+tail 7 [000] 10.900000: vmscan:mm_vmscan_memcg_reclaim_end: nr_reclaimed=32
+tail 7 [000] 11.000000: cpu-clock:
+\tffffffff81 SLEEPS ([kernel.kallsyms])
+\tffffffff82 do_syscall_64 ([kernel.kallsyms])
+
+";
+    for (function, reason) in [
+        ("__mem_cgroup_handle_over_high", Reason::MemcgHigh),
+        ("try_to_free_mem_cgroup_pages", Reason::MemcgMax),
+        ("schedule", Reason::MemcgMax),
+    ] {
+        let report = ProfileReport::of(&read(&events.replace("SLEEPS", function)));
+        let hot: Vec<Reason> = report.hot.iter().map(|row| row.reason).collect();
+        assert_eq!(hot, [reason], "{function}");
+        assert_eq!(report.hot[0].episodes.as_ref().unwrap().count, 1);
+    }
 }

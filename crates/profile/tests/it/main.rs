@@ -4,3 +4,4 @@
 
 mod judged;
 mod reasons;
+mod survives;
