@@ -29,6 +29,7 @@ mod nearest;
 mod open;
 mod page;
 mod performance;
+mod profile;
 pub mod recording_directory;
 mod runtime_stats;
 mod status;
@@ -53,6 +54,7 @@ pub use nearest::nearest_rules;
 pub use open::{open, open_screened};
 pub use page::{PageSource, page};
 pub use performance::performance;
+pub use profile::add_profile;
 pub use runtime_stats::{
     ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
 };

@@ -15,7 +15,8 @@ use crate::scenario::{MeasuredFigure, Scenario, ScenarioFigure};
 
 /// What came of a scenario: its claims, its arms and its figures.
 pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
-    let claims = (scenario.claims)(outcomes);
+    let of_profiles = outcomes.arms.iter().filter_map(|arm| profile_claim(scenario, arm));
+    let claims: Vec<Claim> = (scenario.claims)(outcomes).into_iter().chain(of_profiles).collect();
     // With all arms played, what is not measured was lost.
     let is_whole = outcomes.arms.len() == scenario.arms.len();
     let is_good = |claim: &Claim| match claim.state {
@@ -70,9 +71,30 @@ fn arm(outcome: &ArmOutcome) -> LabArm {
         missed: verdict.missed,
         wrong: verdict.wrong,
         measured: outcome.measured.clone(),
+        profile: outcome.profile.clone(),
         capture: None,
         page: None,
     }
+}
+
+/// Whether `profile` names first what the kernel is busy with; `None` where it was not asked, or nothing is expected.
+fn profile_claim(scenario: &Scenario, outcome: &ArmOutcome) -> Option<Claim> {
+    let profile = outcome.profile.as_ref()?;
+    let (_, expected) = scenario.hot.iter().find(|(arm, _)| *arm == outcome.arm)?;
+    let first = profile.hot.first().map_or("", String::as_str);
+    let named =
+        |reason: &str| if reason.is_empty() { "nothing".to_owned() } else { reason.to_owned() };
+    Some(Claim {
+        what: format!("hot in {}: {}", outcome.arm, named(&expected.replace('|', " or "))),
+        article: String::new(),
+        value: None,
+        ours: named(first),
+        state: if expected.split('|').any(|one| one == first) {
+            ClaimState::Holds
+        } else {
+            ClaimState::Fails
+        },
+    })
 }
 
 fn figures(scenario: &Scenario, outcomes: &ArmOutcomes) -> Vec<LabFigure> {
@@ -198,6 +220,7 @@ mod tests {
                 curves: BTreeMap::new(),
                 treatment: None,
                 taken_back: None,
+                profile: None,
                 report: answers::check(&source),
                 source,
                 capture,

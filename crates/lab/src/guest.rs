@@ -25,7 +25,7 @@ pub(crate) use files::{GuestFiles, TOOL_PLACES};
 use doctor::Doctor;
 use recording::GuestRecording;
 
-use crate::message::{GuestMessage, Job, TreatmentOrder, uptime_s};
+use crate::message::{GuestMessage, GuestProfile, Job, TreatmentOrder, uptime_s};
 use crate::mounts;
 use crate::reading::KernelReader;
 use crate::setting::ScenarioSettings;
@@ -45,6 +45,8 @@ pub struct Guest {
     doctor: Option<Doctor>,
     /// Commands that run before the recording begins.
     first: String,
+    is_profiled: bool,
+    profile: Option<MemtideCommand>,
 }
 
 impl Guest {
@@ -54,6 +56,8 @@ impl Guest {
             treated: job.treated,
             doctor: None,
             first: job.first,
+            is_profiled: job.is_profiled,
+            profile: None,
             settings: job.settings,
             is_cgroup_v1: job.is_cgroup_v1,
             messages,
@@ -68,7 +72,13 @@ impl Guest {
         if let Some(doctor) = self.doctor.take() {
             doctor.take_back();
         }
-        let recorded = self.recording.end();
+        let profiled = self.profile.take().map_or(Ok(()), |profile| {
+            let report = profile.interrupted_json()?;
+            let profile = GuestProfile::of(&report).ok_or("its profile has no answer")?;
+            self.send(&GuestMessage::Profiled(profile));
+            Ok(())
+        });
+        let recorded = self.recording.end().and(profiled);
         self.failure.take().map_or(recorded, Err)
     }
 
@@ -84,6 +94,14 @@ impl Guest {
             self.failure.get_or_insert(why);
         }
         self.recording.begin();
+        if self.is_profiled {
+            match self.memtide(&["profile", "--for", "1h", "--format", "json"]) {
+                Ok(profile) => self.profile = Some(profile),
+                Err(why) => {
+                    self.failure.get_or_insert(why);
+                }
+            }
+        }
         let port = self.messages.try_clone();
         if let (Some(order), Ok(port), None) = (&self.treated, port, &self.doctor) {
             self.doctor = Doctor::begin(order.rule.clone(), files, port).ok();

@@ -72,7 +72,9 @@ pub use host::kernel_fetch::{FetchedKernel, USUAL_PACKAGE, fetch_kernel};
 pub use host::machine::{Machine, VirtualDisk};
 pub use host::work::WorkDirectory;
 pub use machine_settings::{MachineSettings, MachineSwap};
-pub use message::{GuestMessage, Treatment, TreatmentOrder, TreatmentOutcome, Vitals};
+pub use message::{
+    GuestMessage, GuestProfile, Treatment, TreatmentOrder, TreatmentOutcome, Vitals,
+};
 pub use outcome::{ArmOutcome, ArmOutcomes};
 pub use pages::{run_page, score_page};
 pub use program::{HostMachine, MachineEnd, MachineProgram};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine_settings::MachineSettings;
@@ -31,6 +32,8 @@ pub(crate) struct Job {
     pub treated: Option<TreatmentOrder>,
     /// Commands of a fix that run before the recording begins; empty if none do.
     pub first: String,
+    /// Whether the kernel's work is profiled as long as the scenario records.
+    pub is_profiled: bool,
     /// What is run with the host's files, in the place of a scenario.
     pub program: Option<ProgramJob>,
 }
@@ -124,12 +127,35 @@ pub enum GuestMessage {
     Treated(Treatment),
     /// The treatment was taken back; why not, where the state before did not come back.
     TakenBack(Option<String>),
+    /// The answer of `memtide profile` about the time of the recording.
+    Profiled(GuestProfile),
     /// A setting of the machine could not be made.
     NotSet { why: String },
     /// The scenario could not go on.
     Failed { why: String },
     /// All is done, and the samples are written.
     Done,
+}
+
+/// What of the kernel's memory work cost noticeably, as `memtide profile` says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GuestProfile {
+    /// What matters, in a sentence or two.
+    pub headline: String,
+    /// Reasons that are hot, the most important first.
+    pub hot: Vec<String>,
+}
+
+impl GuestProfile {
+    /// Reads the JSON of `memtide profile`.
+    pub(crate) fn of(report: &serde_json::Value) -> Option<Self> {
+        let hot = report.get("hot")?.as_array()?;
+        let reasons = hot.iter().filter_map(|row| Some(row.get("reason")?.as_str()?.to_owned()));
+        Some(Self {
+            headline: report.get("headline")?.as_str()?.to_owned(),
+            hot: reasons.collect(),
+        })
+    }
 }
 
 impl GuestMessage {

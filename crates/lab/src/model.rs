@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Bytes, Ratio};
 
+use crate::message::GuestProfile;
+
 /// Name and version of the contract of `lab run`.
 pub const LAB_SCHEMA: &str = "memtide-lab/1";
 /// Name and version of the contract of `lab score`.
@@ -177,6 +179,8 @@ pub struct LabArm {
     pub wrong: Vec<String>,
     /// What the scenario measured, by name.
     pub measured: BTreeMap<String, f64>,
+    /// The answer of `profile`, where it was asked for.
+    pub profile: Option<GuestProfile>,
     /// The file with its samples, where it is kept.
     pub capture: Option<String>,
     /// The file with its page, where it is kept.

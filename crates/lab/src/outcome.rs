@@ -11,7 +11,7 @@ use crate::case::{CaseLabels, CaseVerdict};
 use crate::claim::MeasuredArms;
 use crate::host::accelerator::Accelerator;
 use crate::host::work::WorkDirectory;
-use crate::message::Treatment;
+use crate::message::{GuestProfile, Treatment};
 use crate::setting::ScenarioSettings;
 
 /// What an arm left.
@@ -31,6 +31,8 @@ pub struct ArmOutcome {
     pub treatment: Option<Treatment>,
     /// Whether that was taken back: `Some(None)` where it was, with the reason where not; `None` where nothing was done.
     pub taken_back: Option<Option<String>>,
+    /// The answer of `profile`, where it was asked for.
+    pub profile: Option<GuestProfile>,
     /// The samples.
     pub source: Source,
     /// Where the samples are.

@@ -13,7 +13,7 @@ use crate::host::image::GuestImage;
 use crate::host::machine::{Machine, has_memory_for};
 use crate::host::tools::{ZRAM_IF_ANY, add_tools};
 use crate::host::vm::Vm;
-use crate::message::{GuestMessage, Job, Treatment, TreatmentOrder};
+use crate::message::{GuestMessage, GuestProfile, Job, Treatment, TreatmentOrder};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
 use crate::progress::{RunProgress, RunStep};
 use crate::scenario::{Arm, Scenario};
@@ -48,6 +48,8 @@ pub struct RunOptions {
     pub first: String,
     /// Whether the arm has the settings that the words of its first fix ask for.
     pub is_advised: bool,
+    /// Whether the kernel's work is profiled meanwhile.
+    pub is_profiled: bool,
 }
 
 impl Default for RunOptions {
@@ -66,6 +68,7 @@ impl Default for RunOptions {
             treated: None,
             first: String::new(),
             is_advised: false,
+            is_profiled: false,
         }
     }
 }
@@ -149,6 +152,7 @@ impl<'a> Player<'a> {
             curves: measurements.curves,
             treatment: measurements.treatment,
             taken_back: measurements.taken_back,
+            profile: measurements.profile,
             report: answers::check(&source),
             source,
             capture,
@@ -167,6 +171,7 @@ impl<'a> Player<'a> {
             mglru: self.options.mglru.or(self.scenario.mglru),
             treated: self.options.treated.clone(),
             first: self.options.first.clone(),
+            is_profiled: self.options.is_profiled,
             ..Job::default()
         }
     }
@@ -231,6 +236,7 @@ struct Measurements {
     curves: BTreeMap<String, Vec<(f64, f64)>>,
     treatment: Option<Treatment>,
     taken_back: Option<Option<String>>,
+    profile: Option<GuestProfile>,
 }
 
 /// Follows a guest's messages until it is done.
@@ -255,6 +261,7 @@ fn follow(
                 GuestMessage::Point { curve, x, y } => {
                     measurements.curves.entry(curve).or_default().push((x, y));
                 }
+                GuestMessage::Profiled(profile) => measurements.profile = Some(profile),
                 GuestMessage::Treated(treatment) => measurements.treatment = Some(treatment),
                 GuestMessage::TakenBack(why_not) => measurements.taken_back = Some(why_not),
                 GuestMessage::Failed { why } | GuestMessage::NotSet { why } => {

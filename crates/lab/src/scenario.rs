@@ -36,6 +36,8 @@ pub struct Scenario {
     pub variants: &'static [&'static [(&'static str, f64)]],
     /// Arms in which the first fix is words, with the settings that these ask for: fewer programs, more RAM.
     pub advised: &'static [(&'static str, &'static [(&'static str, f64)])],
+    /// Arms with the reason that `profile` must name first; `a|b` means either, and an empty text that nothing is hot.
+    pub hot: &'static [(&'static str, &'static str)],
     /// What `check` must and may find with these settings, where that is not the same for every run of an arm.
     pub expects: Option<fn(&ScenarioSettings) -> CaseLabels>,
     /// Counts changes of what is played, or of the machine: a kept case of another revision is made again.
@@ -62,6 +64,7 @@ impl Scenario {
         arms: &[],
         variants: &[],
         advised: &[],
+        hot: &[],
         expects: None,
         revision: 1,
         play: |_| Ok(()),

@@ -106,6 +106,9 @@ fn arm(page: &mut TextPage, arm: &LabArm) {
             page.hanging(&[], ARM_CELLS, Style::Critical, &text);
         }
     }
+    if let Some(profile) = &arm.profile {
+        page.hanging(&[], ARM_CELLS, Style::Plain, &format!("profile: {}", profile.headline));
+    }
     if arm.verdict == Level::Unknown {
         let text = format!("cannot tell: {}", arm.headline);
         page.hanging(&[], ARM_CELLS, Style::Critical, &text);

@@ -104,8 +104,29 @@ pub struct Report {
     pub not_evaluated: Vec<NotEvaluated>,
     /// What RAM held at the moment that matters; null where the source has no MemTotal.
     pub accounting: Option<Accounting>,
+    /// What the kernel's memory work cost meanwhile. Absent where it was not profiled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<KernelProfile>,
     /// What to run on that host to learn what the source could not say; empty for this host, live.
     pub next: Vec<Step>,
+}
+
+/// What the kernel's memory work cost, as `memtide profile` says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct KernelProfile {
+    /// What matters, in a sentence or two.
+    pub headline: String,
+    /// Reasons that cost noticeably, the most important first; empty on a healthy host.
+    pub hot: Vec<HotReason>,
+}
+
+/// A reason of kernel work that costs noticeably.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HotReason {
+    /// As in the answer of `profile`: `node-reclaim`.
+    pub reason: String,
+    /// The id of the rule that explains it; null where none does.
+    pub rule: Option<String>,
 }
 
 /// A setting that took another value.

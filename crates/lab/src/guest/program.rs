@@ -27,6 +27,16 @@ impl MemtideCommand {
         sent.is_ok() && self.0.wait().is_ok_and(|status| status.success())
     }
 
+    /// Ends it as Ctrl-C does; gives the JSON that it prints then.
+    ///
+    /// # Errors
+    /// Where it prints none.
+    pub fn interrupted_json(self) -> Result<serde_json::Value, String> {
+        let sent = kill_process(Pid::from_child(&self.0), Signal::INT);
+        sent.map_err(|error| format!("it cannot be ended: {error}"))?;
+        self.json()
+    }
+
     /// Waits for its end; gives the JSON that it printed, whatever its exit code.
     ///
     /// # Errors

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::mount::MountFlags;
+
 use crate::guest::TOOL_PLACES;
 use crate::message::{GuestMessage, uptime_s};
 use crate::mounts::mount_at;
@@ -17,6 +19,14 @@ pub(super) fn mount_file_systems() -> Result<(), String> {
     {
         mount_at(kind, place, None)?;
     }
+    // A kernel may have been built without it.
+    let _ = rustix::mount::mount(
+        "tracefs",
+        "/sys/kernel/tracing",
+        "tracefs",
+        MountFlags::empty(),
+        None,
+    );
     Ok(())
 }
 

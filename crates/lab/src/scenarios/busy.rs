@@ -22,6 +22,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         about: "how long; 3600 for an hour",
     }],
     arms: &[Arm { name: "fits", settings: &[], finds: &[], may_find: &[] }],
+    hot: &[("fits", "")],
     play,
     claims: |outcomes: &dyn MeasuredArms| {
         let again = outcomes.measured("fits", "refaults");

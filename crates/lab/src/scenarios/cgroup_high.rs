@@ -34,6 +34,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         Arm { name: "fits", settings: &[("high_mib", 250.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("grow_mib", 160.0)], &[("grow_mib", 240.0)]],
+    hot: &[("throttled", "memcg-high"), ("fits", "")],
     play,
     claims,
     figures: &[ScenarioFigure::Chart("cgroups"), ScenarioFigure::Chart("pressure")],

@@ -28,6 +28,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         Arm { name: "room", settings: &[("limit_mib", 160.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("limit_mib", 30.0)], &[("limit_mib", 60.0)]],
+    hot: &[("starved", "memcg-max"), ("room", "")],
     play,
     claims: rereader::claims,
     figures: &[ScenarioFigure::Chart("cgroups"), ScenarioFigure::Chart("where")],

@@ -39,6 +39,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     ],
     variants: &[&[("data_mib", 250.0)], &[("data_mib", 350.0)]],
     advised: &[("written", &[("write_mib_s", 5.0)])],
+    hot: &[("written", ""), ("only-read", "")],
     play,
     claims,
     figures: &[ScenarioFigure::Chart("where")],

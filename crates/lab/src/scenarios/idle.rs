@@ -18,6 +18,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     }],
     arms: &[Arm { name: "idle", settings: &[], finds: &[], may_find: &[] }],
     variants: &[&[("seconds", 30.0)], &[("seconds", 60.0)]],
+    hot: &[("idle", "")],
     play,
     ..Scenario::DEFAULT
 };

@@ -41,6 +41,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         Arm { name: "mode-0", settings: &[("zone_reclaim_mode", 0.0)], finds: &[], may_find: &[] },
     ],
     variants: &[&[("passes", 4.0)], &[("passes", 7.0)]],
+    hot: &[("mode-1", "node-reclaim"), ("mode-0", "")],
     play,
     claims,
     figures: &[

@@ -45,6 +45,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     ],
     variants: &[&[("left_mib", 40.0)], &[("left_mib", 50.0)]],
     advised: &[("hogs", &[("left_mib", 150.0)])],
+    hot: &[("hogs", "file-read"), ("no-hogs", "")],
     play,
     claims,
     figures: &[

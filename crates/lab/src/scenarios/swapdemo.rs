@@ -138,6 +138,10 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ("zram-zeros", &[("data_share", 0.5)]),
         ("zram-random", &[("swap", swap::DISK)]),
     ],
+    hot: &[
+        ("swappiness-60", "swap-in|direct-reclaim|kswapd"),
+        ("zram-random", "swap-in|direct-reclaim|kswapd"),
+    ],
     play,
     claims,
     figures: &[

@@ -59,6 +59,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     ],
     variants: &[&[("file_mib", 64.0)], &[("files", 14.0), ("file_mib", 32.0)]],
     advised: &[("dirty-ratio-20", &[("files", 8.0), ("file_mib", 8.0)])],
+    hot: &[("dirty-ratio-20", "dirty-throttle"), ("dirty-bytes-32m", "dirty-throttle")],
     play,
     claims,
     figures: &[

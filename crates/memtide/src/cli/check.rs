@@ -93,6 +93,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = span)]
     pub(crate) recent: Span,
 
+    /// Also sample the kernel meanwhile: which of its memory work costs CPU time, and who started it (memtide profile)
+    #[arg(long, conflicts_with_all = ["files", "brief"])]
+    pub(crate) profile: bool,
+
     /// Show everything: also the rules that found nothing or could not be evaluated, each with the reason
     #[arg(long)]
     pub(crate) all: bool,

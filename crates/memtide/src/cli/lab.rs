@@ -140,6 +140,9 @@ pub(crate) struct LabRunArgs {
     /// Also keep the captures in that directory
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Also profile the kernel's memory work in each arm
+    #[arg(long)]
+    pub(crate) profile: bool,
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
     /// The memory controller of cgroup v1 instead of v2

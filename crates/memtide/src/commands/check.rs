@@ -1,6 +1,7 @@
 //! `memtide check`: what is wrong with a host's memory.
 
 mod brief;
+mod kernel_sampling;
 mod sources;
 
 pub(crate) use brief::refuse as refuse_in_brief;

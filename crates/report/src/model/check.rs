@@ -55,6 +55,7 @@ impl Report {
                 })
                 .collect(),
             accounting: diagnosis.accounting.as_ref().ok().map(|a| cx.accounting(a)),
+            profile: None,
             next: next::steps(source, diagnosis),
         }
     }

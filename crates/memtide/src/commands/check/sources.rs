@@ -7,6 +7,7 @@ use report::Report;
 use sampler::WatchOptions;
 use timeline::{Source, TimeRange};
 
+use super::kernel_sampling::KernelSampling;
 use crate::cli::CheckArgs;
 use crate::command_error::CommandError;
 use crate::commands::source;
@@ -45,9 +46,16 @@ pub(super) fn live(args: &CheckArgs, output: &Output) -> Result<CheckedSource, C
     // The verdict of a monitoring system is about now.
     let history = !args.no_history && !args.brief;
     let besides = Besides { history, ..Besides::default() };
+    let profile = args.profile.then(|| KernelSampling::start(args.watch_options().duration));
     let source = source::watch(args.watch_options(), besides, output)?;
     let group = answers::group_of(&source, typed.as_ref(), args.host)?;
-    let report = answers::check_now(&source, args.recent, group.as_deref());
+    let mut report = answers::check_now(&source, args.recent, group.as_deref());
+    if let Some(profile) = profile {
+        match profile.end() {
+            Ok(profile) => answers::add_profile(&mut report, &profile),
+            Err(error) => output.error(&error.into()),
+        }
+    }
     Ok(CheckedSource { source, report })
 }
 

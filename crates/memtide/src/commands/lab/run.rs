@@ -33,6 +33,7 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> Result<Exit, CommandErr
         mglru: args.mglru,
         accelerator: args.accel.map(Into::into),
         timeout: args.timeout,
+        is_profiled: args.profile,
         output: args.keep.then(|| directory.path().to_owned()),
         ..RunOptions::default()
     };
