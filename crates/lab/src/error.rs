@@ -229,7 +229,13 @@ impl LabError {
             }
             Self::NoScenario { .. } => Some("memtide lab list says what each shows"),
             Self::NoWorkDirectory { .. } => Some(NEW_TMPDIR),
-            Self::File { error, .. } if error.kind() == std::io::ErrorKind::StorageFull => {
+            // The path of a socket has at most 107 bytes.
+            Self::File { error, .. }
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::InvalidInput
+                ) =>
+            {
                 Some(NEW_TMPDIR)
             }
             _ => None,

@@ -140,7 +140,14 @@ impl HostMachine {
                 return Ok(MachineEnd::Died(cause_of_death(&vm.last_words())));
             }
             if vm.has_lost_files() {
-                return Ok(MachineEnd::Died("virtiofsd ended, which had its files".to_owned()));
+                // It ends with QEMU, too.
+                vm.wait_for_end();
+                let is_alone = !vm.has_ended();
+                return Ok(MachineEnd::Died(if is_alone {
+                    "virtiofsd ended, which had its files".to_owned()
+                } else {
+                    cause_of_death(&vm.last_words())
+                }));
             }
             if begun.elapsed() > program.timeout.as_duration() {
                 return Ok(MachineEnd::Died(format!("it did not end within {}", program.timeout)));
@@ -164,7 +171,8 @@ fn output_of(vm: &Vm) -> Result<Vec<u8>, LabError> {
 
 /// The line of a console that says why its kernel ended: behind it come registers and a trace.
 fn cause_of_death(words: &str) -> String {
-    let cause = words.lines().find(|line| line.contains("Kernel panic"));
+    let is_cause = |line: &&str| line.contains("Kernel panic") || line.contains("reboot: ");
+    let cause = words.lines().find(is_cause);
     let cause = cause.or_else(|| words.lines().rfind(|line| !line.trim().is_empty()));
     cause.unwrap_or("it printed nothing").trim().to_owned()
 }

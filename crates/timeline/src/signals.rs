@@ -926,6 +926,8 @@ signals! {
         CGROUP_SHMEM: Gauge<Bytes> = "cgroup.shmem", file: CGROUP_STAT, field: "shmem", since: "4.12",
             pcp: "cgroup.memory.stat.shmem",
             "Shared memory and tmpfs of the cgroup; a part of its page cache.";
+        CGROUP_SWAPCACHED: Gauge<Bytes> = "cgroup.swapcached", file: CGROUP_STAT, field: "swapcached", since: "5.13",
+            "Anonymous memory that is in RAM and in swap, too. v1: total_swapcached.";
         CGROUP_FILE_MAPPED: Gauge<Bytes> = "cgroup.file_mapped", file: CGROUP_STAT, field: "file_mapped", since: "4.5",
             pcp: "cgroup.memory.stat.file_mapped",
             "Page cache of the cgroup mapped into processes.";

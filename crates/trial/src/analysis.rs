@@ -228,6 +228,8 @@ pub struct VariantState {
 pub struct Analysis {
     /// One for each of the plan, in its order.
     pub variants: Vec<VariantState>,
+    /// The variant that the others are compared with: the baseline, or where the kernel killed that, the first that did its work.
+    pub reference: usize,
     /// The metrics that there are values of.
     pub metrics: Vec<MetricResult>,
     /// What its figures are for each of.
@@ -249,18 +251,19 @@ impl Analysis {
             .enumerate()
             .filter(|(_, variant)| variants[*variant].out.is_none())
             .collect();
-        let is_compared = variants.first().is_some_and(|baseline| baseline.out.is_none());
-        let design = BlockDesign {
-            baselines: plan.baselines(),
-            treatments: columns.len().saturating_sub(plan.baselines()),
-        };
+        let is_killed = variants.first().is_some_and(|baseline| baseline.killed > 0);
+        let reference = columns.first().map(|(_, variant)| *variant).filter(|_| is_killed);
+        let reference = reference.unwrap_or(0);
+        let is_compared = variants.get(reference).is_some_and(|one| one.out.is_none());
+        let baselines = columns.iter().filter(|(_, variant)| *variant == reference).count().max(1);
+        let design = BlockDesign { baselines, treatments: columns.len().saturating_sub(baselines) };
         let blocks = complete_blocks(runs, &columns);
         let measure = TrialMeasure::of(runs.iter().filter(|run| run.is_compared()));
         let judge = Judge { plan, runs, columns: &columns, design, measure };
         let metrics = if is_compared { judge.metrics(&blocks) } else { Vec::new() };
         let speed_metric =
             if plan.is_about_machine() { TrialMetric::Time } else { TrialMetric::Cpu };
-        Self { variants, metrics, measure, speed_metric, blocks: blocks.len() }
+        Self { variants, reference, metrics, measure, speed_metric, blocks: blocks.len() }
     }
 
     /// The result of a metric.
@@ -304,10 +307,15 @@ fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
     let completed = own.iter().filter(|run| run.is_compared()).count();
     let killed = own.iter().filter(|run| run.outcome == RunOutcome::OomKilled).count();
     let first_bad = own.iter().find(|run| !run.is_compared());
+    let is_without = is_without_operations(plan, runs, &own);
     let settings = &plan.variants[variant].settings;
     let has_limit = settings.iter().any(|one| matches!(one, VariantSetting::Limit(_)));
     let had_machine = plan.runs.machine.is_some();
     let out = first_bad.map(|run| why_out(run, killed, own.len(), has_limit || had_machine));
+    let out = out.or_else(|| {
+        is_without
+            .then(|| "announced no operation, as others did: its work was not done".to_owned())
+    });
     VariantState {
         name: plan.variants[variant].name.clone(),
         runs: own.len(),
@@ -315,6 +323,15 @@ fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
         killed,
         out,
     }
+}
+
+/// Whether a variant of the one command counted no operation where others did: what did no work is small and fast.
+fn is_without_operations(plan: &TrialPlan, runs: &[TrialRun], own: &[&TrialRun]) -> bool {
+    let mut settings = plan.variants.iter().flat_map(|one| &one.settings);
+    let has_own_commands = settings.any(|one| matches!(one, VariantSetting::Command(_)));
+    let counts = |run: &TrialRun| run.speed.is_some_and(|speed| speed.operations.is_some());
+    let did_no_work = own.iter().any(|run| run.is_compared()) && !own.iter().any(|run| counts(run));
+    did_no_work && !has_own_commands && runs.iter().any(counts)
 }
 
 /// Why a variant is not compared.

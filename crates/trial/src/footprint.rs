@@ -11,14 +11,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeline::Row;
-use timeline::signals::{CGROUP_ANON, CGROUP_SHMEM, CGROUP_SWAP_CURRENT};
+use timeline::signals::{CGROUP_ANON, CGROUP_SHMEM, CGROUP_SWAP_CURRENT, CGROUP_SWAPCACHED};
 use units::{Bytes, Ratio, Span};
 
 /// What cannot be dropped of a cgroup's memory; `None` where the kernel does not count it.
 pub(crate) fn footprint(row: &Row) -> Option<Bytes> {
     let anon = row.get(CGROUP_ANON)?;
     let others = [row.get(CGROUP_SHMEM), row.get(CGROUP_SWAP_CURRENT)];
-    Some(others.into_iter().flatten().fold(anon, |sum, more| sum + more))
+    let sum = others.into_iter().flatten().fold(anon, |sum, more| sum + more);
+    // What was read back from swap and keeps its place there is in both.
+    Some(sum.saturating_sub(row.get(CGROUP_SWAPCACHED).unwrap_or_default()))
 }
 
 /// A moment of a run.

@@ -116,14 +116,16 @@ impl TrialMachines {
                         ..run
                     });
                 }
-                Err(error) => RunOutcome::MachineDied(format!("its run is cut: {error}")),
+                Err(error) => RunOutcome::MachineDied(format!(
+                    "its run is cut ({error}): is there room in TMPDIR?"
+                )),
             },
             Ok(MachineEnd::NotSet(why) | MachineEnd::Failed(why)) => RunOutcome::NotStarted(why),
             Ok(MachineEnd::Died(why)) => RunOutcome::MachineDied(why),
             Err(LabError::Interrupted) => RunOutcome::Interrupted,
             Err(error) => return Err(error),
         };
-        let applied = Applied::NotSeen("it was not started".to_owned());
+        let applied = Applied::NotSeen("its run came to no end".to_owned());
         Ok(TrialRun::new(order.place, begun, outcome, applied))
     }
 }

@@ -45,6 +45,11 @@ impl TrialReport {
         self.analysis.variants.get(variant).map_or("", |one| one.name.as_str())
     }
 
+    /// The name of the variant that the others are compared with.
+    pub fn reference(&self) -> &str {
+        self.name(self.analysis.reference)
+    }
+
     /// Whether there is an answer; `None` where nothing was compared.
     pub fn is_answered(&self) -> Option<bool> {
         let has_killed = self.analysis.variants.iter().any(|one| one.killed > 0);

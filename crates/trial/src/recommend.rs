@@ -70,7 +70,8 @@ impl Recommendation {
     /// Chooses; `None` where nothing was compared.
     pub fn of(plan: &TrialPlan, analysis: &Analysis, runs: &[TrialRun]) -> Option<Self> {
         let choice = Choice { plan, analysis, runs, memory: analysis.metric(TrialMetric::Memory)? };
-        let keep = |reason| Some(Self { variant: 0, reason, as_good: Vec::new() });
+        let reference = analysis.reference;
+        let keep = |reason| Some(Self { variant: reference, reason, as_good: Vec::new() });
         let of_machine = plan.is_about_machine();
         let faster = |choice: &Choice<'_>| {
             let faster = choice.fastest()?.variant;
@@ -106,7 +107,7 @@ impl Recommendation {
         if let Some(faster) = faster(&choice) {
             return Some(faster);
         }
-        if !choice.is_in_budget(0) {
+        if !choice.is_in_budget(reference) {
             // A peak may be lower where the mean is not.
             let fast = |one: &&Effect| choice.speed_of(one.variant) == Speed::AsFast;
             let all = choice.memory.effects.iter().filter(has_room).filter(fast);
@@ -226,8 +227,10 @@ impl VariantStanding {
     pub fn of(plan: &TrialPlan, analysis: &Analysis, variant: usize) -> Option<Self> {
         let memory = analysis.metric(TrialMetric::Memory)?;
         let speed = analysis.speed()?;
+        let reference = analysis.reference;
+        let spot = |result, variant| Spot::of(result, variant, reference);
         let place = |variant: usize| -> Option<[Spot; 2]> {
-            Some([Spot::of(memory, variant)?, Spot::of(speed, variant)?])
+            Some([spot(memory, variant)?, spot(speed, variant)?])
         };
         let own = place(variant)?;
         let margin = plan.goals.margin.get();
@@ -241,8 +244,7 @@ impl VariantStanding {
             let is_slow =
                 [TrialMetric::Time, TrialMetric::P50, TrialMetric::P95].iter().any(|metric| {
                     let result = analysis.metric(*metric);
-                    let spots =
-                        result.and_then(|one| Spot::of(one, variant).zip(Spot::of(one, other)));
+                    let spots = result.and_then(|one| spot(one, variant).zip(spot(one, other)));
                     spots.is_some_and(|(own, other)| other.low > own.high)
                 });
             if better && no_worse && !is_slow {
@@ -266,8 +268,8 @@ struct Spot {
 }
 
 impl Spot {
-    fn of(result: &MetricResult, variant: usize) -> Option<Self> {
-        if variant == 0 {
+    fn of(result: &MetricResult, variant: usize, reference: usize) -> Option<Self> {
+        if variant == reference {
             return Some(Self { low: 1.0, ratio: 1.0, high: 1.0 });
         }
         let effect = result.effect(variant)?;

@@ -204,11 +204,17 @@ impl TrialRun {
             (RunOutcome::Completed, _) => None,
             (outcome, _) => {
                 let last = self.message.as_deref().and_then(|text| text.lines().last());
-                Some(match last {
+                Some(match last.map(shortened) {
                     Some(last) => format!("{outcome}: {last}"),
                     None => outcome.to_string(),
                 })
             }
         }
     }
+}
+
+/// A line of a program for a person: without control characters, and not longer than two lines of a terminal.
+fn shortened(line: &str) -> String {
+    const CHARACTERS_MAX: usize = 160;
+    line.chars().filter(|one| !one.is_control()).take(CHARACTERS_MAX).collect()
 }

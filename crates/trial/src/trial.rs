@@ -156,11 +156,11 @@ impl Trial {
             }
             let analysis = self.analysis();
             tell(&TrialEvent::Block(&analysis));
-            let mut others =
-                (1..self.plan.variants.len()).filter(|one| !self.is_out(*one)).peekable();
-            if others.peek().is_none() {
+            let mut left = (0..self.plan.variants.len()).filter(|one| !self.is_out(*one));
+            if left.by_ref().take(2).count() < 2 {
                 return Ok(TrialEnd::NothingToCompare);
             }
+            let mut others = (0..self.plan.variants.len()).filter(|one| !self.is_out(*one));
             let left = self.plan.blocks_max() - block - 1;
             let is_look = self.plan.looks.contains(&(block + 1));
             // One that was killed is run on until that is sure.
@@ -210,8 +210,11 @@ impl Trial {
             let Some(run) = self.run_twice_if(place, hiccup, is_interrupted, tell)? else {
                 return Ok(Some(TrialEnd::Interrupted));
             };
+            let ends =
+                run.variant == 0 && !run.is_compared() && run.outcome != RunOutcome::OomKilled;
             self.keep(run, tell)?;
-            if self.is_out(0) {
+            // What does not work as it is has nothing to be compared with; but others may live where it is killed.
+            if ends {
                 return Ok(Some(TrialEnd::NothingToCompare));
             }
         }
@@ -279,7 +282,7 @@ impl Trial {
     fn is_out(&self, variant: usize) -> bool {
         let own = || self.runs.iter().filter(|run| run.variant == variant);
         let killed = own().filter(|run| run.outcome == RunOutcome::OomKilled).count();
-        let is_killed = |run: &TrialRun| run.outcome == RunOutcome::OomKilled && variant != 0;
+        let is_killed = |run: &TrialRun| run.outcome == RunOutcome::OomKilled;
         killed >= KILLED_ENOUGH || own().any(|run| !run.is_compared() && !is_killed(run))
     }
 

@@ -168,6 +168,9 @@ impl VariantSetting {
                 if let Some(of_glibc) = key.strip_prefix("malloc.") {
                     Self::Tunable { name: name(of_glibc), value }
                 } else if let Some(of_kernel) = vm_name(key) {
+                    if matches!(of_kernel, "drop_caches" | "compact_memory") {
+                        return Err(bad("it is an action, and no setting that stays"));
+                    }
                     Self::Vm { name: name(of_kernel), value }
                 } else if let Some(variable) = environment_name(key) {
                     Self::Environment { name: name(variable), value }
@@ -195,7 +198,8 @@ impl VariantSetting {
             Self::SwapArea(area) => format!("swapon:{area}"),
             Self::Thp(mode) => format!("thp:{}", mode.name()),
             Self::Kernel(kernel) => format!("kernel:{kernel}"),
-            Self::Command(_) | Self::Malloc(_) => return None,
+            Self::Malloc(choice) => format!("alloc:{choice}"),
+            Self::Command(_) => return None,
         })
     }
 
@@ -376,10 +380,12 @@ mod tests {
     fn every_setting_of_vm_and_each_swap_area_can_be_typed() {
         for file in std::fs::read_dir("/proc/sys/vm").unwrap().flatten() {
             let name = file.file_name().into_string().unwrap();
-            assert_eq!(
-                VariantSetting::read(&format!("vm.{name}"), "1"),
-                Ok(Some(VariantSetting::Vm { name, value: "1".into() }))
-            );
+            let read = VariantSetting::read(&format!("vm.{name}"), "1");
+            if ["drop_caches", "compact_memory"].contains(&name.as_str()) {
+                assert!(read.unwrap_err().to_string().contains("it is an action"));
+                continue;
+            }
+            assert_eq!(read, Ok(Some(VariantSetting::Vm { name, value: "1".into() })));
         }
         for (text, area) in [
             ("off", SwapArea::Off),

@@ -10,7 +10,7 @@ use crate::recommend::{ChoiceReason, VariantStanding, slower_by};
 use crate::run::{RunOutcome, TrialRun};
 use crate::session::ENDING_MAX;
 use crate::trial_end::TrialEnd;
-use crate::variant::VariantSetting;
+use crate::variant::{Variant, VariantSetting};
 
 /// Runs shorter than this show little of what malloc keeps: retention grows for hours.
 const SHORT_RUN: Span = Span::from_mins(10);
@@ -102,13 +102,14 @@ pub(crate) fn has_operations(report: &TrialReport) -> bool {
 
 /// The table of these metrics.
 pub(crate) fn table(report: &TrialReport, metrics: &[TrialMetric]) -> Table {
+    let reference = report.analysis.reference;
     let results: Vec<&MetricResult> =
         metrics.iter().filter_map(|metric| report.analysis.metric(*metric)).collect();
     let counts = has_operations(report);
     let rows = report.analysis.variants.iter().enumerate().map(|(variant, state)| VariantRow {
         variant,
         name: state.name.clone(),
-        cells: results.iter().map(|result| cell(result, variant)).collect(),
+        cells: results.iter().map(|result| cell(result, variant, reference)).collect(),
         remark: remark(report, variant),
     });
     Table {
@@ -117,8 +118,8 @@ pub(crate) fn table(report: &TrialReport, metrics: &[TrialMetric]) -> Table {
     }
 }
 
-fn cell(result: &MetricResult, variant: usize) -> TableCell {
-    if variant == 0 {
+fn cell(result: &MetricResult, variant: usize, reference: usize) -> TableCell {
+    if variant == reference {
         return TableCell { text: result.metric.value(result.baseline), verdict: None };
     }
     match result.effect(variant) {
@@ -149,7 +150,7 @@ pub(crate) fn legend(report: &TrialReport) -> String {
     format!(
         "Ratios to {}, in brackets 95 % intervals that hold together; ↓ less, ↑ more, = the same within {margin}, \
          ~ no evidence of a difference.",
-        report.name(0)
+        report.reference()
     )
 }
 
@@ -189,7 +190,7 @@ fn remark(report: &TrialReport, variant: usize) -> String {
         }
         None => String::new(),
     };
-    if variant > 0 {
+    if variant != report.analysis.reference {
         return standing;
     }
     match malloc_of(report, 0) {
@@ -217,7 +218,7 @@ pub fn headline(report: &TrialReport) -> String {
             .filter_map(|one| Some(format!("{} {}", one.name, one.out.as_ref()?)))
             .collect();
         if let Some(killed) = killed.filter(|_| report.analysis.blocks > 0) {
-            return format!("KEEP {}: {killed}", name(0));
+            return format!("KEEP {}: {killed}", report.reference());
         }
         return if out.is_empty() {
             "UNDECIDED: too few blocks to compare anything.".to_owned()
@@ -254,9 +255,11 @@ pub fn headline(report: &TrialReport) -> String {
             speed_part(report, speed.and_then(effect), speed)
         ),
         ChoiceReason::NothingSaves if report.plan.is_about_machine() => {
-            format!("KEEP {}: no other is faster or takes less memory", name(0))
+            format!("KEEP {}: no other is faster or takes less memory", report.reference())
         }
-        ChoiceReason::NothingSaves => format!("KEEP {}: no other takes less memory", name(0)),
+        ChoiceReason::NothingSaves => {
+            format!("KEEP {}: no other takes less memory", report.reference())
+        }
         ChoiceReason::NothingIsShownToSave if report.plan.is_about_machine() => {
             "UNDECIDED: none is shown to be faster or to take less memory, and some may".to_owned()
         }
@@ -264,12 +267,15 @@ pub fn headline(report: &TrialReport) -> String {
             "UNDECIDED: none is shown to take less memory, and some may".to_owned()
         }
         ChoiceReason::PeaksAreHigher => {
-            format!("KEEP {}: what takes less memory in the mean has a higher peak", name(0))
+            format!(
+                "KEEP {}: what takes less memory in the mean has a higher peak",
+                report.reference()
+            )
         }
         ChoiceReason::SavingsAreSlower | ChoiceReason::SavingsMayBeSlower => slower(report),
         ChoiceReason::SavingsAreOverBudget => format!(
             "KEEP {}: what takes less memory in the mean is over the budget at its peak",
-            name(0)
+            report.reference()
         ),
         ChoiceReason::OverBudget => format!(
             "NONE fits: no variant that is fast enough stays within the budget of {} at its peak",
@@ -305,7 +311,8 @@ fn slower(report: &TrialReport) -> String {
     };
     let what = speed.metric.heading(has_operations(report));
     let is_open = report.recommendation.as_ref().is_some_and(|one| one.reason.is_open());
-    let begin = if is_open { "UNDECIDED".to_owned() } else { format!("KEEP {}", report.name(0)) };
+    let begin =
+        if is_open { "UNDECIDED".to_owned() } else { format!("KEEP {}", report.reference()) };
     let cost = cost.map_or_else(String::new, |cost| {
         if is_open {
             format!("may cost up to {} more {what}", percent(cost.high))
@@ -383,11 +390,17 @@ fn place(report: &TrialReport) -> String {
     };
     let speed =
         machine.disk_speed.map_or_else(String::new, |speed| format!(", disks of {speed}/s"));
-    let mut machines = report.runs.iter().rev().filter_map(|run| run.machine.as_ref());
-    let by = machines.next().map_or_else(String::new, |one| format!(", by {}", one.accelerator));
+    let machines = || report.runs.iter().filter_map(|run| run.machine.as_ref());
+    let by = machines().next().map_or_else(String::new, |one| format!(", by {}", one.accelerator));
+    let mut kernels: Vec<&str> = machines().map(|one| one.kernel.as_str()).collect();
+    kernels.push(&machine.kernel);
+    kernels.sort_unstable();
+    kernels.dedup();
     format!(
         "a virtual machine for each: {} CPUs, {} of RAM{speed}, Linux {}{by}",
-        machine.cpus, machine.ram, machine.kernel
+        machine.cpus,
+        machine.ram,
+        kernels.join(" and ")
     )
 }
 
@@ -404,6 +417,7 @@ fn shortened(command: &str) -> String {
 pub(crate) fn remarks(report: &TrialReport) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(why_ended(report));
+    all.extend(settings_of_names(report));
     all.extend(dominated(report));
     all.extend(no_evidence(report));
     all.extend(uncounted(report));
@@ -420,6 +434,16 @@ pub(crate) fn remarks(report: &TrialReport) -> Vec<String> {
     all.extend(recording(report));
     all.extend(left_out(report));
     all
+}
+
+/// What the names of variants stand for, where they were given by hand.
+fn settings_of_names(report: &TrialReport) -> Vec<String> {
+    let of = |one: &Variant| {
+        let typed: Vec<String> = one.settings.iter().filter_map(VariantSetting::as_typed).collect();
+        let is_named = !one.name.contains('=') && !typed.is_empty() && typed != [one.name.clone()];
+        is_named.then(|| format!("{}: {}.", one.name, typed.join(", ")))
+    };
+    report.plan.variants.iter().filter_map(of).collect()
 }
 
 /// How a run is opened, where the host was recorded: the last one, for others times stand in the page and the JSON.
@@ -567,8 +591,8 @@ fn outside(report: &TrialReport) -> Option<String> {
     const WORTH_NAMING: f64 = 0.15;
     (median >= WORTH_NAMING).then(|| {
         format!(
-            "Other programs used {median:.1} of {} CPUs, load generators included: a ratio holds for the load that \
-             it was measured under.",
+            "Other programs used {median:.1} of the {} CPUs of this host, load generators included: a ratio holds for \
+             the load that it was measured under.",
             report.plan.host.cpus
         )
     })
@@ -579,7 +603,9 @@ fn growing(report: &TrialReport) -> Option<String> {
     let baseline: Vec<&TrialRun> = report
         .runs
         .iter()
-        .filter(|run| run.variant == 0 && run.outcome == RunOutcome::Completed)
+        .filter(|run| {
+            run.variant == report.analysis.reference && run.outcome == RunOutcome::Completed
+        })
         .collect();
     let walls: Vec<f64> =
         baseline.iter().filter_map(|run| run.speed).map(|speed| speed.wall.as_secs_f64()).collect();

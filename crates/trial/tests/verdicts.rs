@@ -240,3 +240,36 @@ fn what_is_chosen_and_why() {
         assert_eq!(chosen(variants, budget), expected, "{variants:?} {budget:?}");
     }
 }
+
+/// A host on which the command is killed as it is has a question all the same: which setting lets it live, and best.
+#[test]
+fn where_the_baseline_is_killed_the_others_are_compared_with_the_first_that_lives() {
+    let plan = plan(4);
+    let mut all = runs(3, 6, 0.6);
+    for run in all.iter_mut().filter(|run| run.variant == 0) {
+        run.outcome = trial::RunOutcome::OomKilled;
+        run.speed = None;
+    }
+    let analysis = Analysis::of(&plan, &all);
+    assert_eq!((analysis.reference, analysis.variants[0].killed), (1, 12));
+    let memory = of(&analysis, TrialMetric::Memory);
+    assert_eq!(memory.iter().map(|one| one.variant).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(memory[1].verdict, TrialVerdict::Less);
+    // One that fails for another reason is no result of a setting.
+    for run in all.iter_mut().filter(|run| run.variant == 0) {
+        run.outcome = trial::RunOutcome::Failed(1);
+    }
+    assert!(Analysis::of(&plan, &all).metrics.is_empty());
+}
+
+#[test]
+fn a_variant_of_one_command_without_operations_did_no_work() {
+    let plan = plan(4);
+    let mut all = runs(3, 6, 0.6);
+    for run in all.iter_mut().filter(|run| run.variant != 3) {
+        run.speed.as_mut().unwrap().operations = Some(100.0);
+    }
+    let analysis = Analysis::of(&plan, &all);
+    assert!(analysis.variants[3].out.as_ref().unwrap().contains("announced no operation"));
+    assert_eq!(of(&analysis, TrialMetric::Memory).len(), 2);
+}

@@ -49,7 +49,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`LabError::TooSmall`].
-    pub(crate) fn check(&self) -> Result<(), LabError> {
+    pub fn check(&self) -> Result<(), LabError> {
         if self.ram < Self::RAM_MIN {
             return Err(LabError::TooSmall { ram: self.ram, min: Self::RAM_MIN });
         }

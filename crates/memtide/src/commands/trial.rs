@@ -42,7 +42,7 @@ pub(crate) fn run(args: &TrialArgs, output: &Output) -> Result<Exit, CommandErro
     let mut trial = Trial::open(plan, ready, directory)?;
     let recorder = args.record.then(|| recorder::TrialRecorder::start(trial.directory().path()));
     let recorder = recorder.transpose()?;
-    let is_interrupted = interrupt::listen_to_any();
+    let is_interrupted = interrupt::listen_on_terminal();
     let mut progress = progress::TrialProgress::new(&trial, output);
     let end = trial.go_on(&is_interrupted, &mut |event| progress.tell(event));
     progress.finish();

@@ -17,7 +17,7 @@ use timeline::{
         CGROUP_KERNEL, CGROUP_MAX, CGROUP_MAX_WITH_SWAP, CGROUP_OOM_CONTROL,
         CGROUP_OOM_KILL_DISABLE, CGROUP_PEAK, CGROUP_PGFAULT, CGROUP_PGMAJFAULT,
         CGROUP_REFAULT_ANON, CGROUP_REFAULT_FILE, CGROUP_SHMEM, CGROUP_SWAP_CURRENT,
-        CGROUP_UNDER_OOM, CGROUP_UNEVICTABLE,
+        CGROUP_SWAPCACHED, CGROUP_UNDER_OOM, CGROUP_UNEVICTABLE,
     },
 };
 use units::{Bytes, Limit};
@@ -54,12 +54,13 @@ const UNLIMITED: u64 = 1 << 62;
 const WITH_SWAP: &[u8] = b"hierarchical_memsw_limit";
 
 /// The lines of `memory.stat` that have a v2 counterpart, and the limit with swap.
-const STAT_FIELDS: [(&[u8], SignalId); 18] = [
+const STAT_FIELDS: [(&[u8], SignalId); 19] = [
     (WITH_SWAP, CGROUP_MAX_WITH_SWAP.id()),
     (b"cache", CGROUP_FILE.id()),
     (b"rss", CGROUP_ANON.id()),
     (b"rss_huge", CGROUP_ANON_THP.id()),
     (b"shmem", CGROUP_SHMEM.id()),
+    (b"swapcached", CGROUP_SWAPCACHED.id()),
     (b"mapped_file", CGROUP_FILE_MAPPED.id()),
     (b"dirty", CGROUP_FILE_DIRTY.id()),
     (b"writeback", CGROUP_FILE_WRITEBACK.id()),

@@ -147,6 +147,7 @@ fn report(host: Host, source: Source, verdict: Level, headline: &str) -> Report 
         clear: Vec::new(),
         not_evaluated: Vec::new(),
         accounting: None,
+        profile: None,
         next: Vec::new(),
     }
 }

@@ -7,8 +7,9 @@ use clap::{Args as _, Command, FromArgMatches as _};
 use crate::cli::TrialArgs;
 use crate::command_error::{CommandError, ErrorContext as _};
 
-/// The command to be run, which has no option: a line, or a list of words.
+/// The command to be run, which has no option: a line, or a list of words; and commands that are compared, lines each.
 const COMMAND: &str = "command";
+const COMMANDS: &str = "commands";
 /// A plan is typed by people; more is no plan.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -49,7 +50,8 @@ pub(super) fn read(path: &Path, typed: &TrialArgs) -> Result<TrialArgs, CommandE
 /// A plan as it would be typed.
 fn words(table: &toml::Table) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
-    for (key, value) in table.iter().filter(|(key, _)| *key != COMMAND) {
+    let is_command = |key: &str| [COMMAND, COMMANDS].contains(&key);
+    for (key, value) in table.iter().filter(|(key, _)| !is_command(key)) {
         match value {
             toml::Value::Boolean(true) => all.push(format!("--{key}")),
             toml::Value::Boolean(false) => {}
@@ -59,8 +61,11 @@ fn words(table: &toml::Table) -> Result<Vec<String>, String> {
             }
         }
     }
+    if let Some(commands) = table.get(COMMANDS) {
+        all.extend(texts(commands).ok_or("commands is no list of texts")?);
+    }
     match table.get(COMMAND) {
-        Some(toml::Value::String(line)) => all.extend(["--".to_owned(), line.clone()]),
+        Some(toml::Value::String(line)) => all.push(line.clone()),
         Some(value) => {
             all.push("--".to_owned());
             all.extend(texts(value).ok_or("command is no text, and no list of texts")?);

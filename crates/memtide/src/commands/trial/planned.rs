@@ -103,6 +103,7 @@ fn machine(args: &TrialArgs) -> Result<Option<MachinePlan>, CommandError> {
     if args.record {
         return Err(CommandError::new("--record records this host, and --vm runs nothing on it"));
     }
+    lab::Machine { ram: machine.ram, ..lab::Machine::with_mib(0) }.check()?;
     Ok(Some(MachinePlan {
         ram: machine.ram,
         cpus: machine.vm_cpus,
