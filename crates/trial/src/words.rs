@@ -371,13 +371,14 @@ fn speed_part(report: &TrialReport, effect: Option<Effect>, metric: Option<Trial
 /// What was run, in a line.
 pub(crate) fn what_was_run(report: &TrialReport) -> String {
     let variants = report.plan.variants.len();
-    let runs = report.runs.len();
+    let counted = |count: usize, one, many| units::Count::new(count as u64).named(one, many);
+    let runs = counted(report.runs.len(), "run", "runs");
+    let blocks = counted(report.analysis.blocks, "block", "blocks");
     let malloc = malloc_of(report, 0).map_or(String::new(), |malloc| format!(" · {malloc}"));
     let control = if report.plan.has_control { ", the baseline twice in each" } else { "" };
     format!(
-        "{}{malloc} · {variants} variants × {} blocks{control} · {runs} runs · {}",
+        "{}{malloc} · {variants} variants × {blocks}{control} · {runs} · {}",
         shortened(&report.plan.command.to_string()),
-        report.analysis.blocks,
         place(report)
     )
 }
