@@ -87,4 +87,4 @@ pub use process::thread_stack::{StackPointer, StackPointers};
 pub use process::timed_read::{NoAnswer, TimedRead, read_within};
 pub use tasks::{TaskSource, Tasks, service_of};
 pub use timeline::with_causes;
-pub use tracefs::{Tracefs, Tracepoint, cpus_online, own_cgroup_paths};
+pub use tracefs::{Tracefs, Tracepoint, cpus_online, memory_cgroup};

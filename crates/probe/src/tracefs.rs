@@ -105,11 +105,15 @@ pub fn cpus_online(root: &Root) -> Vec<u32> {
     if cpus.is_empty() { vec![0] } else { cpus.into_iter().collect() }
 }
 
-/// Returns the paths of a process's cgroups, in all hierarchies; empty if it has ended.
-pub fn own_cgroup_paths(root: &Root, pid: u32) -> Vec<String> {
-    let text = root.read(&format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let lines = text::lines(&text).map(|(_, line)| text::lossy(line));
-    lines.filter_map(|line| line.splitn(3, ':').nth(2).map(str::to_owned)).collect()
+/// Returns the path of the cgroup by which a process's memory is counted: that of version 1 with the memory controller, else that of
+/// version 2. `None` if the process has ended, or there is none.
+pub fn memory_cgroup(root: &Root, pid: u32) -> Option<String> {
+    let text = root.read(&format!("/proc/{pid}/cgroup")).ok()?;
+    let text = text::lossy(&text);
+    let parts = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let of_version_1 = parts().find(|(names, _)| names.split(',').any(|name| name == "memory"));
+    let of_version_2 = || parts().find(|(names, _)| names.is_empty());
+    of_version_1.or_else(of_version_2).map(|(_, path)| path.to_owned())
 }
 
 #[cfg(test)]
@@ -133,6 +137,23 @@ mod tests {
         assert_eq!(point.bytes("prev_comm", &raw).unwrap()[..4], *b"bash");
         assert_eq!(point.number("prev_state", &raw[..36]), None);
         assert_eq!(point.number("next_pid", &raw), None);
+    }
+
+    #[test]
+    fn the_cgroup_of_memory_is_that_of_its_controller() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        std::fs::create_dir_all(directory.path().join("proc/7")).unwrap();
+        for (text, path) in [
+            ("0::/system.slice/db.service\n", Some("/system.slice/db.service")),
+            ("5:cpu,cpuacct:/x\n4:hugetlb,memory:/a:b\n0::/\n", Some("/a:b")),
+            ("5:cpu:/x\n", None),
+            ("", None),
+        ] {
+            std::fs::write(root.path("/proc/7/cgroup"), text).unwrap();
+            assert_eq!(memory_cgroup(&root, 7).as_deref(), path, "{text}");
+        }
+        assert_eq!(memory_cgroup(&root, 8), None);
     }
 
     #[test]

@@ -46,6 +46,8 @@ struct ReasonSum {
     works: BTreeMap<&'static str, (crate::KernelWork, f64)>,
     comms: HashMap<Arc<str>, f64>,
     entries: HashMap<Arc<str>, f64>,
+    cgroups: HashMap<Arc<str>, f64>,
+    blocked_cgroups: HashMap<Arc<str>, f64>,
     purposes: PurposeSums,
     calls: CallTree,
     blocked_s: f64,
@@ -84,6 +86,9 @@ impl ProfileReport {
                 let sum = sums.entry(class.reason).or_default();
                 sum.blocked_s += seconds;
                 *sum.blocked_comms.entry(Arc::clone(&stack.comm)).or_default() += seconds;
+                if let Some(cgroup) = &stack.cgroup {
+                    *sum.blocked_cgroups.entry(Arc::clone(cgroup)).or_default() += seconds;
+                }
                 if let Some(work) = class.work {
                     sum.blocked_works.entry(work.name()).or_insert((work, 0.0)).1 += seconds;
                 }
@@ -187,6 +192,9 @@ impl ReasonSum {
         }
         *self.comms.entry(Arc::clone(&stack.comm)).or_default() += weight;
         *self.entries.entry(Arc::clone(&class.entry)).or_default() += weight;
+        if let Some(cgroup) = &stack.cgroup {
+            *self.cgroups.entry(Arc::clone(cgroup)).or_default() += weight;
+        }
         if let Some(purpose) = class.purpose {
             let (sum, functions) =
                 self.purposes.entry((purpose, Arc::clone(&class.entry))).or_default();
@@ -262,6 +270,7 @@ impl ShareBase {
             episodes,
             works,
             comms: shares_of(comms),
+            cgroups: shares_of(if sum.weight > 0.0 { &sum.cgroups } else { &sum.blocked_cgroups }),
             waiting_comms: shares_of(&sum.blocked_comms),
             entries: shares_of(&sum.entries),
             purposes: purposes_of(sum.purposes, self.busy, sum.weight),

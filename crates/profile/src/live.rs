@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use probe::{
-    HostProbe, Kallsyms, NoSymbols, Root, Tracefs, cpus_online, own_cgroup_paths, waiting_in_d,
+    HostProbe, Kallsyms, NoSymbols, Root, Tracefs, cpus_online, memory_cgroup, waiting_in_d,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
@@ -26,7 +26,7 @@ use units::{Span, Unit};
 use crate::collected::{BlockedHow, BlockedStacks, CpuUnit, NotMeasured, Profile};
 use crate::episode::{EpisodeTable, TracepointRole};
 use crate::stack::{FramePlace, StackTable};
-use chain_table::{ChainTable, CommBytes};
+use chain_table::{ChainTable, ChainTask, CommBytes};
 use perf_event::RECORD_MAX;
 use perf_record::PerfRecord;
 use sources::{EventRole, OpenSources};
@@ -122,8 +122,10 @@ pub struct LiveProfile {
     comms: HashMap<u32, CommBytes>,
     /// Processes that are wanted: those that were named, and their children.
     wanted: HashSet<u32>,
-    /// Whether a process is in the cgroup that is wanted.
-    in_cgroup: HashMap<u32, bool>,
+    /// The number of a process's cgroup, read when it is first seen.
+    cgroup_of: HashMap<u32, u32>,
+    /// Paths of cgroups by their numbers. The first is of processes that had ended.
+    cgroups: Vec<String>,
     switches: Vec<TaskSwitch>,
     waiting: HashMap<u32, (u32, u64)>,
     episodes: EpisodeTable,
@@ -197,7 +199,8 @@ impl LiveProfile {
             chains: ChainTable::new(),
             comms: HashMap::with_capacity(TASKS_MAX),
             wanted,
-            in_cgroup: HashMap::new(),
+            cgroup_of: HashMap::with_capacity(TASKS_MAX),
+            cgroups: vec![String::new()],
             switches: Vec::with_capacity(SWITCHES_KEPT_MAX),
             waiting: HashMap::with_capacity(TASKS_MAX),
             episodes: EpisodeTable::default(),
@@ -349,14 +352,19 @@ impl LiveProfile {
         if !is_meanwhile || head.pid == std::process::id() {
             return;
         }
+        let is_foreign = matches!(self.options.scope, ProfileScope::Cgroup(_))
+            && matches!(role, EventRole::Clock | EventRole::Waits)
+            && !self.is_wanted(head.pid);
+        if is_foreign {
+            return;
+        }
         match role {
             EventRole::Clock => {
                 let Some((chain, _)) = perf_record::chain(rest) else {
                     return;
                 };
-                let comm = self.comm_of(head.tid);
-                let scope = self.scope_of(head.pid);
-                if let Some(number) = self.chains.number(comm, scope, chain) {
+                let task = self.task(head);
+                if let Some(number) = self.chains.number(task, chain) {
                     self.chains.count_sample(number);
                     self.samples += 1;
                 }
@@ -365,9 +373,8 @@ impl LiveProfile {
                 let Some((chain, _)) = perf_record::chain(rest) else {
                     return;
                 };
-                let comm = self.comm_of(head.tid);
-                let scope = self.scope_of(head.pid);
-                let begins = self.chains.number(comm, scope, chain);
+                let task = self.task(head);
+                let begins = self.chains.number(task, chain);
                 self.keep_switch(TaskSwitch { time_ns: head.time_ns, tid: head.tid, begins });
             }
             EventRole::Switches => {
@@ -440,35 +447,59 @@ impl LiveProfile {
             let unknown = [UNKNOWN_WAIT.to_owned()];
             let functions = if task.functions.is_empty() { &unknown[..] } else { &task.functions };
             let frames = functions.iter().map(|name| (name.as_str(), FramePlace::Kernel));
-            self.polled.add(&task.comm, frames, 1.0 / hz);
+            let number = self.cgroup_of(task.pid);
+            let cgroup = self.cgroups.get(number as usize).filter(|path| !path.is_empty());
+            self.polled.add_in(cgroup.map(String::as_str), &task.comm, frames, 1.0 / hz);
         }
         tasks
     }
 
-    /// The process by which a chain is kept apart, where only some processes are wanted.
-    fn scope_of(&mut self, pid: u32) -> u32 {
-        match &self.options.scope {
-            ProfileScope::Host => 0,
-            ProfileScope::Processes(_) => pid,
-            ProfileScope::Cgroup(_) => u32::from(self.is_wanted(pid)),
-        }
+    /// By what a chain is kept apart from an equal one of another task.
+    fn task(&mut self, head: perf_record::SampleHead) -> ChainTask {
+        let scope = match &self.options.scope {
+            ProfileScope::Processes(_) => head.pid,
+            ProfileScope::Host | ProfileScope::Cgroup(_) => 0,
+        };
+        ChainTask { comm: self.comm_of(head.tid), scope, cgroup: self.cgroup_of(head.pid) }
     }
 
     fn is_wanted(&mut self, pid: u32) -> bool {
         match &self.options.scope {
             ProfileScope::Host => true,
             ProfileScope::Processes(_) => self.wanted.contains(&pid),
-            ProfileScope::Cgroup(wanted) => {
-                let root = &self.root;
-                *self.in_cgroup.entry(pid).or_insert_with(|| {
-                    let paths = own_cgroup_paths(root, pid);
-                    paths.iter().any(|path| {
-                        path.strip_prefix(wanted.as_str())
-                            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                    })
-                })
+            ProfileScope::Cgroup(_) => {
+                let number = self.cgroup_of(pid);
+                self.is_in_wanted_cgroup(number)
             }
         }
+    }
+
+    fn is_in_wanted_cgroup(&self, number: u32) -> bool {
+        let ProfileScope::Cgroup(wanted) = &self.options.scope else {
+            return true;
+        };
+        self.cgroups.get(number as usize).is_some_and(|path| {
+            let rest = path.strip_prefix(wanted.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    /// The number of a process's cgroup.
+    fn cgroup_of(&mut self, pid: u32) -> u32 {
+        if let Some(number) = self.cgroup_of.get(&pid) {
+            return *number;
+        }
+        let path = memory_cgroup(&self.root, pid).unwrap_or_default();
+        let known = self.cgroups.iter().position(|known| *known == path);
+        let number = known.unwrap_or_else(|| {
+            self.cgroups.push(path);
+            self.cgroups.len() - 1
+        });
+        let number = u32::try_from(number).unwrap_or(0);
+        if self.cgroup_of.len() < TASKS_MAX {
+            self.cgroup_of.insert(pid, number);
+        }
+        number
     }
 
     fn keep_comm(&mut self, tid: u32, name: &[u8]) {
@@ -505,11 +536,14 @@ impl LiveProfile {
         let name = |address| symbols.as_ref().and_then(|symbols: &Kallsyms| symbols.name(address));
         let scope = &self.options.scope;
         let is_wanted = |process: u32| match scope {
-            ProfileScope::Host => true,
+            ProfileScope::Host | ProfileScope::Cgroup(_) => true,
             ProfileScope::Processes(_) => self.wanted.contains(&process),
-            ProfileScope::Cgroup(_) => process == 1,
         };
-        let (ran, waited) = self.chains.named(name, is_wanted);
+        let cgroup = |number: u32| {
+            let path = self.cgroups.get(number as usize).filter(|path| !path.is_empty());
+            path.map(String::as_str)
+        };
+        let (ran, waited) = self.chains.named(name, cgroup, is_wanted);
         if self.sources.clock.is_some() {
             profile.cpu = Some((CpuUnit::Samples, ran));
         }

@@ -118,6 +118,8 @@ pub struct ReasonRow {
     pub works: Vec<WorkShare>,
     /// Threads in which it ran, by name.
     pub comms: Vec<NameShare>,
+    /// Cgroups in which it ran, or waited where nothing ran; empty where the source does not say it.
+    pub cgroups: Vec<NameShare>,
     /// Threads that waited, by name.
     pub waiting_comms: Vec<NameShare>,
     /// System calls, page faults, kernel threads.

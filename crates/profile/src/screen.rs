@@ -180,6 +180,10 @@ fn draw_details(page: &mut TextPage, report: &ProfileReport, row: &ReasonRow, ce
     if !who.is_empty() {
         labelled(page, "  in", &who.join(", "));
     }
+    let cgroups = names(&row.cgroups);
+    if row.cgroups.iter().any(|one| one.name != "/") {
+        labelled(page, "  cgroup", &cgroups.join(", "));
+    }
     let waiting = names(&row.waiting_comms);
     if !waiting.is_empty() && waiting != who {
         labelled(page, "  waiting", &waiting.join(", "));

@@ -35,6 +35,8 @@ pub struct StackFrame {
 pub struct Stack {
     /// The name of the thread; any user may choose it.
     pub comm: Arc<str>,
+    /// The cgroup by which its memory is counted, as a path; `None` where the source does not say it.
+    pub cgroup: Option<Arc<str>>,
     /// Functions, the outermost first.
     pub frames: Vec<StackFrame>,
 }
@@ -64,6 +66,18 @@ impl StackTable {
         frames: impl IntoIterator<Item = (&'a str, FramePlace)>,
         weight: f64,
     ) {
+        self.add_in(None, comm, frames, weight);
+    }
+
+    /// As [`add`](Self::add), of a task in a cgroup.
+    pub fn add_in<'a>(
+        &mut self,
+        cgroup: Option<&str>,
+        comm: &str,
+        frames: impl IntoIterator<Item = (&'a str, FramePlace)>,
+        weight: f64,
+    ) {
+        let in_cgroup = cgroup.map(|path| self.name(path));
         let comm: String = comm.chars().take(COMM_LEN_MAX).collect();
         let comm = self.name(&comm);
         let frames = frames.into_iter().take(FRAMES_MAX);
@@ -75,7 +89,7 @@ impl StackTable {
             })
             .collect();
         if weight > 0.0 {
-            *self.weights.entry(Stack { comm, frames }).or_default() += weight;
+            *self.weights.entry(Stack { comm, cgroup: in_cgroup, frames }).or_default() += weight;
         }
     }
 

@@ -13,6 +13,8 @@ use crate::reason::{Reason, ReasonGroup};
 const IDLE_BELOW: f64 = 0.01;
 /// A price from this share of the busy CPU on is worth a sentence.
 const PRICE_WORTH_SAYING: f64 = 0.10;
+/// What stands for a cgroup in a remedy of the table.
+const CGROUP_PLACE: &str = "NAME";
 /// From this share of the busy CPU on zeroing is worth a line.
 const ZEROING_WORTH_SAYING: f64 = 0.05;
 /// What is rounded to 100 %.
@@ -74,8 +76,14 @@ fn hot_headline(report: &ProfileReport, first: &ReasonRow) -> String {
         .first()
         .filter(|one| one.of_reason >= COMM_WORTH_SAYING && !first.reason.is_background());
     let in_whom = who.map(|one| format!(" in {}", escape(&one.name))).unwrap_or_default();
-    let mut text =
-        format!("{}{in_whom} {}: {means}.", sentence(&first.label), costs(report, first));
+    let at_limit = matches!(first.reason, Reason::MemcgMax | Reason::MemcgHigh);
+    let cgroup = first.cgroups.first().filter(|one| at_limit && one.of_reason >= COMM_WORTH_SAYING);
+    let of_cgroup = cgroup.map(|one| format!(" ({})", escape(&one.name))).unwrap_or_default();
+    let mut text = format!(
+        "{}{of_cgroup}{in_whom} {}: {means}.",
+        sentence(&first.label),
+        costs(report, first)
+    );
     let purposes: Vec<String> = first
         .purposes
         .iter()
@@ -370,6 +378,14 @@ pub(crate) fn remedies(report: &ProfileReport) -> Vec<(String, Option<String>)> 
         if row.reason.is_background() && report.hot.len() > 1 {
             continue;
         }
+        // Of a cgroup's limit: of which.
+        let cgroup = row.cgroups.first().filter(|one| one.name != "/");
+        let remedy = &match cgroup {
+            Some(one) if remedy.ends_with(CGROUP_PLACE) => {
+                remedy.replace(CGROUP_PLACE, &report::quoted(&escape(&one.name)))
+            }
+            _ => remedy.clone(),
+        };
         if !all.iter().any(|(known, _)| known == remedy) {
             all.push((remedy.clone(), row.rule.clone()));
         }

@@ -14,13 +14,22 @@ const ADDRESSES_MAX: usize = CHAINS_MAX * 40;
 /// A chain holds at most so many addresses of the kernel (`kernel.perf_event_max_stack` is 127).
 const CHAIN_MAX: usize = 256;
 
-/// A chain of a thread's name.
+/// What chains are kept apart by, besides their addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct ChainTask {
+    /// The name of the thread.
+    pub(super) comm: CommBytes,
+    /// The process, where only some are wanted; else 0.
+    pub(super) scope: u32,
+    /// The number of its cgroup.
+    pub(super) cgroup: u32,
+}
+
+/// A chain of a task.
 #[derive(Debug, Clone, Copy, Default)]
 struct ChainEntry {
     hash: u64,
-    comm: CommBytes,
-    /// The process, where only some are wanted; else 0.
-    scope: u32,
+    task: ChainTask,
     start: u32,
     length: u16,
     has_user: bool,
@@ -60,8 +69,7 @@ impl ChainTable {
     /// The number of a chain; `None` where there is no room for another.
     pub(super) fn number(
         &mut self,
-        comm: CommBytes,
-        scope: u32,
+        task: ChainTask,
         chain: impl Iterator<Item = u64> + Clone,
     ) -> Option<u32> {
         self.scratch.clear();
@@ -75,12 +83,12 @@ impl ChainTable {
             },
             &mut has_user,
         );
-        let hash = self.hash(comm, scope, has_user);
+        let hash = self.hash(task, has_user);
         let mask = self.slots.len() as u64 - 1;
         #[allow(clippy::cast_possible_truncation)] // masked
         let mut at = (hash & mask) as usize;
         while let Some(number) = self.slots[at].checked_sub(1) {
-            if self.is_it(number, hash, comm, scope, has_user) {
+            if self.is_it(number, hash, task, has_user) {
                 return Some(number);
             }
             at = (at + 1) % self.slots.len();
@@ -99,8 +107,7 @@ impl ChainTable {
         self.addresses.extend_from_slice(&self.scratch);
         self.entries.push(ChainEntry {
             hash,
-            comm,
-            scope,
+            task,
             start,
             length,
             has_user,
@@ -112,21 +119,22 @@ impl ChainTable {
     }
 
     /// FNV-1a over words: chains differ in few of them.
-    fn hash(&self, comm: CommBytes, scope: u32, has_user: bool) -> u64 {
+    fn hash(&self, task: ChainTask, has_user: bool) -> u64 {
         let mix =
             |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
-        let names = comm
+        let names = task
+            .comm
             .chunks_exact(8)
             .map(|part| part.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
-        let ends = [u64::from(scope), u64::from(has_user)];
+        let ends = [u64::from(task.scope), u64::from(task.cgroup), u64::from(has_user)];
         let words = self.scratch.iter().copied().chain(names).chain(ends);
         let hash = words.fold(0xcbf2_9ce4_8422_2325, mix);
         hash ^ hash >> 32
     }
 
-    fn is_it(&self, number: u32, hash: u64, comm: CommBytes, scope: u32, has_user: bool) -> bool {
+    fn is_it(&self, number: u32, hash: u64, task: ChainTask, has_user: bool) -> bool {
         self.entries.get(number as usize).is_some_and(|entry| {
-            let same = entry.hash == hash && entry.comm == comm && entry.scope == scope;
+            let same = entry.hash == hash && entry.task == task;
             same && entry.has_user == has_user && self.chain(entry) == self.scratch
         })
     }
@@ -152,12 +160,14 @@ impl ChainTable {
     pub(super) fn named<'a>(
         &self,
         name: impl Fn(u64) -> Option<&'a str>,
+        cgroup: impl Fn(u32) -> Option<&'a str>,
         is_wanted: impl Fn(u32) -> bool,
     ) -> (StackTable, StackTable) {
         let (mut ran, mut waited) = (StackTable::default(), StackTable::default());
-        for entry in self.entries.iter().filter(|entry| is_wanted(entry.scope)) {
-            let end = entry.comm.iter().position(|byte| *byte == 0).unwrap_or(entry.comm.len());
-            let comm = String::from_utf8_lossy(entry.comm.get(..end).unwrap_or_default());
+        for entry in self.entries.iter().filter(|entry| is_wanted(entry.task.scope)) {
+            let end =
+                entry.task.comm.iter().position(|byte| *byte == 0).unwrap_or(entry.task.comm.len());
+            let comm = String::from_utf8_lossy(entry.task.comm.get(..end).unwrap_or_default());
             let comm = if comm.is_empty() { "?".into() } else { comm };
             let user = entry.has_user || entry.length == 0;
             // The innermost address comes first.
@@ -170,8 +180,13 @@ impl ChainTable {
             let frames = outer.chain(kernel);
             #[allow(clippy::cast_precision_loss)] // below 2^53
             {
-                ran.add(&comm, frames.clone(), entry.samples as f64);
-                waited.add(&comm, frames, entry.waited_ns as f64 / 1e9);
+                ran.add_in(cgroup(entry.task.cgroup), &comm, frames.clone(), entry.samples as f64);
+                waited.add_in(
+                    cgroup(entry.task.cgroup),
+                    &comm,
+                    frames,
+                    entry.waited_ns as f64 / 1e9,
+                );
             }
         }
         (ran, waited)
@@ -188,19 +203,20 @@ mod tests {
         let mut table = ChainTable::new();
         let mut comm = [0; 16];
         comm[..2].copy_from_slice(b"db");
+        let task = ChainTask { comm, ..ChainTask::default() };
         let chain = [KERNEL_MARK, 2, 1];
-        let number = table.number(comm, 0, chain.into_iter()).unwrap();
+        let number = table.number(task, chain.into_iter()).unwrap();
         table.count_sample(number);
-        assert_eq!(table.number(comm, 0, chain.into_iter()), Some(number));
+        assert_eq!(table.number(task, chain.into_iter()), Some(number));
         table.count_sample(number);
-        let other = table.number(comm, 0, [KERNEL_MARK, 3, 1].into_iter()).unwrap();
+        let other = table.number(task, [KERNEL_MARK, 3, 1].into_iter()).unwrap();
         assert_ne!(other, number);
         table.count_wait(other, 500_000_000);
         let name =
             |address| Some(["", "outer", "inner", "wait"][usize::try_from(address).unwrap()]);
-        let (ran, waited) = table.named(name, |_| true);
+        let (ran, waited) = table.named(name, |_| Some("/a"), |_| true);
         let (stack, count) = ran.iter().next().unwrap();
-        assert_eq!((&*stack.comm, count), ("db", 2.0));
+        assert_eq!((&*stack.comm, count, stack.cgroup.as_deref()), ("db", 2.0, Some("/a")));
         assert_eq!(&*stack.frames[0].name, "outer");
         assert!((waited.total() - 0.5).abs() < 1e-9);
     }
@@ -209,10 +225,14 @@ mod tests {
     fn without_room_samples_are_counted_as_dropped() {
         let mut table = ChainTable::new();
         for address in 0..CHAINS_MAX as u64 {
-            assert!(table.number([0; 16], 0, [KERNEL_MARK, address].into_iter()).is_some());
+            assert!(
+                table.number(ChainTask::default(), [KERNEL_MARK, address].into_iter()).is_some()
+            );
         }
-        assert!(table.number([0; 16], 0, [KERNEL_MARK, u64::MAX / 2].into_iter()).is_none());
+        assert!(
+            table.number(ChainTask::default(), [KERNEL_MARK, u64::MAX / 2].into_iter()).is_none()
+        );
         assert_eq!(table.dropped, 1);
-        assert!(table.number([0; 16], 0, [KERNEL_MARK, 5].into_iter()).is_some());
+        assert!(table.number(ChainTask::default(), [KERNEL_MARK, 5].into_iter()).is_some());
     }
 }

@@ -448,9 +448,9 @@ impl DataReader {
             stacks.add(comm, frames, *weight);
         }
         let lasted = self.first_ns.and_then(|first| self.last_ns.checked_sub(first));
-        let lasted = lasted.filter(|nanos| *nanos > 0);
+        let some_time = lasted.filter(|nanos| *nanos > 0);
         profile.origin.seconds =
-            lasted.map(|nanos| units::Nanos::new(nanos).to_span().as_secs_f64());
+            some_time.map(|nanos| units::Nanos::new(nanos).to_span().as_secs_f64());
         profile.origin.lost = Some(self.lost);
         profile.cpu = Some((CpuUnit::Samples, stacks));
     }
