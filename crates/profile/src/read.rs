@@ -1,6 +1,7 @@
 //! Reads profiles of other tools, recognised by content: `perf script`, `perf.data`, `perf report --stdio`, folded stacks,
 //! bpftrace.
 
+mod backtraces;
 mod bpftrace;
 mod folded;
 mod perf_data;
@@ -43,7 +44,7 @@ impl ReadProfileError {
     pub fn help(&self) -> String {
         match self {
             Self::Unknown => "it reads `perf script`, perf.data, `perf report --stdio`, folded \
-                              stacks (FlameGraph, inferno) and bpftrace's @[kstack, comm]"
+                              stacks (FlameGraph, inferno), bpftrace's @[kstack, comm] and backtraces of dmesg"
                 .to_owned(),
             Self::PerfData(_) => {
                 "run `perf script > FILE` on the host that recorded it, and read that".to_owned()
@@ -66,7 +67,8 @@ pub fn read_profile(name: &str, content: &[u8]) -> Result<Profile, ReadProfileEr
     } else {
         let text = String::from_utf8_lossy(content);
         let text = text.trim_start_matches('\u{feff}');
-        let readers = [bpftrace::read, perf_script::read, perf_report::read, folded::read];
+        let readers =
+            [bpftrace::read, perf_script::read, backtraces::read, perf_report::read, folded::read];
         readers.iter().find_map(|read| read(text)).ok_or(ReadProfileError::Unknown)?
     };
     let has_some = profile.cpu.as_ref().is_some_and(|(_, stacks)| !stacks.is_empty())

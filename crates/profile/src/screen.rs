@@ -28,6 +28,8 @@ const WAIT_CELLS: usize = 9;
 struct TableColumns {
     name: usize,
     share: bool,
+    /// Backtraces are counted; they have no shares.
+    is_counted: bool,
     waits: bool,
     episodes: bool,
 }
@@ -48,7 +50,10 @@ pub fn profile_screen(report: &ProfileReport, screen: &Screen, least: f64) -> St
     if !words::is_idle(report) {
         draw_table(&mut page, report, screen, least);
     }
-    for row in report.hot.iter().take(DETAILS_MAX) {
+    let is_counted = words::are_backtraces(report);
+    let traced =
+        report.reasons.iter().filter(|row| is_counted && row.group != ReasonGroup::NotMemory);
+    for row in report.hot.iter().chain(traced).take(DETAILS_MAX) {
         draw_details(&mut page, report, row, screen.width());
     }
     page.gap();
@@ -83,13 +88,15 @@ fn draw_table(page: &mut TextPage, report: &ProfileReport, screen: &Screen, leas
     let columns = TableColumns {
         name: shown.iter().map(|row| width(&row.label) + 4).max().unwrap_or(0).clamp(24, 44),
         share: report.cpu.is_some(),
+        is_counted: words::are_backtraces(report),
         waits: report.blocked.is_some(),
         episodes: shown.iter().any(|row| row.episodes.is_some()),
     };
     page.gap();
     let mut head = vec![piece(Style::Faint, " ".repeat(columns.name))];
     if columns.share {
-        head.push(piece(Style::Faint, right("of busy CPU", SHARE_CELLS)));
+        let title = if columns.is_counted { "backtraces" } else { "of busy CPU" };
+        head.push(piece(Style::Faint, right(title, SHARE_CELLS)));
     }
     if columns.waits {
         head.push(piece(Style::Faint, right("waiting", WAIT_CELLS)));
@@ -128,12 +135,18 @@ fn draw_row(page: &mut TextPage, row: &ReasonRow, columns: TableColumns) {
     };
     let mut pieces = vec![piece(style, padded(&format!("  {}", row.label), columns.name))];
     if columns.share {
-        let share = row.share.filter(|share| *share > 0.0).map(words::percent).unwrap_or_default();
+        let share = row.share.filter(|share| *share > 0.0);
+        let share = match row.samples.filter(|_| columns.is_counted) {
+            Some(count) => format!("{count:.0}"),
+            None => share.map(words::percent).unwrap_or_default(),
+        };
         // Shares of few samples are shown with their interval.
-        let margin = row.share_margin.filter(|margin| *margin >= 0.001 && !share.is_empty());
+        let has_interval = !share.is_empty() && !columns.is_counted;
+        let margin = row.share_margin.filter(|margin| *margin >= 0.001 && has_interval);
         let interval = margin.map(|margin| format!(" ±{:.1}", margin * 100.0)).unwrap_or_default();
-        pieces.push(piece(style, right(&share, SHARE_CELLS - 5)));
-        pieces.push(piece(Style::Faint, padded(&interval, 5)));
+        let interval_cells = if columns.is_counted { 0 } else { 5 };
+        pieces.push(piece(style, right(&share, SHARE_CELLS - interval_cells)));
+        pieces.push(piece(Style::Faint, padded(&interval, interval_cells)));
     }
     if columns.waits {
         let waits = match (row.stalled_tasks, row.blocked_share) {
@@ -203,7 +216,9 @@ fn draw_details(page: &mut TextPage, report: &ProfileReport, row: &ReasonRow, ce
     }
     let purposes: Vec<_> = row.purposes.iter().filter(|one| one.of_reason >= 0.01).collect();
     if !purposes.is_empty() {
-        page.line(&[piece(Style::Faint, "  wanted memory for: of busy CPU, of this reason")]);
+        let of = if words::are_backtraces(report) { "all backtraces" } else { "busy CPU" };
+        let text = format!("  wanted memory for (share of {of}, of this reason)");
+        page.line(&[piece(Style::Faint, text)]);
     }
     for one in purposes {
         let shares = format!(
@@ -216,7 +231,7 @@ fn draw_details(page: &mut TextPage, report: &ProfileReport, row: &ReasonRow, ce
     let mut lines = Vec::new();
     caller_lines(&row.callers, 0, &mut lines);
     if !lines.is_empty() {
-        let text = "  called by: of the line above";
+        let text = "  called by (share of the line above)";
         page.line(&[piece(Style::Faint, text)]);
     }
     for (depth, text, functions) in lines.into_iter().take(CALLER_LINES_MAX) {

@@ -55,8 +55,9 @@ pub(crate) fn headline(report: &ProfileReport) -> String {
     if let Some(first) = report.hot.first() {
         return hot_headline(report, first);
     }
-    if let Some(cpu) = report.cpu.as_ref().filter(|cpu| cpu.unit == CpuUnit::Backtraces) {
-        return backtraces(report, cpu.samples.unwrap_or(0.0));
+    if are_backtraces(report) {
+        let number = report.cpu.as_ref().and_then(|cpu| cpu.samples);
+        return backtraces(report, number.unwrap_or(0.0));
     }
     if is_idle(report) {
         return "The machine was idle: nothing to explain. --when waits for the right moment."
@@ -186,7 +187,12 @@ pub(crate) fn is_idle(report: &ProfileReport) -> bool {
     is_quiet && waits < 0.1
 }
 
-/// Single backtraces have no shares.
+/// Whether it has single backtraces, which have no shares.
+pub(crate) fn are_backtraces(report: &ProfileReport) -> bool {
+    report.cpu.as_ref().is_some_and(|cpu| cpu.unit == CpuUnit::Backtraces)
+}
+
+/// What backtraces are of.
 fn backtraces(report: &ProfileReport, number: f64) -> String {
     let named: Vec<String> = report
         .reasons
@@ -195,7 +201,10 @@ fn backtraces(report: &ProfileReport, number: f64) -> String {
         .take(3)
         .map(|row| {
             let work = row.work.map(|work| format!(" ({})", work.means())).unwrap_or_default();
-            format!("{}{work}", row.label)
+            // Of several, how many.
+            let times = row.samples.filter(|samples| *samples < number);
+            let several = times.map(|times| format!("{times:.0} × ")).unwrap_or_default();
+            format!("{several}{}{work}", row.label)
         })
         .collect();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a few

@@ -63,7 +63,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) off_cpu: OffCpuChoice,
 
     /// Wait until this is true for 2 of 3 seconds: psi.memory>10%, psi.io>20%, sys>30%, pgscan_direct>1000/s, pswpin>100/s, reclaim
-    #[arg(long, value_name = "CONDITION")]
+    #[arg(long, value_name = "CONDITION", conflicts_with = "command")]
     pub(crate) when: Option<ProfileCondition>,
 
     /// Wait no longer
