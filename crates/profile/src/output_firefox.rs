@@ -52,7 +52,7 @@ pub fn firefox(profile: &Profile, part: ProfilePart) -> Result<String, serde_jso
     }
     for (number, (comm, stacks)) in (1_u32..).zip(by_name) {
         let start = Timestamp::from_millis_since_reference(0.0);
-        let thread = firefox.add_thread(process, number, start, number == 1);
+        let thread = firefox.add_thread(process, number, start, false);
         firefox.set_thread_name(thread, &timeline::plain::escape(comm));
         let mut at = Duration::ZERO;
         for (stack, weight) in stacks {

@@ -85,6 +85,9 @@ fn draw_table(page: &mut TextPage, report: &ProfileReport, screen: &Screen, leas
     let top = screen.top.unwrap_or(ROWS_MAX);
     let shown: Vec<&ReasonRow> =
         report.reasons.iter().filter(|row| words::is_shown(row, least)).collect();
+    if shown.is_empty() {
+        return;
+    }
     let columns = TableColumns {
         name: shown.iter().map(|row| width(&row.label) + 4).max().unwrap_or(0).clamp(24, 44),
         share: report.cpu.is_some(),

@@ -236,6 +236,14 @@ fn calm_headline(report: &ProfileReport) -> String {
         }
         None => {}
     }
+    if report.cpu.is_none() && report.origin.files.is_empty() {
+        let seen = if waits < 0.005 {
+            "none of the waiting that was seen is for memory".to_owned()
+        } else {
+            format!("reclaim, compaction and swapping {}", parts.join(" and "))
+        };
+        return format!("CPU samples could not be taken; {seen}.");
+    }
     let first = match (&report.cpu, &report.origin.scope) {
         (Some(_), None) => "Memory is not what makes this host slow",
         (Some(_), Some(_)) => "Memory is not what makes it slow",

@@ -28,7 +28,7 @@ Examples:
 docs/profile.md explains the answer and every reason; docs/profile.schema.json describes its JSON.
 
 Exit codes:
-  0 nothing is hot   1 something is hot   3 nothing could be profiled or read, bad usage")]
+  0 nothing is hot   1 something is hot   3 no CPU samples could be taken, nothing was read, bad usage")]
 pub(crate) struct ProfileArgs {
     /// Read profiles instead of sampling; several are parts of one: CPU samples, waits. - is standard input
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["pid", "cgroup", "command", "when"])]

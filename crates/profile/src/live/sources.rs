@@ -231,6 +231,10 @@ fn refused(what: &str, error: &io::Error) -> NotMeasured {
     let errno = Errno::from_io_error(error);
     let shown = paranoid.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
     let (why, help) = match errno {
+        Some(Errno::ACCESS) if is_namespaced_root() => (
+            "root of a user namespace is an ordinary user for it".to_owned(),
+            Some("run it as root of the host".to_owned()),
+        ),
         Some(Errno::ACCESS) => (
             format!("kernel.perf_event_paranoid is {shown}, which lets only root sample the whole host"),
             // Kernels of Debian and Ubuntu ask for CAP_SYS_ADMIN at their default.
@@ -270,7 +274,7 @@ fn refused(what: &str, error: &io::Error) -> NotMeasured {
 
 fn without_tracefs(what: &str, tracefs: Option<&Tracefs>) -> NotMeasured {
     let is_mounted = tracefs.is_some();
-    let is_root = rustix::process::geteuid().is_root();
+    let is_root = rustix::process::geteuid().is_root() && !is_namespaced_root();
     let (why, help) = match (is_mounted, is_root) {
         (true, true) => ("this kernel lacks the tracepoint", None),
         (true, false) => ("tracefs may be read by root only", Some("sudo memtide profile")),
@@ -282,4 +286,13 @@ fn without_tracefs(what: &str, tracefs: Option<&Tracefs>) -> NotMeasured {
         }
     };
     NotMeasured { what: what.to_owned(), why: why.to_owned(), help: help.map(str::to_owned) }
+}
+
+/// Whether this user is root only in a user namespace, as in a rootless container.
+fn is_namespaced_root() -> bool {
+    let map = Root::default().read("/proc/self/uid_map").unwrap_or_default();
+    let map = String::from_utf8_lossy(&map);
+    let first: Vec<&str> = map.split_whitespace().take(3).collect();
+    // All users there are, each as itself.
+    rustix::process::geteuid().is_root() && first != ["0", "0", "4294967295"]
 }

@@ -28,5 +28,10 @@ pub(super) fn give(
         Format::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
     output.print(&text)?;
-    Ok(if report.hot.is_empty() { Exit::Ok } else { Exit::Warning })
+    let has_little = report.cpu.is_none() && args.from.is_empty();
+    Ok(match report.hot.as_slice() {
+        [] if has_little => Exit::Unknown,
+        [] => Exit::Ok,
+        _ => Exit::Warning,
+    })
 }
