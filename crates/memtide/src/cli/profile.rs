@@ -9,7 +9,7 @@ use units::{Ratio, Span};
 use super::answer_format::AnswerFormat;
 use super::typed::{percent, span};
 
-/// Say why the kernel burns CPU on memory, or keeps tasks waiting for it
+/// Say why the kernel burns CPU on memory, or keeps tasks waiting
 ///
 /// Samples what the kernel runs on all CPUs, with call chains; traces which tasks wait in state D, and how long reclaim and
 /// compaction take. Each stack gets a reason (who started the work: node reclaim, a cgroup's limit, swap-in) and the work that was
@@ -22,13 +22,13 @@ Examples:
   sudo memtide profile -- make -j8                a command, until it ends
   sudo memtide profile --when 'psi.memory>10%'    at the right moment, within a day
   sudo memtide profile -o slow.svg -o slow.folded
-  memtide profile --from perf.script              perf script, perf.data, perf report --stdio, folded stacks, bpftrace
+  memtide profile --from perf.script              of perf, FlameGraph, bpftrace, a kernel log
   memtide profile --from slow.folded --diff good.folded
 
 docs/profile.md explains the answer and every reason; docs/profile.schema.json describes its JSON.
 
 Exit codes:
-  0 nothing is hot   1 something is hot   3 no CPU samples could be taken, nothing was read, bad usage")]
+  0 nothing is hot   1 something is hot   3 no CPU samples, nothing read, bad usage")]
 pub(crate) struct ProfileArgs {
     /// Read profiles instead of sampling; several are parts of one: CPU samples, waits. - is standard input
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["pid", "cgroup", "command", "when"])]
