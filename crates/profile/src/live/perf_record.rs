@@ -16,8 +16,11 @@ pub(super) enum PerfRecord<'a> {
         pid: u32,
         parent: u32,
     },
-    /// So many found no room.
-    Lost(u64),
+    /// So many records found no room in the ring of this event.
+    Lost {
+        id: u64,
+        count: u64,
+    },
     /// The kernel takes fewer samples, as they took too much time.
     Throttle,
     Other,
@@ -47,7 +50,9 @@ pub(super) fn parse(record: &[u8]) -> PerfRecord<'_> {
         sys::PERF_RECORD_FORK => u32_at(body, 0)
             .zip(u32_at(body, 4))
             .map(|(pid, parent)| PerfRecord::Fork { pid, parent }),
-        sys::PERF_RECORD_LOST => u64_at(body, 8).map(PerfRecord::Lost),
+        sys::PERF_RECORD_LOST => {
+            u64_at(body, 0).zip(u64_at(body, 8)).map(|(id, count)| PerfRecord::Lost { id, count })
+        }
         sys::PERF_RECORD_THROTTLE => Some(PerfRecord::Throttle),
         _ => None,
     };

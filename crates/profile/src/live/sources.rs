@@ -1,5 +1,6 @@
 //! The events of a live profile, opened on every CPU: clock, switches, episodes; and why those are missing that could not be opened.
 
+use std::ffi::CStr;
 use std::io;
 
 use probe::{Root, Tracefs, Tracepoint};
@@ -17,7 +18,7 @@ const EPISODE_RING: RingSize = RingSize { most: 128 << 10, all: 8 << 20 };
 /// What a user without rights may pin (`kernel.perf_event_mlock_kb`), shared by all rings of a CPU.
 const SMALL_RING: usize = 64 << 10;
 /// Tasks in state D, also those that only a kill wakes (`TASK_KILLABLE`), which old kernels write as it is.
-const IN_D: &std::ffi::CStr = c"prev_state == 2 || prev_state == 258";
+const IN_D: &CStr = c"prev_state == 2 || prev_state == 258";
 
 /// How large the rings of a kind are.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +35,9 @@ impl RingSize {
         self.most.min((even / 2 + 1).next_power_of_two()).max(SMALL_RING)
     }
 }
+
+/// Idle tasks do not wait for their CPU: half of all switches.
+const NOT_TO_IDLE: &CStr = c"next_pid != 0";
 
 /// What an event's records are.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +87,7 @@ impl OpenSources {
                 follows_tasks: true,
                 wakes_at: wakes_at(CLOCK_RING.on_each(cpus)),
             };
-            match rings(cpus, CLOCK_RING, &[(request, EventRole::Clock, false)]) {
+            match rings(cpus, CLOCK_RING, &[(request, EventRole::Clock, None)]) {
                 Ok(opened) => {
                     self.rings.extend(opened);
                     self.clock = Some(name);
@@ -109,8 +113,10 @@ impl OpenSources {
             follows_tasks: false,
             wakes_at: wakes_at(SWITCH_RING.on_each(cpus)),
         };
-        let wanted =
-            [(request(true), EventRole::Waits, true), (request(false), EventRole::Switches, false)];
+        let wanted = [
+            (request(true), EventRole::Waits, Some(IN_D)),
+            (request(false), EventRole::Switches, Some(NOT_TO_IDLE)),
+        ];
         match rings(cpus, SWITCH_RING, &wanted) {
             Ok(opened) => {
                 self.rings.extend(opened);
@@ -143,7 +149,7 @@ impl OpenSources {
                 follows_tasks: false,
                 wakes_at: wakes_at(EPISODE_RING.on_each(cpus)),
             };
-            (request, EventRole::Episode(at), false)
+            (request, EventRole::Episode(at), None)
         };
         let wanted: Vec<_> = known.iter().enumerate().map(request).collect();
         match rings(cpus, EPISODE_RING, &wanted) {
@@ -170,21 +176,21 @@ fn wakes_at(bytes: usize) -> u32 {
 fn rings(
     cpus: &[u32],
     size: RingSize,
-    wanted: &[(EventRequest, EventRole, bool)],
+    wanted: &[(EventRequest, EventRole, Option<&CStr>)],
 ) -> io::Result<Vec<OpenRing>> {
     let mut opened = Vec::with_capacity(cpus.len());
     for cpu in cpus {
         let mut events: Vec<(u64, EventRole, PerfEvent)> = Vec::with_capacity(wanted.len());
         let mut ring = None;
-        for (request, role, is_filtered) in wanted {
+        for (request, role, filter) in wanted {
             let event = match PerfEvent::open(*request, *cpu) {
                 Ok(event) => event,
                 // Went offline meanwhile.
                 Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => break,
                 Err(error) => return Err(error),
             };
-            if *is_filtered {
-                event.filter(IN_D)?;
+            if let Some(filter) = filter {
+                event.filter(filter)?;
             }
             match events.first() {
                 Some((_, _, first)) => event.write_to(first)?,
