@@ -21,6 +21,7 @@ mod episode;
 mod function_name;
 mod judge;
 mod kernel_work;
+mod limits;
 mod live;
 mod model;
 mod output_firefox;

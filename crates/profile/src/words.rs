@@ -5,6 +5,7 @@ use units::{Count, Ratio, Span};
 
 use crate::collected::{BlockedHow, CpuUnit};
 use crate::kernel_work::KernelWork;
+use crate::limits::{HOT_SAMPLES_MIN, HOT_SHARE};
 use crate::model::{EpisodeSummary, HotBy, ProfileReport, PurposeShare, ReasonRow};
 use crate::purpose::Purpose;
 use crate::reason::{Reason, ReasonGroup};
@@ -215,6 +216,24 @@ fn backtraces(report: &ProfileReport, number: f64) -> String {
 
 fn calm_headline(report: &ProfileReport) -> String {
     let is_measured = |row: &&ReasonRow| row.group == ReasonGroup::Trouble;
+    let is_large = |row: &&ReasonRow| row.share.is_some_and(|share| share >= HOT_SHARE);
+    if let Some(row) = report.reasons.iter().filter(is_measured).find(is_large) {
+        let number = report.cpu.as_ref().and_then(|cpu| cpu.samples).unwrap_or(0.0);
+        return format!(
+            "{number:.0} samples are too few to judge: {} {} of them, and {HOT_SAMPLES_MIN:.0} samples of it are needed.",
+            row.label,
+            percent(row.share.unwrap_or(0.0))
+        );
+    }
+    let cut_off =
+        report.reasons.iter().find(|row| row.reason == Reason::Migration && is_large(row));
+    if let Some(row) = cut_off {
+        return format!(
+            "Moving of pages takes {} of the busy CPU: compaction, or NUMA balancing. What started it is not in \
+             the stacks.",
+            whole_percent(row.share.unwrap_or(0.0))
+        );
+    }
     let trouble: f64 = report.reasons.iter().filter(is_measured).filter_map(|row| row.share).sum();
     let waits: f64 =
         report.reasons.iter().filter(is_measured).filter_map(|row| row.stalled_tasks).sum();

@@ -177,3 +177,18 @@ tail 7 [000] 11.000000: cpu-clock:
         assert_eq!(report.hot[0].episodes.as_ref().unwrap().count, 1);
     }
 }
+
+#[test]
+fn it_is_not_said_that_all_is_well_where_samples_are_few_or_the_reason_is_cut_off() {
+    let few = "# {\"unit\": \"samples\"}\na;do_syscall_64;try_to_free_pages 10\na;[user] 90\n";
+    let report = ProfileReport::of(&read(few));
+    assert_eq!(report.hot, []);
+    assert!(
+        report.headline.starts_with("100 samples are too few to judge: direct reclaim"),
+        "{}",
+        report.headline
+    );
+    let top = "  35.20%  [kernel]  [k] isolate_migratepages_block\n   5.00%  mysqld  [.] main\n";
+    let report = ProfileReport::of(&read(top));
+    assert!(report.headline.starts_with("Moving of pages takes 35 %"), "{}", report.headline);
+}
