@@ -15,6 +15,7 @@ mod groups;
 mod growth;
 mod headroom;
 mod install;
+mod job;
 mod lab;
 mod part;
 mod profile;
@@ -39,6 +40,7 @@ pub(crate) use group::{FollowedArgs, GroupArgs};
 pub(crate) use growth::GrowthArgs;
 pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
 pub(crate) use install::{CompletionsArgs, ManArgs};
+pub(crate) use job::{JobArgs, JobFormat};
 pub(crate) use lab::{
     ArchiveArgs, CorpusArgs, ForkArgs, FragmentArgs, HogArgs, HogContent, HoldingPartArgs, LabArgs,
     LabCommand, LabCorpusArgs, LabCureArgs, LabKernelArgs, LabKernelCommand, LabListArgs,
@@ -97,6 +99,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Compare(CompareArgs),
     Trial(Box<TrialArgs>),
+    Job(JobArgs),
     Export(ExportArgs),
     Rules(RulesArgs),
     Signals(SignalsArgs),

@@ -11,6 +11,7 @@ use answers::this_host::NotSearched;
 use answers::{ExplainError, GroupError, RuntimeStatsError, StatusError, WhereByError};
 use export::UnknownSignal;
 use import::OpenError;
+use job::{ObserveError, PlanError};
 use lab::LabError;
 use profile::{NoLiveProfile, ReadProfileError};
 use store::StoreError;
@@ -199,6 +200,18 @@ impl SaysWhatToDo for ReadProfileError {
 }
 
 impl SaysWhatToDo for NoLiveProfile {
+    fn what_to_do(&self) -> Option<String> {
+        self.help()
+    }
+}
+
+impl SaysWhatToDo for PlanError {
+    fn what_to_do(&self) -> Option<String> {
+        self.help()
+    }
+}
+
+impl SaysWhatToDo for ObserveError {
     fn what_to_do(&self) -> Option<String> {
         self.help()
     }

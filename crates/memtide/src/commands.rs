@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod growth;
 pub(crate) mod headroom;
+pub(crate) mod job;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod page;

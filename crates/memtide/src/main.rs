@@ -60,6 +60,7 @@ fn run(command: Command, output: &Output) -> Result<Exit, CommandError> {
         Command::Report(args) => commands::report::run(&args, output),
         Command::Compare(args) => commands::compare::run(&args, output),
         Command::Trial(args) => commands::trial::run(&args, output),
+        Command::Job(args) => commands::job::run(&args, output),
         Command::Export(args) => commands::export::run(&args, output),
         Command::Rules(args) => commands::rules::run(&args, output),
         Command::Lab(args) => commands::lab::run(&args, output),

@@ -21,14 +21,15 @@ use crate::kernel_file::Root;
 
 /// Memory left in a cgroup or on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MemoryLeft {
-    pub(crate) left: Bytes,
+pub struct MemoryLeft {
+    /// How much of it.
+    pub left: Bytes,
     /// The place in words: `cgroup /a of 24 MiB`, `this host`.
-    pub(crate) place: String,
+    pub place: String,
 }
 
 /// Returns the place with the least memory left; `None` if neither the host nor a cgroup reports any.
-pub(crate) fn least(root: &Root) -> Option<MemoryLeft> {
+pub fn least(root: &Root) -> Option<MemoryLeft> {
     let groups = in_groups(root).unwrap_or_default();
     groups.into_iter().chain(on_host(root)).min_by_key(|place| place.left)
 }

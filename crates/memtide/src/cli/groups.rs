@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Now", &["check", "where", "profile"]),
     ("Look back", &["record", "events", "growth", "headroom", "report"]),
     ("One process", &["explain"]),
-    ("Prove", &["trial", "compare", "lab"]),
+    ("Prove", &["trial", "job", "compare", "lab"]),
     ("Many hosts and machines", &["capture", "convert", "export"]),
     ("Reference", &["rules", "signals", "completions", "man"]),
 ];

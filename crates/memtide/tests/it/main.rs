@@ -24,6 +24,7 @@ mod growth;
 mod headroom;
 mod history;
 mod hostile;
+mod job;
 mod kept_names;
 mod kills;
 mod lab;

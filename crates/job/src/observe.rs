@@ -1,0 +1,363 @@
+//! A job is watched while it runs: what it read, wrote, and removed, in order.
+//!
+//! Three sources, the cheapest first. The exact sum is the kernel's account of each ended child before it is reaped, which
+//! contains all descendants that were waited for. In which order which pages were touched is read from kernel trace points by
+//! root ([`trace`]), and otherwise from the positions of open files, looked at every 10 ms ([`open_files`]): what was opened and
+//! closed between two of them is missed, so the coverage belongs to the answer.
+
+mod account;
+mod file_lookup;
+mod open_files;
+mod process_tree;
+mod steps;
+mod trace;
+mod trace_line;
+mod trace_touches;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use probe::{HostProbe, Root};
+use schemars::JsonSchema;
+use serde::Serialize;
+use thiserror::Error;
+use timeline::Sample;
+use timeline::signals::{
+    MEM_AVAILABLE, NR_DIRTY_BACKGROUND_THRESHOLD, PGSTEAL_DIRECT, PGSTEAL_FILE, PGSTEAL_KHUGEPAGED,
+    PGSTEAL_KSWAPD, REFAULT_FILE,
+};
+use units::{Bytes, Count, PageSize, Pages, Ratio, Span};
+
+use crate::touches::Touches;
+use account::Children;
+use open_files::OpenFiles;
+pub use steps::SeenStep;
+use trace::Trace;
+pub use trace::TraceError;
+
+/// From one reading of open files to the next, at least; longer where reading them takes long.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// Reading them takes at most this share of the time, as one of so many parts.
+const LOOK_SHARE: u32 = 20;
+
+/// How long an interrupted job may take to end.
+const ENDING_MAX: Duration = Duration::from_secs(10);
+
+/// How a job is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ObserveMethod {
+    /// By trace points where they can be had, otherwise by open files.
+    #[default]
+    Best,
+    /// By trace points, or not at all.
+    Trace,
+    /// By open files alone.
+    OpenFiles,
+}
+
+/// Where the order of touches comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TouchSource {
+    /// The kernel's trace points: every touch.
+    Trace,
+    /// Positions of open files, looked at again and again.
+    OpenFiles,
+}
+
+/// The kernel's account of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct JobIo {
+    /// Asked of read(2) and its like, pipes and terminals included.
+    pub rchar_bytes: Bytes,
+    /// The same for write(2).
+    pub wchar_bytes: Bytes,
+    /// Read from disks.
+    pub read_bytes: Bytes,
+    /// Made dirty, to be written to disks.
+    pub write_bytes: Bytes,
+    /// Of that, never written, as the file was removed or cut before.
+    pub cancelled_bytes: Bytes,
+}
+
+impl JobIo {
+    /// Transferred from and to disks.
+    pub fn net(&self) -> Bytes {
+        self.read_bytes + self.write_bytes.saturating_sub(self.cancelled_bytes)
+    }
+}
+
+/// How the command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobEnd {
+    /// With this exit code.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+    /// Not yet: memtide was interrupted, and the command goes on.
+    GoesOn,
+}
+
+/// What the host did meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HostMeanwhile {
+    /// File pages that were evicted from memory, those of the job among them; `None` before 5.8.
+    pub evicted: Option<Bytes>,
+    /// File pages that were read again after they had been evicted, by any process.
+    pub refaulted: Option<Bytes>,
+    /// What was available at the start.
+    pub available: Option<Bytes>,
+    /// How far the kernel reads ahead in a file, on the device where that is the most.
+    pub read_ahead: Option<Bytes>,
+    /// From how much dirty memory on the kernel writes.
+    pub dirty_background: Option<Bytes>,
+}
+
+/// What was seen of a job.
+#[derive(Debug)]
+pub struct Observation {
+    /// What it touched in order.
+    pub touches: Touches,
+    /// Programs that did it.
+    pub steps: Vec<SeenStep>,
+    /// Where the order comes from.
+    pub source: TouchSource,
+    /// Why it is not by trace points, where those were wanted.
+    pub no_trace: Option<TraceError>,
+    /// The exact sum.
+    pub io: JobIo,
+    /// The share of bytes asked for of which the place in a file was seen.
+    pub coverage: Ratio,
+    /// Events that the kernel dropped, as they were not read in time.
+    pub lost_events: Count,
+    /// Read from disks by processes that are not in the sum, as nobody waited for them.
+    pub uncounted: Bytes,
+    /// Ended processes with an account that could not be read.
+    pub unreadable: Count,
+    /// Processes of it that still run.
+    pub still_running: Count,
+    /// Files with touches that were in the cache before the job began.
+    pub found_cached: Option<Bytes>,
+    /// The most memory of their own that its processes had together, of all looks.
+    pub own_memory: Bytes,
+    /// What the cache could take at the start, and what bounds it.
+    pub room: Option<(Bytes, String)>,
+    /// From its start to its end.
+    pub wall: Span,
+    /// Of all its processes that ended.
+    pub cpu: Span,
+    /// How the command ended.
+    pub end: JobEnd,
+    /// The host around it.
+    pub host: HostMeanwhile,
+}
+
+/// Why a job could not be watched.
+#[derive(Debug, Error)]
+pub enum ObserveError {
+    /// The command cannot be started.
+    #[error("cannot start `{program}`")]
+    NotStarted {
+        /// The first word of the command.
+        program: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Only by trace points, and there are none.
+    #[error("cannot trace the kernel")]
+    NoTrace(#[source] TraceError),
+}
+
+impl ObserveError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NotStarted { .. } => None,
+            Self::NoTrace(error) => error.help(),
+        }
+    }
+}
+
+/// Runs a command to its end and watches it. The command has the standard streams, environment and process group of this
+/// process, and goes on if this process is killed.
+///
+/// # Errors
+/// The command cannot be started, or the kernel cannot be traced and nothing else is wanted.
+pub fn observe(
+    mut command: Command,
+    method: ObserveMethod,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<Observation, ObserveError> {
+    let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
+    let mut host = HostReadings::begin(page);
+    let room = probe::least_memory_left(&Root::default()).map(|room| (room.left, room.place));
+    let traced = match method {
+        ObserveMethod::OpenFiles => None,
+        ObserveMethod::Best | ObserveMethod::Trace => Some(Trace::begin(page)),
+    };
+    let (trace, no_trace) = match traced {
+        Some(Ok(trace)) => (Some(trace), None),
+        Some(Err(error)) if method == ObserveMethod::Trace => {
+            return Err(ObserveError::NoTrace(error));
+        }
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    // Orphans of the job become children of this process, so that their accounts are read as well.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    if let Some(trace) = &trace {
+        trace.follow(&mut command).map_err(ObserveError::NoTrace)?;
+    }
+    let program = command.get_program().to_string_lossy().into_owned();
+    let begun = Instant::now();
+    let spawned = command.spawn();
+    // It has a file of the trace open.
+    drop(command);
+    let child = spawned.map_err(|source| ObserveError::NotStarted { program, source })?;
+    let mut children = Children::of(child.id(), trace.as_ref().map(Trace::guard));
+    let mut files = OpenFiles::new(page, begun, trace.is_none());
+    let mut asked_to_end: Option<Instant> = None;
+    let mut pause = EVERY;
+    let end = loop {
+        children.wait(pause);
+        let look = Instant::now();
+        children.open_accounts();
+        files.look(&children);
+        pause = EVERY.max(look.elapsed() * LOOK_SHARE);
+        if let Some(end) = children.reap() {
+            break end;
+        }
+        if is_interrupted() {
+            let since = *asked_to_end.get_or_insert_with(|| {
+                children.ask_to_end();
+                Instant::now()
+            });
+            if since.elapsed() > ENDING_MAX {
+                break JobEnd::GoesOn;
+            }
+        }
+    };
+    let wall = span(begun.elapsed());
+    let still_running = children.count_running(&mut files);
+    let sampled = files.finish();
+    let host = host.end();
+    let (io, unreadable, cpu) = (children.sum(), children.unreadable(), children.cpu());
+    let own_memory = sampled.own_memory;
+    Ok(match trace {
+        Some(trace) => {
+            let traced = trace.end(sampled.names, begun);
+            let asked = traced.touches.read() + traced.touches.written();
+            Observation {
+                coverage: lost_share(traced.events, traced.lost),
+                uncounted: uncounted(traced.read_from_disk, io.read_bytes),
+                found_cached: Some(traced.found_cached.min(asked)),
+                lost_events: Count::new(traced.lost),
+                touches: traced.touches,
+                steps: traced.steps,
+                source: TouchSource::Trace,
+                no_trace,
+                io,
+                unreadable,
+                still_running,
+                own_memory,
+                room,
+                wall,
+                cpu,
+                end,
+                host,
+            }
+        }
+        None => {
+            let seen = sampled.seen;
+            let transferred = io.read_bytes + io.write_bytes;
+            let asked = io.rchar_bytes + io.wchar_bytes;
+            let asked = asked.max(sampled.asked).max(transferred).max(seen);
+            Observation {
+                coverage: seen.ratio_of(asked).unwrap_or(Ratio::new(1.0)),
+                uncounted: uncounted(sampled.read_from_disk, io.read_bytes),
+                found_cached: None,
+                lost_events: Count::ZERO,
+                touches: sampled.touches,
+                steps: sampled.steps,
+                source: TouchSource::OpenFiles,
+                no_trace,
+                io,
+                unreadable,
+                still_running,
+                own_memory,
+                room,
+                wall,
+                cpu,
+                end,
+                host,
+            }
+        }
+    })
+}
+
+/// Two percent and a mebibyte are what both counts differ by anyway: read-ahead, metadata.
+fn uncounted(seen: Bytes, counted: Bytes) -> Bytes {
+    const TOLERANCE: Ratio = Ratio::new(0.02);
+    let more = seen.saturating_sub(counted);
+    if more > counted.share(TOLERANCE) + Bytes::from_mib(1) { more } else { Bytes::ZERO }
+}
+
+fn lost_share(events: u64, lost: u64) -> Ratio {
+    Ratio::new(events as f64 / (events + lost).max(1) as f64)
+}
+
+fn span(duration: Duration) -> Span {
+    Span::from_secs_f64(duration.as_secs_f64())
+}
+
+/// The largest `/sys/class/bdi/*/read_ahead_kb`, of devices that are files' own: `MAJOR:MINOR` with a block device.
+fn read_ahead() -> Option<Bytes> {
+    let devices = std::fs::read_dir("/sys/class/bdi").ok()?;
+    let of_device = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.ok()?.path();
+        let number = path.file_name()?.to_str()?;
+        std::fs::metadata(format!("/sys/dev/block/{number}")).ok()?;
+        let text = std::fs::read_to_string(path.join("read_ahead_kb")).ok()?;
+        text.trim().parse().ok().map(Bytes::from_kib)
+    };
+    devices.filter_map(of_device).max()
+}
+
+/// Readings of the host before and after.
+struct HostReadings {
+    probe: HostProbe,
+    page: PageSize,
+    before: Sample,
+}
+
+impl HostReadings {
+    fn begin(page: PageSize) -> Self {
+        let mut probe = HostProbe::open(&Root::default());
+        let mut before = Sample::default();
+        probe.sample(&mut before);
+        Self { probe, page, before }
+    }
+
+    fn end(&mut self) -> HostMeanwhile {
+        let mut after = Sample::default();
+        self.probe.sample(&mut after);
+        let more = |signal: timeline::Signal<timeline::Counter<Pages>>| {
+            let (before, after) = (self.before.host.get(signal)?, after.host.get(signal)?);
+            Some(after.saturating_sub(before).to_bytes(self.page))
+        };
+        // Pages of files are counted together with those that limits of cgroups evict; pages that the host's shortage evicts
+        // together with anonymous ones. What the host evicted of files is at most the smaller of both.
+        let reclaimers = [PGSTEAL_KSWAPD, PGSTEAL_DIRECT, PGSTEAL_KHUGEPAGED];
+        let of_host: Bytes = reclaimers.into_iter().filter_map(more).sum();
+        let threshold = self.before.host.get(NR_DIRTY_BACKGROUND_THRESHOLD);
+        HostMeanwhile {
+            evicted: more(PGSTEAL_FILE).map(|file| file.min(of_host)),
+            refaulted: more(REFAULT_FILE),
+            available: self.before.host.get(MEM_AVAILABLE),
+            read_ahead: read_ahead(),
+            dirty_background: threshold.map(|pages| pages.to_bytes(self.page)),
+        }
+    }
+}
