@@ -1,4 +1,18 @@
 //! The page cache that a job needs: observed while it runs, or planned before it does.
+//!
+//! Three nouns: **touches** ([`Touches`]) are pages of files that were read or made dirty, in order; a **model** ([`JobModel`])
+//! is what they mean for a cache of any size; a **report** ([`JobReport`]) is the answer. A plan ([`JobPlan`]) and an
+//! observation ([`observe`]) both give touches, so one model answers for both.
+//!
+//! ```
+//! let plan = "[[file]]\nname = 'logs'\nsize = '1G'\n[[step]]\nread = ['logs x2']";
+//! let report = job::JobReport::of_plan(&job::JobPlan::read(plan, "twice")?, &[]);
+//! let curve = &report.job().curve;
+//! assert_eq!(curve.net_bytes_most.to_string(), "2 GiB");
+//! assert_eq!((curve.net_bytes_least.to_string(), curve.cliffs.len()), ("1 GiB".to_owned(), 1));
+//! # Ok::<(), job::PlanError>(())
+//! ```
+
 mod cliffs;
 mod curve;
 mod model;

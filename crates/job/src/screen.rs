@@ -32,6 +32,10 @@ pub fn job_screen(report: &JobReport, screen: &Screen) -> String {
     page.hanging(&[], 0, Style::Strong, &words::harm(report));
     page.gap();
     page.hanging(&[], 0, Style::Strong, &words::headline(report));
+    let doubt = words::doubt(report);
+    if let Some(doubt) = &doubt {
+        page.hanging(&[], 0, Style::Warning, doubt);
+    }
     for other in report.variants.iter().skip(1) {
         if let Some(says) = words::other_way(report, other) {
             page.hanging(&[], 0, Style::Fine, &says);
@@ -52,7 +56,7 @@ pub fn job_screen(report: &JobReport, screen: &Screen) -> String {
         steps(&mut page, job, rows_max);
     }
     files(&mut page, job, rows_max);
-    if let Some(seen) = &report.seen {
+    if let Some(seen) = report.seen.as_ref().filter(|_| doubt.is_none()) {
         page.gap();
         let mut lines = words::limit(seen).into_iter();
         if let Some(says) = lines.next() {
@@ -85,6 +89,11 @@ fn sizes(report: &JobReport) -> Vec<Vec<String>> {
     let now = report.seen.as_ref().and_then(|seen| seen.cache_bytes);
     for (at, row) in job.rows.iter().enumerate() {
         let point = row.point;
+        // Two sizes that print as one: the larger one is where the cliff ends.
+        let next = job.rows.get(at + 1).map(|next| next.point.cache_bytes);
+        if next.is_some_and(|next| next.to_string() == point.cache_bytes.to_string()) {
+            continue;
+        }
         let mark = if Some(point.cache_bytes) == now { " (now)" } else { "" };
         let least = point.read_bytes_least;
         let read = if least.to_string() == point.read_bytes_most.to_string() {
@@ -142,7 +151,7 @@ fn steps(page: &mut TextPage, job: &JobVariant, rows_max: usize) {
 }
 
 fn files(page: &mut TextPage, job: &JobVariant, rows_max: usize) {
-    let all: Bytes = job.files.iter().map(|file| file.read_bytes + file.written_bytes).sum();
+    let all = job.curve.net_bytes_most;
     let least = if rows_max == usize::MAX { Bytes::ZERO } else { all.share(WORTH_A_ROW) };
     let mut files = words::read_again(job);
     files.retain(|file| file.read_bytes + file.written_bytes >= least);

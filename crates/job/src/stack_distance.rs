@@ -123,8 +123,8 @@ pub(crate) mod tests {
         let mut chance = SplitMix64::new(seed);
         let mut list = Vec::new();
         for _ in 0..touches {
-            let range = if chance.next_u64() % 3 == 0 { 200 } else { 20 };
-            let page = (chance.next_u64() % range) as u32;
+            let range = if chance.next_u64().is_multiple_of(3) { 200 } else { 20 };
+            let page = u32::try_from(chance.next_u64() % range).unwrap();
             let kind = match chance.next_u64() % 20 {
                 0 => TouchKind::Removed,
                 1..=6 => TouchKind::Written,

@@ -12,19 +12,29 @@ use crate::touches::{TouchKind, Touches};
 /// Touches that are looked at together.
 const WINDOW: Bytes = Bytes::from_mib(64);
 
-/// A file is read beside others if it is returned to so often within a window.
-const RETURNS_MIN: u32 = 2;
+/// A file is read beside others if it is returned to more often than this within a window.
+const RETURNS_MAX_OF_ONE: u32 = 2;
+
+/// And if so much of it is read there: ahead of a small file nothing much is read.
+const READ_MIN: Bytes = Bytes::from_mib(1);
 
 /// Returns the most files that were read in turns.
 pub(crate) fn streams(touches: &Touches) -> usize {
     let window = WINDOW.get() / touches.unit().get().max(1);
     let mut most = 1;
     let (mut pages, mut last) = (0, None);
-    let mut returns: HashMap<u32, u32> = HashMap::new();
+    // Of each file how often it was returned to, and pages.
+    let mut returns: HashMap<u32, (u32, u64)> = HashMap::new();
+    let in_turns = |returns: &HashMap<u32, (u32, u64)>| {
+        let is_one = |(times, pages): &&(u32, u64)| {
+            *times > RETURNS_MAX_OF_ONE && touches.unit().times(*pages) >= READ_MIN
+        };
+        returns.values().filter(is_one).count()
+    };
     for run in touches.runs().iter().filter(|run| run.kind == TouchKind::Read) {
-        if last.replace(run.file) != Some(run.file) {
-            *returns.entry(run.file).or_default() += 1;
-        }
+        let of_file = returns.entry(run.file).or_default();
+        of_file.0 += u32::from(last.replace(run.file) != Some(run.file));
+        of_file.1 += u64::from(run.pages);
         pages += u64::from(run.pages);
         if pages >= window {
             most = most.max(in_turns(&returns));
@@ -33,10 +43,6 @@ pub(crate) fn streams(touches: &Touches) -> usize {
         }
     }
     most.max(in_turns(&returns))
-}
-
-fn in_turns(returns: &HashMap<u32, u32>) -> usize {
-    returns.values().filter(|times| **times > RETURNS_MIN).count()
 }
 
 #[cfg(test)]

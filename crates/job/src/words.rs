@@ -128,6 +128,40 @@ fn cliff(cliff: &JobCliff) -> String {
     }
 }
 
+/// Why the curve is no more than a guess, if it is.
+pub(crate) fn doubt(report: &JobReport) -> Option<String> {
+    let seen = report.seen.as_ref().filter(|seen| is_doubtful(seen))?;
+    let advice = match seen.touch_source {
+        TouchSource::OpenFiles => " As root all is seen by trace points: sudo memtide job.",
+        TouchSource::Trace => "",
+    };
+    Some(format!(
+        "The curve is a guess: only {} of its bytes were seen in files, and what was not seen \
+         counts as read once.{advice}",
+        seen.coverage
+    ))
+}
+
+fn is_doubtful(seen: &JobSeen) -> bool {
+    /// Of less there is nothing to answer: a program that starts reads as much.
+    const ASKED_MIN: Bytes = Bytes::from_mib(4);
+    seen.coverage < COVERAGE_MIN && seen.io.rchar_bytes + seen.io.wchar_bytes >= ASKED_MIN
+}
+
+/// Where the model and the kernel's account of this run differ.
+fn difference(report: &JobReport, seen: &JobSeen) -> Option<String> {
+    /// What is this close is the same.
+    const SAME: f64 = 0.1;
+    let row =
+        report.job().rows.iter().find(|row| Some(row.point.cache_bytes) == seen.cache_bytes)?;
+    let (model, counted) = (row.point.net(), seen.io.net());
+    let off = (model.as_f64() - counted.as_f64()).abs() / counted.as_f64().max(1.0);
+    let is_small = model.max(counted) < Bytes::from_mib(4);
+    (off > SAME && !is_small).then(|| {
+        format!("With the cache of now the model gives {model}, and the kernel counted {counted}.")
+    })
+}
+
 /// Why a removed file is written although it need not be.
 pub(crate) fn why_written(job: &JobVariant) -> Option<String> {
     let has_cliff = job.curve.cliffs.iter().any(|one| one.kind == CliffKind::UnwrittenFiles);
@@ -229,9 +263,8 @@ pub(crate) fn trust(report: &JobReport) -> Vec<String> {
         }
         TouchSource::OpenFiles => {
             let why = seen.no_trace.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-            let doubt = if covered < COVERAGE_MIN {
-                ": the curve is a guess. What was not seen counts as read once. Pipes and \
-                 terminals count as not seen; root sees all by trace points"
+            let doubt = if is_doubtful(seen) {
+                "; what went through pipes and terminals counts as not seen"
             } else {
                 ""
             };
@@ -240,6 +273,7 @@ pub(crate) fn trust(report: &JobReport) -> Vec<String> {
             ));
         }
     }
+    all.extend(difference(report, seen));
     if let Some(ahead) = seen.read_ahead_bytes.filter(|_| seen.files_at_once.get() > 1) {
         all.push(format!(
             "It reads {} files in turns. With less than {ahead} of cache what the kernel reads ahead \
@@ -270,7 +304,7 @@ pub(crate) fn trust(report: &JobReport) -> Vec<String> {
         let processes = seen.unreadable_processes.named("process", "processes");
         all.push(format!("The account of {processes} of another user could not be read."));
     }
-    if seen.still_running.get() > 0 {
+    if seen.still_running.get() > 0 && seen.end != JobEnd::GoesOn {
         let processes = seen.still_running.named("process", "processes");
         all.push(format!(
             "{processes} of it still ran when the command ended: the answer is up to then."

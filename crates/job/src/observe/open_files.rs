@@ -180,9 +180,7 @@ impl OpenFiles {
         let Ok(directory) = open(format!("/proc/{pid}/fd"), flags, Mode::empty()) else { return };
         let Ok(entries) = Dir::read_from(&directory) else { return };
         let step = self.steps.of(&process_tree::name_of(pid).unwrap_or_default());
-        if !self.processes.contains_key(&pid) {
-            self.processes.insert(pid, AccountedProcess::default());
-        }
+        self.processes.entry(pid).or_default();
         if self.counted.len() < OPEN_MAX && self.counted.insert((step, pid)) {
             self.steps.get(step).processes += Count::new(1);
         }
@@ -268,7 +266,7 @@ impl OpenFiles {
         self.seen += to - from;
         let (first, end) = (from / self.page, to.div_ceil(self.page));
         // A page in which the last segment ended was touched by it.
-        let first = if from % self.page == 0 { first } else { first + 1 };
+        let first = if from.is_multiple_of(self.page) { first } else { first + 1 };
         let at = self.now();
         let row = self.touches.file(file.number);
         if file.is_written {
