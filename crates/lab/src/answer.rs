@@ -16,7 +16,7 @@ use crate::scenario::{MeasuredFigure, Scenario, ScenarioFigure};
 /// What came of a scenario: its claims, its arms and its figures.
 pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
     let of_profiles = outcomes.arms.iter().filter_map(|arm| profile_claim(scenario, arm));
-    let claims: Vec<Claim> = (scenario.claims)(outcomes).into_iter().chain(of_profiles).collect();
+    let judged: Vec<Claim> = (scenario.claims)(outcomes).into_iter().chain(of_profiles).collect();
     // With all arms played, what is not measured was lost.
     let is_whole = outcomes.arms.len() == scenario.arms.len();
     let is_good = |claim: &Claim| match claim.state {
@@ -24,8 +24,8 @@ pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
         ClaimState::Fails => false,
         ClaimState::NotMeasured => !is_whole,
     };
-    let hold = claims.iter().all(is_good);
-    let claims: Vec<LabClaim> = claims
+    let hold = judged.iter().all(is_good);
+    let claims: Vec<LabClaim> = judged
         .into_iter()
         .map(|claim| LabClaim {
             what: claim.what,

@@ -26,7 +26,7 @@ impl KernelSampling {
         Self { sampler, has_ended }
     }
 
-    /// Ends it.
+    /// Ends it where it has not ended, and gives what it showed.
     pub(super) fn end(self) -> Result<ProfileReport, NoLiveProfile> {
         self.has_ended.store(true, Ordering::Relaxed);
         self.sampler.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
