@@ -2,7 +2,7 @@
 //!
 //! Three nouns: **touches** ([`Touches`]) are pages of files that were read or made dirty, in order; a **model** ([`JobModel`])
 //! is what they mean for a cache of any size; a **report** ([`JobReport`]) is the answer. A plan ([`JobPlan`]) and an
-//! observation ([`observe`]) both give touches, so one model answers for both.
+//! observation ([`observe()`]) both give touches, so one model answers for both.
 //!
 //! ```
 //! let plan = "[[file]]\nname = 'logs'\nsize = '1G'\n[[step]]\nread = ['logs x2']";
