@@ -30,11 +30,11 @@ pub fn add_profile(report: &mut Report, profile: &ProfileReport) {
 }
 
 fn evidence(label: &str, share: Option<f64>, stalled_tasks: Option<f64>) -> Evidence {
-    let share = share.map(|share| format!("takes {:.0} % of the busy CPU", share * 100.0));
+    let takes = share.map(|share| format!("takes {:.0} % of the busy CPU", share * 100.0));
     let stalled = stalled_tasks
         .filter(|tasks| *tasks >= 0.05)
         .map(|tasks| format!("keeps {tasks:.1} tasks waiting"));
-    let all: Vec<String> = share.into_iter().chain(stalled).collect();
+    let all: Vec<String> = takes.into_iter().chain(stalled).collect();
     Evidence {
         signal: None,
         value: None,

@@ -252,8 +252,8 @@ impl Analysis {
             .filter(|(_, variant)| variants[*variant].out.is_none())
             .collect();
         let is_killed = variants.first().is_some_and(|baseline| baseline.killed > 0);
-        let reference = columns.first().map(|(_, variant)| *variant).filter(|_| is_killed);
-        let reference = reference.unwrap_or(0);
+        let living = columns.first().filter(|_| is_killed);
+        let reference = living.map_or(0, |(_, variant)| *variant);
         let is_compared = variants.get(reference).is_some_and(|one| one.out.is_none());
         let baselines = columns.iter().filter(|(_, variant)| *variant == reference).count().max(1);
         let design = BlockDesign { baselines, treatments: columns.len().saturating_sub(baselines) };
@@ -311,11 +311,11 @@ fn state(plan: &TrialPlan, runs: &[TrialRun], variant: usize) -> VariantState {
     let settings = &plan.variants[variant].settings;
     let has_limit = settings.iter().any(|one| matches!(one, VariantSetting::Limit(_)));
     let had_machine = plan.runs.machine.is_some();
-    let out = first_bad.map(|run| why_out(run, killed, own.len(), has_limit || had_machine));
-    let out = out.or_else(|| {
-        is_without
-            .then(|| "announced no operation, as others did: its work was not done".to_owned())
-    });
+    let without = "announced no operation, as others did: its work was not done";
+    let out = match first_bad {
+        Some(run) => Some(why_out(run, killed, own.len(), has_limit || had_machine)),
+        None => is_without.then(|| without.to_owned()),
+    };
     VariantState {
         name: plan.variants[variant].name.clone(),
         runs: own.len(),

@@ -8,7 +8,7 @@ use units::{Bytes, BytesPerSecond};
 
 use super::typed::some_size;
 
-/// How much page cache a job needs, and what another size would change
+/// How much page cache a job needs, and what another size changes
 ///
 /// The command runs once, as it is. What it reads and writes, in order, gives its I/O with a cache of any size: where more cache
 /// saves nothing, between which sizes it does, and the limit with which it leaves the cache of others alone. As root each read
