@@ -245,56 +245,65 @@ pub fn observe(
     let host = host.end();
     let (io, unreadable, cpu) = (children.sum(), children.unreadable(), children.cpu());
     let own_memory = sampled.own_memory;
-    Ok(match trace {
+    let seen = match trace {
         Some(trace) => {
             let traced = trace.end(sampled.names, begun);
             let asked = traced.touches.read() + traced.touches.written();
-            Observation {
+            SeenTouches {
                 coverage: lost_share(traced.events, traced.lost),
-                uncounted: uncounted(traced.read_from_disk, io.read_bytes),
+                read_from_disk: traced.read_from_disk,
                 found_cached: Some(traced.found_cached.min(asked)),
                 lost_events: Count::new(traced.lost),
                 touches: traced.touches,
                 steps: traced.steps,
                 source: TouchSource::Trace,
-                no_trace,
-                io,
-                unreadable,
-                still_running,
-                own_memory,
-                room,
-                wall,
-                cpu,
-                end,
-                host,
             }
         }
         None => {
-            let seen = sampled.seen;
             let transferred = io.read_bytes + io.write_bytes;
             let asked = io.rchar_bytes + io.wchar_bytes;
-            let asked = asked.max(sampled.asked).max(transferred).max(seen);
-            Observation {
-                coverage: seen.ratio_of(asked).unwrap_or(Ratio::new(1.0)),
-                uncounted: uncounted(sampled.read_from_disk, io.read_bytes),
+            let asked = asked.max(sampled.asked).max(transferred).max(sampled.seen);
+            SeenTouches {
+                coverage: sampled.seen.ratio_of(asked).unwrap_or(Ratio::new(1.0)),
+                read_from_disk: sampled.read_from_disk,
                 found_cached: None,
                 lost_events: Count::ZERO,
                 touches: sampled.touches,
                 steps: sampled.steps,
                 source: TouchSource::OpenFiles,
-                no_trace,
-                io,
-                unreadable,
-                still_running,
-                own_memory,
-                room,
-                wall,
-                cpu,
-                end,
-                host,
             }
         }
+    };
+    Ok(Observation {
+        coverage: seen.coverage,
+        uncounted: uncounted(seen.read_from_disk, io.read_bytes),
+        found_cached: seen.found_cached,
+        lost_events: seen.lost_events,
+        touches: seen.touches,
+        steps: seen.steps,
+        source: seen.source,
+        no_trace,
+        io,
+        unreadable,
+        still_running,
+        own_memory,
+        room,
+        wall,
+        cpu,
+        end,
+        host,
     })
+}
+
+/// What either way of watching saw.
+struct SeenTouches {
+    coverage: Ratio,
+    read_from_disk: Bytes,
+    found_cached: Option<Bytes>,
+    lost_events: Count,
+    touches: Touches,
+    steps: Vec<SeenStep>,
+    source: TouchSource,
 }
 
 /// Two percent and a mebibyte are what both counts differ by anyway: read-ahead, metadata.

@@ -85,7 +85,7 @@ pub(crate) fn picture(curve: &JobCurve, now: Option<Bytes>, cells: usize) -> Vec
     }
     let corner = format!("{:>MARGIN$}└", "0 B ");
     lines.push(vec![piece(Style::Faint, format!("{corner}{}", "─".repeat(columns)))]);
-    lines.push(vec![piece(Style::Faint, marks(curve, now, &axis))]);
+    lines.push(vec![piece(Style::Faint, labels(curve, now, &axis))]);
     lines
 }
 
@@ -116,7 +116,7 @@ fn block(eighths: f64) -> char {
 }
 
 /// Sizes below the axis: the edges of cliffs and the size of now, as far as there is room for their names.
-fn marks(curve: &JobCurve, now: Option<Bytes>, axis: &SizeAxis) -> String {
+fn labels(curve: &JobCurve, now: Option<Bytes>, axis: &SizeAxis) -> String {
     let mut sizes: Vec<(Bytes, String)> = curve
         .cliffs
         .iter()

@@ -156,15 +156,15 @@ impl Trial {
             }
             let analysis = self.analysis();
             tell(&TrialEvent::Block(&analysis));
-            let mut left = (0..self.plan.variants.len()).filter(|one| !self.is_out(*one));
-            if left.by_ref().take(2).count() < 2 {
+            let variants = 0..self.plan.variants.len();
+            let alive: Vec<usize> = variants.filter(|one| !self.is_out(*one)).collect();
+            if alive.len() < 2 {
                 return Ok(TrialEnd::NothingToCompare);
             }
-            let mut others = (0..self.plan.variants.len()).filter(|one| !self.is_out(*one));
             let left = self.plan.blocks_max() - block - 1;
             let is_look = self.plan.looks.contains(&(block + 1));
             // One that was killed is run on until that is sure.
-            let is_open = others.any(|one| analysis.variants[one].out.is_some());
+            let is_open = alive.iter().any(|one| analysis.variants[*one].out.is_some());
             if is_look && left > 0 && !is_open && analysis.is_settled(left) {
                 return Ok(TrialEnd::Settled);
             }
