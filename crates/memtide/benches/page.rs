@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Clock ticks a second in `/proc` (USER_HZ), as on all common machines.
-const TICKS: f64 = 100.0;
 /// Seconds of CPU that the page of a week may take.
 const CPU_MAX: f64 = 3.0;
 /// KiB in memory that it may take at once.
@@ -68,21 +66,14 @@ fn measured(since: Option<&str>, directory: &Path, page: &Path) -> Cost {
 }
 
 fn measure(since: Option<&str>, directory: &Path, page: &Path) -> Cost {
-    let before = children_cpu();
+    let before = probe::children_cpu();
     let mut command = Command::new(env!("CARGO_BIN_EXE_memtide"));
     command.arg("report").arg(directory).arg("-o").arg(page);
     command.args(since.map(|since| format!("--since={since}")));
     let mut child = command.arg("--force").stderr(Stdio::null()).spawn().unwrap();
     let peak_kib = peak_kib(&mut child);
-    Cost { bytes: std::fs::metadata(page).unwrap().len(), cpu: children_cpu() - before, peak_kib }
-}
-
-/// CPU time of all children that ended so far, in seconds.
-fn children_cpu() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
-    let ticks = fields.skip(13).take(2).map(|field| field.parse::<f64>().unwrap());
-    ticks.sum::<f64>() / TICKS
+    let cpu = (probe::children_cpu() - before).as_secs_f64();
+    Cost { bytes: std::fs::metadata(page).unwrap().len(), cpu, peak_kib }
 }
 
 /// The most that a child ever had in memory, looked at until it ends.

@@ -42,7 +42,7 @@ pub use collected::{
 };
 pub use episode::{EpisodeKind, EpisodeTable, EpisodeTimes, TRACEPOINTS};
 pub use kernel_work::{KernelWork, WORKS, WorkEntry};
-pub use live::{LiveOptions, LiveProfile, NoLiveProfile, OffCpu, ProfileScope};
+pub use live::{LiveOptions, LiveProfile, NoLiveProfile, OffCpu, ProfileScope, USUAL_HZ};
 pub use model::{
     BlockedSummary, CpuSummary, EpisodeSummary, HotBy, NameShare, PROFILE_SCHEMA,
     ProfileDifference, ProfileReport, PurposeShare, ReasonDifference, ReasonRow, WorkShare,

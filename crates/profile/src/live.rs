@@ -91,6 +91,9 @@ pub struct LiveOptions {
     pub off_cpu: OffCpu,
 }
 
+/// Samples a second on each CPU, where nobody asks for another rate: 0.2 to 0.3 % of a busy CPU.
+pub const USUAL_HZ: u32 = 99;
+
 /// Why there is no live profile.
 #[derive(Debug, Error)]
 pub enum NoLiveProfile {

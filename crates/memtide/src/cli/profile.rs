@@ -55,7 +55,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) lasts: Option<Span>,
 
     /// Samples a second on each CPU
-    #[arg(long = "rate", short = 'F', value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long = "rate", short = 'F', value_name = "HZ", default_value_t = profile::USUAL_HZ, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) rate: u32,
 
     /// How waiting tasks are found

@@ -2,10 +2,9 @@
 //! children now and then.
 
 use probe::{KernelFile, Root, Shape, text};
-use rustix::time::{ClockId, clock_gettime};
 use timeline::Row;
 use timeline::signals::{RECORDER_CPU, RECORDER_RSS};
-use units::{Bytes, Micros};
+use units::{Bytes, Micros, Span};
 
 /// The recorder's own cost.
 #[derive(Debug)]
@@ -35,15 +34,13 @@ impl OwnCost {
     /// values of both.
     pub(crate) fn read(&mut self, host: &mut Row, is_whole: bool) -> (Micros, Option<Bytes>) {
         if is_whole {
-            self.children =
-                u64::try_from(probe::children_cpu().as_duration().as_micros()).unwrap_or(u64::MAX);
+            self.children = micros(probe::children_cpu());
             self.resident = self.read_resident();
             if let Some(rss) = self.resident {
                 host.set(RECORDER_RSS, rss);
             }
         }
-        let own = clock_gettime(ClockId::ProcessCPUTime);
-        let own = micros(own.tv_sec, own.tv_nsec / 1_000);
+        let own = micros(probe::process_cpu());
         let cpu = Micros::new(own.saturating_add(self.children));
         host.set(RECORDER_CPU, cpu);
         (cpu, self.resident)
@@ -58,9 +55,8 @@ impl OwnCost {
     }
 }
 
-fn micros(seconds: i64, micros: i64) -> u64 {
-    let part = |n: i64| u64::try_from(n).unwrap_or(0);
-    part(seconds).saturating_mul(1_000_000).saturating_add(part(micros))
+fn micros(span: Span) -> u64 {
+    span.as_nanos() / 1_000
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use profile::{LiveOptions, LiveProfile, NoLiveProfile, OffCpu, ProfileReport, ProfileScope};
+use profile::{
+    LiveOptions, LiveProfile, NoLiveProfile, OffCpu, ProfileReport, ProfileScope, USUAL_HZ,
+};
 use units::Span;
-
-/// Samples a second on each CPU, as `profile` takes them.
-const HZ: u32 = 99;
 
 /// A profile of this host that is being taken.
 pub(super) struct KernelSampling {
@@ -35,7 +34,7 @@ impl KernelSampling {
 
 fn sample(lasts: Span, has_ended: &AtomicBool) -> Result<ProfileReport, NoLiveProfile> {
     let (scope, off_cpu) = (ProfileScope::Host, OffCpu::Auto);
-    let live = LiveProfile::open(LiveOptions { scope, lasts: Some(lasts), hz: HZ, off_cpu })?;
+    let live = LiveProfile::open(LiveOptions { scope, lasts: Some(lasts), hz: USUAL_HZ, off_cpu })?;
     let profile = live.run(|| None, &mut |_| {
         if has_ended.load(Ordering::Relaxed) {
             ControlFlow::Break(())
