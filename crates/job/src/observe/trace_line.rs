@@ -1,25 +1,28 @@
 //! One line of a trace: `   tar-9465  [001] .....  4051.012345: mm_filemap_get_pages: dev=254:0 ino=3e1 ofs=0-16383`.
 //!
 //! Offsets are in bytes; those of ranges end at the last byte. Inodes are hexadecimal but for `writeback_dirty_folio` and ext4's.
-//! Events of 6.12 and later have all of these; `mm_filemap_add_to_page_cache` has no order before 5.18.
+//! Events of 6.12 and later have all of these; `mm_filemap_add_to_page_cache` has no order before 5.18. The name at the beginning
+//! is what the kernel noted of the thread when it was last switched, which may be before it executed another program.
 
 use units::Span;
 
 use crate::observe::file_lookup::device;
 
 /// Names of the events, with their folder below `events`.
-pub(super) const EVENTS: [&str; 6] = [
+pub(super) const EVENTS: [&str; 8] = [
     "filemap/mm_filemap_get_pages",
     "filemap/mm_filemap_map_pages",
     "filemap/mm_filemap_fault",
     "filemap/mm_filemap_add_to_page_cache",
     "writeback/writeback_dirty_folio",
     "ext4/ext4_evict_inode",
+    "sched/sched_process_exec",
+    "sched/sched_process_fork",
 ];
 
 /// What an event is about; pages are given by offsets of their first and last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TraceEvent {
+pub(super) enum TraceEvent<'a> {
     /// Read by a system call.
     Read { device: u64, inode: u64, first: u64, last: u64 },
     /// Read through a mapping.
@@ -30,6 +33,10 @@ pub(super) enum TraceEvent {
     Dirtied { inode: u64, page: u64 },
     /// The last name and the last descriptor of a file are gone.
     Gone { device: u64, inode: u64 },
+    /// The thread executes this file.
+    Executed { path: &'a str },
+    /// It made a thread or a process, of which this is the name so far.
+    Forked { name: &'a str, thread: u32 },
     /// So many events were dropped before this one.
     Lost(u64),
 }
@@ -41,7 +48,7 @@ pub(super) struct TraceLine<'a> {
     pub(super) thread: u32,
     /// On the clock of the trace.
     pub(super) at: Span,
-    pub(super) event: TraceEvent,
+    pub(super) event: TraceEvent<'a>,
 }
 
 impl<'a> TraceLine<'a> {
@@ -53,11 +60,12 @@ impl<'a> TraceLine<'a> {
             return Some(Self { name: "", thread: 0, at: Span::ZERO, event });
         }
         // A name has at most 15 bytes of any kind, so the event is the first word of this length that is one.
-        let (head, name, rest) = EVENTS.iter().find_map(|event| {
+        let found = EVENTS.iter().filter_map(|event| {
             let name = event.split_once('/')?.1;
-            let at = line.find(name)?;
-            Some((line.get(..at)?, name, line.get(at + name.len()..)?.strip_prefix(": ")?))
-        })?;
+            Some((line.find(name)?, name))
+        });
+        let (at, name) = found.min()?;
+        let (head, rest) = (line.get(..at)?, line.get(at + name.len()..)?.strip_prefix(": ")?);
         let who = head.get(..head.rfind('[')?)?.trim();
         let (comm, thread) = who.rsplit_once('-')?;
         let at = head.trim_end().trim_end_matches(':').rsplit(' ').next()?.parse().ok()?;
@@ -70,7 +78,7 @@ impl<'a> TraceLine<'a> {
     }
 }
 
-fn event(name: &str, rest: &str) -> Option<TraceEvent> {
+fn event<'a>(name: &str, rest: &'a str) -> Option<TraceEvent<'a>> {
     let mut fields = rest.split_ascii_whitespace();
     let mut after = |key: &str| {
         fields.find_map(|word| word.strip_prefix(key).filter(|value| !value.is_empty()))
@@ -103,6 +111,16 @@ fn event(name: &str, rest: &str) -> Option<TraceEvent> {
         "writeback_dirty_folio" => {
             let inode = after("ino=")?.parse().ok()?;
             TraceEvent::Dirtied { inode, page: after("index=")?.parse().ok()? }
+        }
+        "sched_process_exec" => {
+            // A path may contain what follows it.
+            let path = rest.strip_prefix("filename=")?.rsplit_once(" pid=")?.0;
+            TraceEvent::Executed { path }
+        }
+        "sched_process_fork" => {
+            let (before, thread) = rest.trim_end().rsplit_once(" child_pid=")?;
+            let name = before.rsplit_once(" child_comm=")?.1;
+            TraceEvent::Forked { name, thread: thread.parse().ok()? }
         }
         _ => {
             let mut words = rest.split_ascii_whitespace();
@@ -163,6 +181,18 @@ mod tests {
                 9466,
                 TraceEvent::Gone { device: DEVICE, inode: 1001 },
             ),
+            (
+                "              sh-9467    [000] .....  4051.1: sched_process_exec: filename=/opt/a pid=1 b/head pid=9467 old_pid=9467\n",
+                "sh",
+                9467,
+                TraceEvent::Executed { path: "/opt/a pid=1 b/head" },
+            ),
+            (
+                "           <...>-9460    [000] .....  4051.1: sched_process_fork: comm=sh pid=9460 child_comm=my sh child_pid=9467\n",
+                "<...>",
+                9460,
+                TraceEvent::Forked { name: "my sh", thread: 9467 },
+            ),
         ] {
             let read = TraceLine::parse(line).unwrap();
             assert_eq!((read.name, read.thread, read.event), (name, thread, event), "{line}");
@@ -182,6 +212,8 @@ mod tests {
             "mm_filemap_get_pages: dev=254:0 ino=1 ofs=0-1",
             "gzip-9466 [000] ..... 1.1: ext4_evict_inode: dev 254,0 ino 1001 nlink 1",
             "tar-1 [000] ..... 1.0: mm_filemap_add_to_page_cache: dev 254:0",
+            "sh-1 [000] ..... 1.0: sched_process_exec: filename=/bin/mm_filemap_fault: dev=1:1 ino=1 ofs=1",
+            "sh-1 [000] ..... 1.0: sched_process_fork: comm=sh pid=1 child_comm=sh child_pid=x",
         ] {
             assert_eq!(TraceLine::parse(line), None, "{line}");
         }

@@ -103,6 +103,9 @@ pub(super) struct TraceTouches {
     devices: HashMap<u64, u64>,
     orders: HashMap<(u64, u64), u32>,
     threads: HashSet<(u16, u32)>,
+    /// Steps of threads by what they executed, or were made by.
+    executed: HashMap<u32, u16>,
+    /// Steps of other threads by their names in lines.
     step_of_thread: HashMap<u32, u16>,
     events: u64,
     lost: u64,
@@ -124,6 +127,7 @@ impl TraceTouches {
             devices: HashMap::new(),
             orders: HashMap::new(),
             threads: HashSet::new(),
+            executed: HashMap::new(),
             step_of_thread: HashMap::new(),
             events: 0,
             lost: 0,
@@ -152,6 +156,10 @@ impl TraceTouches {
             return;
         }
         self.events += 1;
+        if let TraceEvent::Executed { path } = line.event {
+            let step = self.steps.of(name_of_program(path));
+            make_room(&mut self.executed).insert(line.thread, step);
+        }
         let step = self.step(&line);
         let at = line.at - self.begun;
         let page = self.page;
@@ -178,11 +186,28 @@ impl TraceTouches {
                     self.files.remove(&file);
                 }
             }
-            TraceEvent::Lost(_) => {}
+            TraceEvent::Forked { name, thread } => {
+                let step = self.steps.of(name);
+                make_room(&mut self.executed).insert(thread, step);
+            }
+            TraceEvent::Executed { .. } | TraceEvent::Lost(_) => {}
         }
     }
 
     fn step(&mut self, line: &TraceLine<'_>) -> u16 {
+        let step = match self.executed.get(&line.thread) {
+            Some(step) => *step,
+            None => self.step_by_name(line),
+        };
+        if self.threads.len() < MAP_LEN_MAX && self.threads.insert((step, line.thread)) {
+            let processes = &mut self.steps.get(step).processes;
+            *processes += units::Count::new(1);
+        }
+        step
+    }
+
+    /// By the name in the line, which may be that of the program before.
+    fn step_by_name(&mut self, line: &TraceLine<'_>) -> u16 {
         // The kernel forgets names of threads that ended.
         let is_forgotten = line.name == "<...>";
         if let Some(step) = self.step_of_thread.get(&line.thread).filter(|_| is_forgotten) {
@@ -190,10 +215,6 @@ impl TraceTouches {
         }
         let step = self.steps.of(line.name);
         make_room(&mut self.step_of_thread).insert(line.thread, step);
-        if self.threads.len() < MAP_LEN_MAX && self.threads.insert((step, line.thread)) {
-            let processes = &mut self.steps.get(step).processes;
-            *processes += units::Count::new(1);
-        }
         step
     }
 
@@ -306,6 +327,14 @@ impl TraceTouches {
     }
 }
 
+/// The name that the kernel gives to a process that executes this file: 15 bytes of it at most.
+fn name_of_program(path: &str) -> &str {
+    const NAME_MAX: usize = 15;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let end = (0..=NAME_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+    &name[..end.unwrap_or(0)]
+}
+
 fn pages_of(found: &InodeFile, page: u64) -> u32 {
     u32::try_from(found.size.div_ceil(page)).unwrap_or(u32::MAX)
 }
@@ -328,6 +357,28 @@ mod tests {
             touches.take(&format!("cat-7 [000] ..... 101.5: {line}\n"));
         }
         touches.finish()
+    }
+
+    /// The name of a line lags behind what the thread executed; a thread that it makes is of the same program.
+    #[test]
+    fn a_thread_is_named_by_what_it_executed() {
+        let mut touches = TraceTouches::new(PageSize::USUAL, Span::from_secs(100));
+        for line in [
+            "sh-7 [000] ..... 101.5: mm_filemap_get_pages: dev=9:9 ino=fd ofs=0-4095",
+            "sh-7 [000] ..... 101.5: sched_process_fork: comm=sh pid=7 child_comm=sh child_pid=8",
+            "<...>-8 [000] ..... 101.5: mm_filemap_get_pages: dev=9:9 ino=fe ofs=0-4095",
+            "<...>-8 [000] ..... 101.5: sched_process_exec: filename=/usr/bin/a-very-long-program pid=8 old_pid=8",
+            "sh-8 [000] ..... 101.5: mm_filemap_get_pages: dev=9:9 ino=ff ofs=0-4095",
+        ] {
+            touches.take(line);
+        }
+        let traced = touches.finish();
+        let reader = |row: &crate::TouchedFile| {
+            let names = row.readers.iter().map(|(step, _)| &traced.steps[usize::from(*step)].name);
+            names.cloned().collect::<Vec<_>>()
+        };
+        let readers: Vec<_> = traced.touches.files().iter().map(reader).collect();
+        assert_eq!(readers, [["sh"], ["sh"], ["a-very-long-pro"]]);
     }
 
     /// cat reads ten pages with requests of 32: the kernel takes a few pages at a time.
