@@ -35,6 +35,7 @@ mod runtime_stats;
 mod status;
 pub mod this_host;
 pub mod time_expr;
+mod top;
 mod where_memory;
 
 pub use add_to_recording::{add_to_recording, host_of};
@@ -59,4 +60,5 @@ pub use runtime_stats::{
     ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
 };
 pub use status::{StatusError, status};
+pub use top::{course, top};
 pub use where_memory::{WhereByError, much_without_pss, where_by, where_memory};

@@ -32,6 +32,7 @@ use units::{Bytes, Pages, Ratio, Span};
 
 use crate::evidence::{Evidence, Missing, Need};
 
+pub(crate) use by::own_limit_at;
 pub use by::{GroupBy, NoTable, OwnerRow, OwnerTable, RestRow, by_owner};
 pub use memory_node::{MemoryNode, SizeKind};
 pub use node::{OfNode, of_node};

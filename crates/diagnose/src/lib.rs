@@ -11,6 +11,7 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod accounting;
+pub mod activity;
 mod applied_fix;
 pub mod compare;
 mod evidence;

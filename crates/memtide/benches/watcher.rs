@@ -41,6 +41,7 @@ fn watch(more: usize) {
             last: ProcessDetail::COMPLETE,
             recent: RECENT,
             window: Some(EVERY.times(WINDOW as f64)),
+            pss_every: None,
         },
     );
     let (mut rss, mut judged) = (Vec::new(), Vec::new());

@@ -21,6 +21,7 @@ mod part;
 mod profile;
 mod record;
 mod report;
+mod top;
 mod trial;
 mod typed;
 mod where_memory;
@@ -51,6 +52,7 @@ pub(crate) use part::{AroundArgs, PartArgs};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::{RecordArgs, TasksBy};
 pub(crate) use report::ReportArgs;
+pub(crate) use top::TopArgs;
 pub(crate) use trial::{TrialArgs, TrialFormat};
 pub(crate) use where_memory::WhereArgs;
 
@@ -87,6 +89,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Check(CheckArgs),
+    Top(TopArgs),
     Where(WhereArgs),
     Profile(Box<ProfileArgs>),
     Explain(ExplainArgs),
@@ -116,6 +119,7 @@ impl Command {
             Self::Explain(_) | Self::Capture(_) => true,
             Self::Check(check) => check.files.is_empty(),
             Self::Where(asked) => asked.file.is_none(),
+            Self::Top(top) => top.file.is_none() && (top.once || top.answer.get() == Format::Json),
             Self::Report(report) => report.source.is_none() || report.explain.is_some(),
             _ => false,
         }

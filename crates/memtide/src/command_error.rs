@@ -16,6 +16,7 @@ use lab::LabError;
 use profile::{NoLiveProfile, ReadProfileError};
 use store::StoreError;
 use timeline::with_causes;
+use top::{FeedError, TopError};
 use trial::{DirectoryError, NoRunHere, NoTrial, SettingError, TrialError};
 
 /// An error that ends a command.
@@ -122,6 +123,15 @@ impl SaysWhatToDo for OpenError {
             // In the time zone of the user.
             Self::OutOfRange { why, .. } => Some(answers::coverage::instead(why)),
             _ => self.help().map(Into::into),
+        }
+    }
+}
+
+impl SaysWhatToDo for TopError {
+    fn what_to_do(&self) -> Option<String> {
+        match self {
+            Self::Feed(FeedError::Open(error)) => error.what_to_do(),
+            Self::Feed(_) | Self::Terminal(_) => None,
         }
     }
 }

@@ -21,5 +21,6 @@ pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod signals;
 pub(crate) mod source;
+pub(crate) mod top;
 pub(crate) mod trial;
 pub(crate) mod where_memory;

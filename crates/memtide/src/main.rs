@@ -48,6 +48,7 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &Output) -> Result<Exit, CommandError> {
     match command {
         Command::Check(args) => commands::check::run(&args, output),
+        Command::Top(args) => commands::top::run(&args, output),
         Command::Where(args) => commands::where_memory::run(&args, output),
         Command::Profile(args) => commands::profile::run(&args, output),
         Command::Explain(args) => commands::explain::run(&args, output),

@@ -24,6 +24,7 @@ pub mod runtime_stats;
 mod source;
 pub mod status;
 mod time;
+pub mod top;
 mod where_by;
 
 use std::borrow::Cow;

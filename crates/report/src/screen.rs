@@ -56,6 +56,18 @@ impl Screen {
         }
     }
 
+    /// The same with as many columns as the terminal has: for tables, which are read across.
+    #[must_use]
+    pub fn with_columns(self, columns: usize) -> Self {
+        Self { width: columns, ..self }
+    }
+
+    /// The same with no more columns than can be read with ease: for sentences.
+    #[must_use]
+    pub fn reading(&self) -> Self {
+        Self { width: self.width.clamp(Self::NARROWEST, Self::WIDEST), ..self.clone() }
+    }
+
     /// Returns its columns.
     pub const fn width(&self) -> usize {
         self.width

@@ -24,6 +24,7 @@ mod page;
 mod runtime_stats;
 mod spark;
 mod status;
+pub mod top;
 mod tree;
 mod where_by;
 mod where_tree;
@@ -33,10 +34,11 @@ pub use crate::plain::width;
 pub use crate::screen::{ColourMode, Detail, Screen};
 pub use ansi::Style;
 pub use brief::{PerformanceDatum, PerformanceValue};
-pub use page::{StyledText, TextPage, piece};
+pub use page::{StyledLine, StyledText, TextPage, piece};
 
 use jiff::Timestamp;
 
+use crate::clock::ReportClock;
 use crate::model::status::StatusReport;
 use crate::model::{
     Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereByReport, WhereReport,
@@ -45,6 +47,18 @@ use crate::model::{
 /// Returns the answer of `check`.
 pub fn check(report: &Report, screen: &Screen) -> String {
     check::draw(report, screen)
+}
+
+/// Returns the answer of `check` without the line of the host, as lines for a program that draws them itself.
+pub fn check_lines(report: &Report, screen: &Screen) -> Vec<StyledLine> {
+    let mut page = TextPage::new(screen);
+    check::below_host(&mut page, report, &ReportClock::new(&report.source, screen), screen);
+    page.into_lines()
+}
+
+/// Returns one finding in full by its index, as lines.
+pub fn finding_lines(report: &Report, index: usize, screen: &Screen) -> Vec<StyledLine> {
+    check::answer_page(report, index, screen).into_lines()
 }
 
 /// Returns the full answer of one rule, findings and notes; `None` if it has neither.

@@ -3,6 +3,7 @@
 mod kernel_reports;
 mod unread;
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use probe::{ProcessDetail, Root, TaskSource, Tasks, host_facts};
@@ -26,10 +27,14 @@ pub struct WatchOptions {
     pub recent: Span,
     /// Samples that are older are forgotten; `None` keeps all.
     pub window: Option<Span>,
+    /// The PSS of the largest processes is read with every so many samples; `None`: with the last one only.
+    pub pss_every: Option<NonZeroUsize>,
 }
 
 /// CPU budget of PSS in one sample: at 3.5 µs per MiB, enough for the largest 55 GiB of processes.
 const PSS_BUDGET: Duration = Duration::from_millis(200);
+/// The same where it is read again and again: reading it takes a lock of each process.
+const PSS_BUDGET_OF_MANY: Duration = Duration::from_millis(100);
 /// Budget for every process: enough for 160 TiB, so it only guards against a kernel that does not answer.
 const PSS_BUDGET_OF_ALL: Duration = Duration::from_secs(600);
 
@@ -47,6 +52,7 @@ impl WatchOptions {
             },
             recent: RECENT,
             window: None,
+            pss_every: None,
         }
     }
 }
@@ -79,6 +85,7 @@ pub fn watch(root: &Root, options: WatchOptions, progress: Progress<'_>) -> Sour
 ///     last: ProcessDetail::COMPLETE,
 ///     recent: RECENT,
 ///     window: Some(Span::from_mins(10)),
+///     pss_every: None,
 /// });
 /// if watcher.wait(Span::from_millis(50)) {
 ///     watcher.take();
@@ -100,6 +107,8 @@ pub struct Watcher {
     reports: KernelReports,
     /// When the facts were read, on the boot clock.
     facts_read: Span,
+    /// How many samples were taken.
+    taken: usize,
 }
 
 /// Facts are read again as often as by a recorder.
@@ -124,6 +133,7 @@ impl Watcher {
             reports: KernelReports::open(root, options.recent),
             sampler: Sampler::open(root, Rates::all(options.every)),
             facts_read: probe::now().boot,
+            taken: 0,
         }
     }
 
@@ -138,8 +148,7 @@ impl Watcher {
         if let Some(walk) = taken.cgroups {
             self.cgroups.note(walk, &mut self.problems);
         }
-        self.tasks.detail =
-            if self.is_over() { self.options.last } else { ProcessDetail::COMPLETE };
+        self.tasks.detail = if self.is_over() { self.options.last } else { self.detail() };
         let sample = self.sampler.sample();
         let walk = self.tasks.rows(sample, &mut |_, _| ());
         self.processes.note(walk, &mut self.problems);
@@ -155,6 +164,14 @@ impl Watcher {
         if let Some(window) = self.options.window {
             self.forget_before(window);
         }
+    }
+
+    /// What of processes a sample reads that is not the last one.
+    fn detail(&mut self) -> ProcessDetail {
+        let is_due =
+            self.options.pss_every.is_some_and(|every| self.taken.is_multiple_of(every.get()));
+        self.taken += 1;
+        ProcessDetail { pss: is_due.then_some(PSS_BUDGET_OF_MANY), ..ProcessDetail::COMPLETE }
     }
 
     /// Forgets samples, reports and changes of settings that are older than this, once there are a tenth more of them.
@@ -177,10 +194,11 @@ impl Watcher {
         self.sampler.due() > self.options.duration
     }
 
-    /// Returns everything found so far, complete to be judged: samples, facts, the kernel's reports, and what was wrong.
-    pub fn source(&mut self) -> &Source {
+    /// Returns everything found so far, complete to be judged: samples, facts, the kernel's reports, and what was wrong. Names
+    /// that a caller adds to the facts stay.
+    pub fn source(&mut self) -> &mut Source {
         self.complete();
-        &self.source
+        &mut self.source
     }
 
     /// Returns everything found.
@@ -246,6 +264,7 @@ mod tests {
             last: ProcessDetail::COMPLETE,
             recent: RECENT,
             window: None,
+            pss_every: None,
         }
     }
 

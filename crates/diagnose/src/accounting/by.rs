@@ -16,6 +16,8 @@ use serde::Serialize;
 use timeline::{Entity, Inventory, signals::MEM_FREE};
 use units::{Bytes, Ratio, SignedBytes, Span};
 
+pub(crate) use cgroups::own_limit_at;
+
 use super::account;
 use crate::evidence::{Evidence, Missing};
 

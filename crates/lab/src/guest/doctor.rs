@@ -82,6 +82,7 @@ fn watch(rule: &str, has_ended: &AtomicBool) -> Option<Sick> {
         last: ProcessDetail::COMPLETE,
         recent: Span::ZERO,
         window: None,
+        pss_every: None,
     };
     let _ = rustix::process::nice(-20);
     let mut watcher = Watcher::open(&Root::default(), options);

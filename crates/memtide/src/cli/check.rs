@@ -121,6 +121,7 @@ impl CheckArgs {
             last: ProcessDetail::COMPLETE,
             recent: self.recent,
             window: None,
+            pss_every: None,
         }
     }
 }

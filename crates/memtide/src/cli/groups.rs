@@ -8,7 +8,7 @@ use clap::builder::StyledStr;
 
 /// Headings in the order of the help, each with its commands. A command that is in none fails a test.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Now", &["check", "where", "profile"]),
+    ("Now", &["check", "top", "where", "profile"]),
     ("Look back", &["record", "events", "growth", "headroom", "report"]),
     ("One process", &["explain"]),
     ("Prove", &["trial", "job", "compare", "lab"]),

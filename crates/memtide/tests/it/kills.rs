@@ -140,6 +140,7 @@ fn a_look_without_a_recorder_knows_who_was_killed_before_it_and_while_it_lasts()
         last: ProcessDetail::COMPLETE,
         recent: Span::from_mins(15),
         window: None,
+        pss_every: None,
     };
     let mut during = None;
     let opened = sampler::watch(&Root::default(), options, &mut |_| {

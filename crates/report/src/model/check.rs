@@ -326,7 +326,7 @@ fn finite(value: f64) -> Option<f64> {
 /// At most [`GRAPH_POINTS`] values, evenly spaced in time: each the largest of its step, so that no peak is lost.
 ///
 /// The value at sample *i* speaks for the time since sample *i − 1*, as rates do.
-fn thin(times: &[Span], values: &[Option<f64>]) -> Vec<Option<f64>> {
+pub(super) fn thin(times: &[Span], values: &[Option<f64>]) -> Vec<Option<f64>> {
     let points = times.len().min(values.len()).min(GRAPH_POINTS);
     let Some(whole) = times.last().filter(|last| **last > Span::ZERO) else {
         return values.iter().take(points).map(|v| v.and_then(finite)).collect();

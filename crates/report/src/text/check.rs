@@ -22,54 +22,72 @@ const PROBLEMS_MAX: usize = 5;
 const CHANGES_MAX: usize = 5;
 
 pub(super) fn draw(report: &Report, screen: &Screen) -> String {
+    page(report, screen).finish()
+}
+
+fn page(report: &Report, screen: &Screen) -> TextPage {
     let mut page = TextPage::new(screen);
     let clock = ReportClock::new(&report.source, screen);
     host_line(&mut page, &report.host, &report.source, &clock, screen);
     input::brief(&mut page, &report.source);
     page.gap();
-    verdict(&mut page, report, &clock);
+    below_host(&mut page, report, &clock, screen);
+    page
+}
+
+/// Draws all of the answer but the host and the source.
+pub(super) fn below_host(
+    page: &mut TextPage,
+    report: &Report,
+    clock: &ReportClock<'_>,
+    screen: &Screen,
+) {
+    verdict(page, report, clock);
     if let Some(group) = &report.group {
         page.gap();
-        group::draw(&mut page, group, &clock);
+        group::draw(page, group, clock);
     } else if let Some(accounting) = &report.accounting {
         page.gap();
-        memory::draw(&mut page, accounting, report, &clock, screen);
+        memory::draw(page, accounting, report, clock, screen);
     }
-    incidents(&mut page, report, &clock);
-    findings(&mut page, report, &clock, screen);
-    bursts(&mut page, &report.bursts, &clock, screen);
-    earlier(&mut page, &report.earlier, &clock, screen);
-    changed(&mut page, &report.changed, &clock, screen);
+    incidents(page, report, clock);
+    findings(page, report, clock, screen);
+    bursts(page, &report.bursts, clock, screen);
+    earlier(page, &report.earlier, clock, screen);
+    changed(page, &report.changed, clock, screen);
     let (of_source, of_host): (Vec<_>, Vec<_>) =
         report.notes.iter().partition(|note| source_phrases::is_about_the_source(note));
-    notes(&mut page, "Looks bad, is harmless:", &of_host, screen);
-    notes(&mut page, "About this source:", &of_source, screen);
-    problems(&mut page, &report.source, screen);
-    not_evaluated::draw(&mut page, report, screen);
+    notes(page, "Looks bad, is harmless:", &of_host, screen);
+    notes(page, "About this source:", &of_source, screen);
+    problems(page, &report.source, screen);
+    not_evaluated::draw(page, report, screen);
     if let Some(group) = &report.group {
-        group::draw_host(&mut page, group);
+        group::draw_host(page, group);
     }
-    next(&mut page, report);
-    unknown_fields(&mut page, &report.source, screen);
-    page.finish()
+    next(page, report);
+    unknown_fields(page, &report.source, screen);
 }
 
 /// Draws the first finding or note with this id, in full.
 pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<String> {
-    let (place, finding) = report
-        .findings
-        .iter()
-        .chain(&report.notes)
-        .enumerate()
-        .find(|(_, finding)| finding.id == id)?;
-    let is_root = report.roots().any(|(root, _)| root == place);
-    let consequences: Vec<&Finding> =
-        if is_root { report.consequences(place).map(|(_, it)| it).collect() } else { Vec::new() };
+    let all = report.findings.iter().chain(&report.notes);
+    let index = all.into_iter().position(|finding| finding.id == id)?;
+    Some(answer_page(report, index, screen).finish())
+}
+
+/// Draws a finding by its index, or a note by its index after those of the findings; nothing where there is none.
+pub(super) fn answer_page(report: &Report, index: usize, screen: &Screen) -> TextPage {
     let mut page = TextPage::new(screen);
+    let Some(finding) = report.findings.iter().chain(&report.notes).nth(index) else {
+        return page;
+    };
+    let is_root = report.roots().any(|(root, _)| root == index);
+    let consequences: Vec<&Finding> =
+        if is_root { report.consequences(index).map(|(_, it)| it).collect() } else { Vec::new() };
     let listed =
         finding::Numbered { number: 1, finding, consequences: &consequences, is_named: false };
     finding::draw(&mut page, &listed, &ReportClock::new(&report.source, screen), screen);
-    Some(page.finish())
+    page
 }
 
 /// The host and the source: `Linux 6.1.0 · 470 MiB RAM, 512 MiB swap · capture of 39 s, 40 samples`.

@@ -41,7 +41,7 @@ pub(super) fn draw(
     for (i, row) in rows.iter().enumerate() {
         draw_row(page, row, cells.min(CELLS_MAX), screen);
         if i == 0 {
-            draw_legend(page, &row.parts, screen);
+            draw_legend(page, &row.parts, BAR_INDENT, screen);
         }
     }
     let more = accounting.nodes.len().checked_sub(NODES_MAX);
@@ -118,11 +118,16 @@ fn legend(parts: &[(BarFill, Bytes)]) -> Vec<(BarFill, String)> {
     parts.iter().zip(&sizes).enumerate().map(entry).collect()
 }
 
-/// Draws what the bar's characters mean, with sizes.
-fn draw_legend(page: &mut TextPage, parts: &[(BarFill, Bytes)], screen: &Screen) {
+/// Draws what the bar's characters mean, with sizes, from the column of the bar on where it fits into one line.
+pub(super) fn draw_legend(
+    page: &mut TextPage,
+    parts: &[(BarFill, Bytes)],
+    below: usize,
+    screen: &Screen,
+) {
     let entries = legend(parts);
     let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();
-    let indent = if BAR_INDENT + whole <= screen.width() + 2 { BAR_INDENT } else { LEGEND_INDENT };
+    let indent = if below + whole <= screen.width() + 2 { below } else { LEGEND_INDENT };
     let mut line: Vec<StyledText> = Vec::new();
     let mut used = 0;
     for (fill, text) in entries {

@@ -16,51 +16,62 @@ pub fn piece(style: Style, text: impl Into<String>) -> StyledText {
     (style, text.into())
 }
 
+/// A line of pieces; no piece can move the cursor or has an escape sequence.
+pub type StyledLine = Vec<StyledText>;
+
 /// The lines written so far.
 pub struct TextPage {
     colour: ColourMode,
     width: usize,
-    out: String,
+    lines: Vec<StyledLine>,
 }
 
 impl TextPage {
     /// An empty page.
     pub const fn new(screen: &Screen) -> Self {
-        Self { colour: screen.colour, width: screen.width(), out: String::new() }
+        Self { colour: screen.colour, width: screen.width(), lines: Vec::new() }
     }
 
     /// Returns all lines, each with a line feed.
     pub fn finish(self) -> String {
-        self.out
+        let mut out = String::new();
+        for line in &self.lines {
+            for (style, text) in line {
+                self.write(&mut out, *style, text);
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    /// Returns all lines for a program that draws them itself.
+    pub fn into_lines(self) -> Vec<StyledLine> {
+        self.lines
     }
 
     /// Adds an empty line, unless the page is empty or ends with one.
     pub fn gap(&mut self) {
-        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
-            self.out.push('\n');
+        if self.lines.last().is_some_and(|last| !last.is_empty()) {
+            self.lines.push(Vec::new());
         }
     }
 
     /// Adds a line. Whatever the pieces contain, only escape sequences of this function reach the terminal.
     pub fn line(&mut self, pieces: &[StyledText]) {
         let last = pieces.iter().rposition(|(_, text)| !text.trim_end().is_empty());
-        for (i, (style, text)) in pieces.iter().enumerate() {
-            let safe = escape(text);
-            match last {
-                Some(last) if i < last => self.piece(*style, &safe),
-                Some(last) if i == last => self.piece(*style, safe.trim_end()),
-                _ => {}
-            }
+        let end = last.map_or(0, |last| last + 1);
+        let mut line: StyledLine =
+            pieces[..end].iter().map(|(style, text)| (*style, escape(text).into_owned())).collect();
+        if let Some((_, text)) = line.last_mut() {
+            text.truncate(text.trim_end().len());
         }
-        self.out.push('\n');
+        self.lines.push(line);
     }
 
-    fn piece(&mut self, style: Style, text: &str) {
+    fn write(&self, out: &mut String, style: Style, text: &str) {
         match style.ansi_code().filter(|_| self.colour != ColourMode::Plain && !text.is_empty()) {
-            Some(code) => {
-                self.out.push_str(&format!("\u{1b}[{code}m{text}\u{1b}[0m"));
-            }
-            None => self.out.push_str(text),
+            Some(code) => out.push_str(&format!("\u{1b}[{code}m{text}\u{1b}[0m")),
+            None => out.push_str(text),
         }
     }
 

@@ -19,10 +19,21 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
     let clock = ReportClock::new(&report.source, screen);
     host_line(&mut page, &report.host, &report.source, &clock, screen);
     page.gap();
+    tree_of(&mut page, report, &clock, screen);
+    page.finish()
+}
+
+/// Draws the tree without the line of the host.
+pub(super) fn tree_of(
+    page: &mut TextPage,
+    report: &WhereReport,
+    clock: &ReportClock<'_>,
+    screen: &Screen,
+) {
     let (Some(root_node), Some(accounting)) = (&report.tree, &report.accounting) else {
         let text = "Unknown: the source has no /proc/meminfo.";
         page.hanging(&[], 0, Style::Strong, text);
-        return page.finish();
+        return;
     };
     let moment = clock.moment(accounting.at_s, accounting.at);
     let at = moment
@@ -33,7 +44,7 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
     if !root_node.note.is_empty() {
         page.hanging(&[], 0, Style::Faint, &root_node.note);
     }
-    tree::draw(&mut page, &nodes(root_node, 0, screen), screen);
+    tree::draw(page, &nodes(root_node, 0, screen), screen);
     if !report.explanations.is_empty() {
         page.heading("Not to be added up:");
         for text in &report.explanations {
@@ -41,7 +52,6 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
             page.hanging(&head, 5, Style::Plain, text);
         }
     }
-    page.finish()
 }
 
 /// Returns the parts of a node as they are shown. The first level adds up to MemTotal, so it is shown in full.

@@ -163,7 +163,7 @@ fn row(
     (key, path, bytes): (&str, &str, Bytes),
 ) -> OwnerRow {
     let group = cx.timeline.entity(Entity::Cgroup, path);
-    let limit = group.and_then(|group| limit(cx, group, at));
+    let limit = group.and_then(|group| own_limit_at(cx, group, at));
     let used = group.and_then(|group| cx.timeline.at_of(group, CGROUP_CURRENT, at));
     let (name, note) = named(path, by, &cx.facts.names);
     OwnerRow {
@@ -178,7 +178,7 @@ fn row(
 }
 
 /// Returns the tighter one of the cgroup's own limits, if it is below RAM.
-fn limit(cx: &Evidence<'_>, group: &EntitySeries, at: usize) -> Option<Bytes> {
+pub(crate) fn own_limit_at(cx: &Evidence<'_>, group: &EntitySeries, at: usize) -> Option<Bytes> {
     let ram = cx.ram().ok();
     [CGROUP_MAX, CGROUP_HIGH]
         .into_iter()

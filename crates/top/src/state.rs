@@ -1,0 +1,336 @@
+//! What the reader has chosen, and what there is to show.
+
+use std::sync::Arc;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use report::model::top::{Course, TopReport};
+use report::text::top::{
+    TopFrame, TopMoment, TopPanel, TopRow, TopView, frame, process_page, rows,
+};
+use report::text::{Style, StyledLine, TextPage, check_lines, finding_lines, piece};
+use report::{Report, Screen};
+
+use crate::keys::{self, Command, Outcome};
+use crate::worker::{Move, Request, Shown};
+
+/// A page in the panel's place.
+#[derive(Debug, Clone, PartialEq)]
+enum Opened {
+    Help,
+    /// A finding by its rule and subject.
+    Finding(String, String),
+    /// A cgroup by its path.
+    Unit(String),
+    /// A process by its key.
+    Process(String),
+}
+
+/// The view as it is: what is chosen, and the last frame.
+#[derive(Debug)]
+pub struct State {
+    view: TopView,
+    screen: Screen,
+    is_live: bool,
+    report: Option<Arc<TopReport>>,
+    courses: Vec<Course>,
+    /// What `check` says of the opened cgroup.
+    group: Option<Arc<Report>>,
+    opened: Option<Opened>,
+    /// The selected row: it stays selected wherever it moves.
+    selected: Option<TopRow>,
+    /// The last frame: what fits, and how long its page is.
+    drawn: TopFrame,
+}
+
+impl State {
+    /// The view of a source that has not been read yet.
+    pub fn new(view: TopView, screen: Screen) -> Self {
+        Self {
+            is_live: view.moment == TopMoment::Live,
+            view,
+            screen,
+            report: None,
+            courses: Vec::new(),
+            group: None,
+            opened: None,
+            selected: None,
+            drawn: TopFrame::default(),
+        }
+    }
+
+    /// Takes what the worker has.
+    pub(crate) fn take(&mut self, shown: Shown) {
+        match shown {
+            Shown::Frame { report, is_last } => {
+                self.view.moment = match (self.is_live, is_last) {
+                    (false, _) => TopMoment::Replay,
+                    (true, false) => TopMoment::Earlier,
+                    (true, true) => TopMoment::Live,
+                };
+                self.follow(&report);
+                self.report = Some(report);
+                self.find_selected();
+            }
+            Shown::Courses(courses) => self.courses = courses,
+            Shown::Group(report) => self.group = Some(report),
+            Shown::Message(text) => self.view.message = text,
+        }
+    }
+
+    /// The frame for a terminal of this size.
+    pub(crate) fn draw(&mut self, columns: usize, lines: usize) -> TopFrame {
+        let Some(report) = self.report.clone() else { return TopFrame::default() };
+        let screen = self.screen.clone().with_columns(columns);
+        let page = self.opened.clone().map(|opened| self.page(&opened, &report, &screen));
+        let courses: Vec<&Course> = self.courses.iter().collect();
+        let drawn = frame(&report, &courses, &self.view, page.as_deref(), (&screen, lines));
+        self.drawn = TopFrame { lines: Vec::new(), ..drawn.clone() };
+        drawn
+    }
+
+    fn page(&self, opened: &Opened, report: &TopReport, screen: &Screen) -> Vec<StyledLine> {
+        let gone = |what: &str| {
+            let mut page = TextPage::new(screen);
+            page.line(&[piece(Style::Plain, format!("{what} is not there at this moment."))]);
+            page.into_lines()
+        };
+        let reading = screen.reading();
+        match opened {
+            Opened::Help => help(&reading),
+            Opened::Finding(id, subject) => {
+                let mut findings = report.check.findings.iter();
+                let index = findings.position(|one| one.id == *id && one.scope.key == *subject);
+                index
+                    .map_or_else(|| gone(id), |index| finding_lines(&report.check, index, &reading))
+            }
+            Opened::Unit(path) => {
+                let is_it = |group: &&Arc<Report>| {
+                    group.group.as_ref().is_some_and(|section| section.path == *path)
+                };
+                let group = self.group.as_ref().filter(is_it);
+                group.map_or_else(|| gone(path), |group| check_lines(group, &reading))
+            }
+            Opened::Process(key) => process_page(report, key, &reading)
+                .map_or_else(|| gone("The process"), TextPage::into_lines),
+        }
+    }
+
+    /// What a key does.
+    pub(crate) fn press(&mut self, key: KeyEvent) -> Outcome {
+        self.view.message.clear();
+        if self.view.is_filtering && key.kind != KeyEventKind::Release {
+            return self.type_filter(key);
+        }
+        match keys::command(key) {
+            Some(command) => self.run(command),
+            None => Outcome::Nothing,
+        }
+    }
+
+    fn type_filter(&mut self, key: KeyEvent) -> Outcome {
+        let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        match key.code {
+            KeyCode::Char(letter) if is_plain => self.view.filter.push(letter),
+            KeyCode::Char('c') => return Outcome::End,
+            KeyCode::Backspace => {
+                self.view.filter.pop();
+            }
+            KeyCode::Enter => self.view.is_filtering = false,
+            KeyCode::Esc => {
+                self.view.is_filtering = false;
+                self.view.filter.clear();
+            }
+            _ => {}
+        }
+        self.find_selected();
+        Outcome::Nothing
+    }
+
+    fn run(&mut self, command: Command) -> Outcome {
+        match command {
+            Command::Panel(index) => self.choose_panel(index),
+            Command::NextPanel(by) => {
+                let count = TopPanel::ALL.len();
+                let now = TopPanel::ALL.iter().position(|one| *one == self.view.panel);
+                let next = now.unwrap_or(0).saturating_add(count).saturating_add_signed(by);
+                self.choose_panel(next % count)
+            }
+            Command::Down(by) => self.down(by),
+            Command::Page(by) => {
+                self.down(by.saturating_mul(isize::try_from(self.drawn.room).unwrap_or(1).max(1)))
+            }
+            Command::First => self.down(isize::MIN),
+            Command::Last => self.down(isize::MAX),
+            Command::Open => self.open(),
+            Command::Back => self.back(),
+            Command::Help => {
+                self.view.scroll = 0;
+                self.opened = Some(Opened::Help);
+                Outcome::Ask(Request::Open(None))
+            }
+            Command::Sort(by) => {
+                let count = self.view.panel.sort_columns();
+                if count > 0 {
+                    self.view.sort = (self.view.sort + count).saturating_add_signed(by) % count;
+                }
+                self.select(0)
+            }
+            Command::SortBySize => {
+                self.view.sort = 0;
+                self.select(0)
+            }
+            Command::Filter => {
+                self.view.is_filtering =
+                    self.view.panel.sort_columns() > 0 && self.opened.is_none();
+                Outcome::Nothing
+            }
+            Command::Freeze => self.freeze(),
+            Command::Go(way) => Outcome::Ask(Request::Go(way)),
+            Command::Save => Outcome::Ask(Request::Save),
+            Command::Suspend => Outcome::Suspend,
+            Command::Quit if self.opened.is_some() => self.back(),
+            Command::Quit => Outcome::End,
+        }
+    }
+
+    fn choose_panel(&mut self, index: usize) -> Outcome {
+        let Some(panel) = TopPanel::ALL.get(index) else { return Outcome::Nothing };
+        self.view = TopView { panel: *panel, moment: self.view.moment, ..TopView::default() };
+        self.opened = None;
+        self.selected = None;
+        self.select(0);
+        Outcome::Ask(Request::Open(None))
+    }
+
+    fn rows(&self) -> Vec<TopRow> {
+        self.report.as_ref().map_or_else(Vec::new, |report| rows(report, &self.view))
+    }
+
+    /// Scrolls a page, or selects another row.
+    fn down(&mut self, by: isize) -> Outcome {
+        if self.drawn.page > 0 {
+            let last = self.drawn.page.saturating_sub(self.drawn.room);
+            self.view.scroll = self.view.scroll.saturating_add_signed(by).min(last);
+            return Outcome::Nothing;
+        }
+        let last = self.rows().len().saturating_sub(1);
+        self.select(self.view.selected.saturating_add_signed(by).min(last))
+    }
+
+    fn select(&mut self, index: usize) -> Outcome {
+        self.view.selected = index;
+        self.selected = self.rows().into_iter().nth(index);
+        Outcome::Nothing
+    }
+
+    /// Finds the selected row where it is now; where it is gone, the row in its place is selected.
+    fn find_selected(&mut self) {
+        let all = self.rows();
+        let found = self.selected.as_ref().and_then(|row| all.iter().position(|one| one == row));
+        let index = found.unwrap_or(self.view.selected).min(all.len().saturating_sub(1));
+        self.select(index);
+    }
+
+    /// Goes on with the successor of a process that was started anew: of the same name in the same service.
+    fn follow(&mut self, report: &TopReport) {
+        let successor = |key: &str| {
+            let is_there = report.processes.iter().any(|process| process.key == key);
+            let before =
+                self.report.as_ref()?.processes.iter().find(|process| process.key == key)?;
+            let alike = report.processes.iter().filter(|process| {
+                !is_there
+                    && !before.service.is_empty()
+                    && process.name == before.name
+                    && process.service == before.service
+            });
+            alike
+                .max_by_key(|process| process.pid.parse::<u32>().unwrap_or_default())
+                .map(|it| it.key.clone())
+        };
+        let selected = match &self.selected {
+            Some(TopRow::Process(key)) => successor(key),
+            _ => None,
+        };
+        let opened = match &self.opened {
+            Some(Opened::Process(key)) => successor(key),
+            _ => None,
+        };
+        if let Some(key) = selected {
+            self.selected = Some(TopRow::Process(key));
+        }
+        if let Some(key) = opened {
+            self.view.message = "the process was started anew: this is its successor".to_owned();
+            self.opened = Some(Opened::Process(key));
+        }
+    }
+
+    fn open(&mut self) -> Outcome {
+        if self.opened.is_some() {
+            return Outcome::Nothing;
+        }
+        let Some(row) = self.rows().into_iter().nth(self.view.selected) else {
+            return Outcome::Nothing;
+        };
+        self.view.scroll = 0;
+        match row {
+            TopRow::Finding(index) => {
+                let report = self.report.as_ref();
+                let finding = report.and_then(|report| report.check.findings.get(index));
+                self.opened =
+                    finding.map(|one| Opened::Finding(one.id.clone(), one.scope.key.clone()));
+                Outcome::Nothing
+            }
+            TopRow::Unit(path) => {
+                self.opened = Some(Opened::Unit(path.clone()));
+                Outcome::Ask(Request::Open(Some(path)))
+            }
+            TopRow::Process(key) => {
+                self.opened = Some(Opened::Process(key));
+                Outcome::Nothing
+            }
+        }
+    }
+
+    fn back(&mut self) -> Outcome {
+        self.view.scroll = 0;
+        if self.opened.take().is_some() {
+            self.group = None;
+            return Outcome::Ask(Request::Open(None));
+        }
+        self.view.filter.clear();
+        self.find_selected();
+        Outcome::Nothing
+    }
+
+    fn freeze(&mut self) -> Outcome {
+        match self.view.moment {
+            TopMoment::Live => {
+                self.view.moment = TopMoment::Frozen;
+                Outcome::Ask(Request::Freeze(true))
+            }
+            TopMoment::Frozen => Outcome::Ask(Request::Freeze(false)),
+            TopMoment::Earlier => Outcome::Ask(Request::Go(Move::End)),
+            TopMoment::Replay => Outcome::Nothing,
+        }
+    }
+}
+
+fn help(screen: &Screen) -> Vec<StyledLine> {
+    /// Column of the meanings.
+    const INDENT: usize = 27;
+    let mut page = TextPage::new(screen);
+    for (key, meaning) in keys::HELP {
+        page.hanging(&[piece(Style::Command, key)], INDENT, Style::Plain, meaning);
+    }
+    page.gap();
+    for text in [
+        "RE-READ: file pages read again soon after they were dropped: the page cache is too small. WAITS: the share of the \
+         time in which a task of the unit waited for memory. HITS/S: how often it met its limit. PSS OF: how old the \
+         proportional share (PSS) is; ≈ where it was read earlier and the change of RSS since is added, or where only RSS \
+         is known.",
+        "▲ below the curve: a warning or worse began there.",
+    ] {
+        page.hanging(&[], 0, Style::Faint, text);
+    }
+    page.into_lines()
+}

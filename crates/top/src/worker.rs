@@ -1,0 +1,338 @@
+//! The thread that samples, judges and reads: the view never waits for it.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+
+use report::Report;
+use report::model::Incident;
+use report::model::top::{Course, TopReport};
+use timeline::{Source, TimePoint};
+use units::{Span, WallClock};
+
+use crate::Event;
+use crate::feed::{Feed, FeedError, OpenedFeed};
+
+/// How long a request may wait while the next sample is waited for: a tenth of a frame's time would not be seen.
+const NAP: Span = Span::from_millis(200);
+/// What was wrong is looked at when it has lasted for so long, so that there is evidence of it.
+const INTO_INCIDENT: Span = Span::from_secs(30);
+
+/// What the view asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Request {
+    /// Another moment.
+    Go(Move),
+    /// To show the same moment whatever is sampled; or no longer.
+    Freeze(bool),
+    /// With each frame what `check` says of this cgroup; or of none.
+    Open(Option<String>),
+    /// A capture of the minutes up to the moment.
+    Save,
+    /// To end.
+    End,
+}
+
+/// A way to another moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Move {
+    /// So many samples on, or back.
+    Samples(i32),
+    /// So many minutes on, or back.
+    Minutes(i32),
+    /// To the next incident, or the one before.
+    Incident { is_next: bool },
+    /// To the first moment.
+    Start,
+    /// To the last sample, which the next one follows.
+    End,
+}
+
+/// What the worker has for the view.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    /// A moment; whether it is the last sample.
+    Frame { report: Arc<TopReport>, is_last: bool },
+    /// How memory ran.
+    Courses(Vec<Course>),
+    /// What `check` says of the opened cgroup.
+    Group(Arc<Report>),
+    /// A sentence about what was asked for.
+    Message(String),
+}
+
+pub(crate) struct Worker {
+    feed: OpenedFeed,
+    to_view: Sender<Event>,
+    /// The moment that is shown; `None`: the last sample.
+    at: Option<TimePoint>,
+    is_frozen: bool,
+    opened: Option<String>,
+    /// The report that is shown.
+    shown: Option<Arc<TopReport>>,
+    courses: Vec<Course>,
+}
+
+impl Worker {
+    /// Starts it, once it has its first frame.
+    pub(crate) fn start(
+        feed: Feed,
+        requests: Receiver<Request>,
+        to_view: Sender<Event>,
+    ) -> Result<JoinHandle<()>, FeedError> {
+        let mut worker = Self {
+            feed: feed.open()?,
+            to_view,
+            at: None,
+            is_frozen: false,
+            opened: None,
+            shown: None,
+            courses: Vec::new(),
+        };
+        worker.feed.sample(Span::ZERO);
+        let first = worker.feed.last_frame()?;
+        worker.show(first);
+        Ok(std::thread::spawn(move || worker.run(&requests)))
+    }
+
+    fn send(&self, shown: Shown) {
+        // Nobody listens once the view has ended.
+        let _ = self.to_view.send(Event::Shown(shown));
+    }
+
+    fn message(&self, text: impl Into<String>) {
+        self.send(Shown::Message(text.into()));
+    }
+
+    fn run(mut self, requests: &Receiver<Request>) {
+        self.send_courses();
+        match self.feed.read_history() {
+            Ok(()) => self.send_courses(),
+            Err(error) => self.message(format!("the recording cannot be read: {error}")),
+        }
+        loop {
+            let request = match self.feed.sample(Span::ZERO) {
+                Some(true) => {
+                    self.sampled();
+                    requests.try_recv().ok()
+                }
+                Some(false) => match requests.recv_timeout(NAP.as_duration()) {
+                    Ok(request) => Some(request),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                },
+                None => match requests.recv() {
+                    Ok(request) => Some(request),
+                    Err(_) => return,
+                },
+            };
+            match request {
+                Some(Request::End) => return,
+                Some(request) => self.answer(request),
+                None => {}
+            }
+        }
+    }
+
+    /// Shows the new sample where the last one is shown.
+    fn sampled(&mut self) {
+        if self.at.is_none() && !self.is_frozen {
+            match self.feed.last_frame() {
+                Ok(frame) => self.show(frame),
+                Err(error) => self.message(error.to_string()),
+            }
+        }
+        self.send_courses();
+    }
+
+    fn send_courses(&mut self) {
+        self.courses = self.feed.courses();
+        self.send(Shown::Courses(self.courses.clone()));
+    }
+
+    fn show(&mut self, report: TopReport) {
+        let report = Arc::new(report);
+        self.shown = Some(Arc::clone(&report));
+        self.send(Shown::Frame { report, is_last: self.at.is_none() });
+        self.show_opened();
+    }
+
+    fn show_opened(&mut self) {
+        let Some(path) = self.opened.clone() else { return };
+        match self.feed.group(&path, self.at) {
+            Some(report) => self.send(Shown::Group(Arc::new(report))),
+            None => self.message(format!("{path} is not there at this moment")),
+        }
+    }
+
+    fn answer(&mut self, request: Request) {
+        match request {
+            Request::Go(way) => self.go(way),
+            Request::Freeze(is_frozen) => {
+                self.is_frozen = is_frozen;
+                if !is_frozen {
+                    self.go(Move::End);
+                }
+            }
+            Request::Open(path) => {
+                self.opened = path;
+                self.show_opened();
+            }
+            Request::Save => match self.save() {
+                Ok(path) => self.message(format!("saved {}", path.display())),
+                Err(why) => self.message(format!("not saved: {why}")),
+            },
+            Request::End => {}
+        }
+    }
+
+    fn go(&mut self, way: Move) {
+        if way == Move::End {
+            self.at = None;
+            self.is_frozen = false;
+            match self.feed.last_frame() {
+                Ok(frame) => self.show(frame),
+                Err(error) => self.message(error.to_string()),
+            }
+            return;
+        }
+        let Some(to) = self.moment_after(way) else {
+            return self.message(match way {
+                Move::Incident { is_next: true } => "no incident after this moment",
+                Move::Incident { is_next: false } => "no incident before this moment",
+                _ => "this source has no time to move in",
+            });
+        };
+        let before = self.shown.clone();
+        match self.feed.frame_at(to) {
+            Ok(frame) => {
+                let is_same =
+                    before.is_some_and(|before| before.at == frame.at && before.at_s == frame.at_s);
+                self.at = Some(to);
+                self.show(frame);
+                if is_same {
+                    self.message("nothing further");
+                }
+            }
+            Err(error) => self.message(format!("{error}")),
+        }
+    }
+
+    /// The moment that is shown.
+    fn now(&self) -> Option<TimePoint> {
+        let shown = self.shown.as_ref()?;
+        if let Some(at @ TimePoint::AfterStart(_)) = self.at {
+            return Some(at);
+        }
+        let Some(at) = shown.at else {
+            return Some(TimePoint::AfterStart(Span::from_secs_f64(shown.at_s)));
+        };
+        Some(TimePoint::At(wall(at)))
+    }
+
+    fn moment_after(&self, way: Move) -> Option<TimePoint> {
+        let now = self.now()?;
+        let by = |span: Span, is_later: bool| match now {
+            TimePoint::At(at) if is_later => TimePoint::At(at.plus(span)),
+            TimePoint::At(at) => TimePoint::At(at.minus(span)),
+            TimePoint::AfterStart(at) if is_later => TimePoint::AfterStart(at.plus(span)),
+            TimePoint::AfterStart(at) => TimePoint::AfterStart(at.saturating_sub(span)),
+            TimePoint::BeforeEnd(_) => now,
+        };
+        let times = |span: Span, count: i32| span.times(f64::from(count.unsigned_abs()));
+        match way {
+            Move::Samples(count) => Some(by(times(self.feed.interval(), count), count > 0)),
+            Move::Minutes(count) => Some(by(times(Span::from_mins(1), count), count > 0)),
+            Move::Start => {
+                let first = self.courses.first()?;
+                Some(
+                    first.from.map_or(TimePoint::AfterStart(Span::ZERO), |from| {
+                        TimePoint::At(wall(from))
+                    }),
+                )
+            }
+            Move::Incident { is_next } => self.incident(now, is_next),
+            Move::End => None,
+        }
+    }
+
+    /// The moment of the next incident after this one, or of the last before it.
+    fn incident(&self, now: TimePoint, is_next: bool) -> Option<TimePoint> {
+        let all = self.courses.iter().flat_map(|course| &course.incidents);
+        let moments = all.filter(|one| is_listed(one)).filter_map(moment_of);
+        match (now, is_next) {
+            (TimePoint::At(now), true) => {
+                let walls = moments.filter_map(|moment| match moment {
+                    TimePoint::At(at) if at > now => Some(at),
+                    _ => None,
+                });
+                walls.min().map(TimePoint::At)
+            }
+            (TimePoint::At(now), false) => {
+                let walls = moments.filter_map(|moment| match moment {
+                    TimePoint::At(at) if at < now => Some(at),
+                    _ => None,
+                });
+                walls.max().map(TimePoint::At)
+            }
+            (TimePoint::AfterStart(now), is_next) => {
+                let spans = moments.filter_map(|moment| match moment {
+                    TimePoint::AfterStart(at) if at != now && (at > now) == is_next => Some(at),
+                    _ => None,
+                });
+                let found = if is_next { spans.min() } else { spans.max() };
+                found.map(TimePoint::AfterStart)
+            }
+            (TimePoint::BeforeEnd(_), _) => None,
+        }
+    }
+
+    /// Writes a capture of the minutes up to the moment into the working directory.
+    fn save(&mut self) -> Result<PathBuf, String> {
+        let source = self.feed.kept(self.at).ok_or("there is nothing to save")?;
+        let shown = self.shown.as_ref().ok_or("there is nothing to save")?;
+        let time = match shown.at {
+            Some(at) => at.strftime("%Y%m%dT%H%M%SZ").to_string(),
+            None => format!("{:.0}s", shown.at_s),
+        };
+        let path = PathBuf::from(format!("memtide-top-{time}.jsonl.zst"));
+        let file =
+            File::create_new(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let written = write_capture(&source, file, &path);
+        written.map_err(|error| {
+            let _ = std::fs::remove_file(&path);
+            error.to_string()
+        })?;
+        Ok(path)
+    }
+}
+
+fn write_capture(source: &Source, file: File, path: &Path) -> std::io::Result<()> {
+    use export::Exporter as _;
+    let mut packed = export::Packed::over(file, path)?;
+    export::Capture.export(source, &export::Picks::default(), &mut packed)?;
+    packed.finish()
+}
+
+/// Whether an incident is one that a reader looks for: not a consequence, and worth a warning.
+fn is_listed(incident: &Incident) -> bool {
+    incident.severity > report::model::Severity::Info && incident.root.is_none()
+}
+
+/// A moment at which the incident can be seen.
+fn moment_of(incident: &Incident) -> Option<TimePoint> {
+    let lasts = Span::from_secs_f64(incident.to_s - incident.from_s);
+    let into = lasts.min(INTO_INCIDENT);
+    Some(match incident.from {
+        Some(from) => TimePoint::At(wall(from).plus(into)),
+        None => TimePoint::AfterStart(Span::from_secs_f64(incident.from_s).plus(into)),
+    })
+}
+
+/// A time of a report on the wall clock. Reports write milliseconds, so it is the end of that one.
+fn wall(at: jiff::Timestamp) -> WallClock {
+    let nanos = i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX);
+    WallClock::from_unix_nanos(nanos).plus(Span::from_nanos(999_999))
+}
