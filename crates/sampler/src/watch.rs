@@ -27,7 +27,8 @@ pub struct WatchOptions {
     pub recent: Span,
     /// Samples that are older are forgotten; `None` keeps all.
     pub window: Option<Span>,
-    /// The PSS of the largest processes is read with every so many samples; `None`: with the last one only.
+    /// With every so many samples all files of the largest processes are read, PSS too, and in between what has changed; `None`:
+    /// all but PSS with each sample.
     pub pss_every: Option<NonZeroUsize>,
 }
 
@@ -98,6 +99,8 @@ pub struct Watcher {
     root: Root,
     sampler: Sampler,
     tasks: Tasks,
+    /// What reads processes in samples that do not read all of their files, where the kernel has a cheaper way.
+    tasks_between: Option<Tasks>,
     /// Samples and facts are always those of the last sample; the rest is brought up to date by `source`.
     source: Source,
     /// Of the samples.
@@ -126,6 +129,10 @@ impl Watcher {
             options,
             root: root.clone(),
             tasks: Tasks::open(root, Some(TaskSource::Proc)),
+            tasks_between: options
+                .pss_every
+                .map(|_| Tasks::open(root, None))
+                .filter(|tasks| tasks.source() == TaskSource::Bpf),
             source: Source::new(SourceKind::Live, "", Timeline::default(), facts),
             problems: Problems::default(),
             cgroups: Unread::new(Entity::Cgroup),
@@ -148,9 +155,21 @@ impl Watcher {
         if let Some(walk) = taken.cgroups {
             self.cgroups.note(walk, &mut self.problems);
         }
-        self.tasks.detail = if self.is_over() { self.options.last } else { self.detail() };
+        let (is_over, is_whole) = (self.is_over(), self.is_whole_sample());
         let sample = self.sampler.sample();
-        let walk = self.tasks.rows(sample, &mut |_, _| ());
+        let tasks = match &mut self.tasks_between {
+            Some(tasks) if !is_over && !is_whole => tasks,
+            _ => &mut self.tasks,
+        };
+        tasks.detail = if is_over {
+            self.options.last
+        } else if !is_whole {
+            ProcessDetail::INCREMENTAL
+        } else {
+            let pss = self.options.pss_every.map(|_| PSS_BUDGET_OF_MANY);
+            ProcessDetail { pss, ..ProcessDetail::COMPLETE }
+        };
+        let walk = tasks.rows(sample, &mut |_, _| ());
         self.processes.note(walk, &mut self.problems);
         let now = sample.stamp.boot;
         if self.source.timeline.push(sample).is_err() {
@@ -166,12 +185,11 @@ impl Watcher {
         }
     }
 
-    /// What of processes a sample reads that is not the last one.
-    fn detail(&mut self) -> ProcessDetail {
-        let is_due =
-            self.options.pss_every.is_some_and(|every| self.taken.is_multiple_of(every.get()));
+    /// Whether a sample reads all files of the largest processes.
+    fn is_whole_sample(&mut self) -> bool {
+        let taken = self.taken;
         self.taken += 1;
-        ProcessDetail { pss: is_due.then_some(PSS_BUDGET_OF_MANY), ..ProcessDetail::COMPLETE }
+        self.options.pss_every.is_none_or(|every| taken.is_multiple_of(every.get()))
     }
 
     /// Forgets samples, reports and changes of settings that are older than this, once there are a tenth more of them.

@@ -22,7 +22,7 @@ const PSS_EVERY: Option<NonZeroUsize> = NonZeroUsize::new(10);
 /// Names of containers are read again as often as settings.
 const NAMES_EVERY: Duration = Duration::from_mins(1);
 /// Judging may take this part of the time. An engineering choice.
-const JUDGING_SHARE: u32 = 20;
+const JUDGING_SHARE: u32 = 50;
 
 /// What a view shows.
 #[derive(Debug)]

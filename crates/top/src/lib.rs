@@ -80,7 +80,7 @@ pub fn run(feed: Feed, screen: Screen, view: TopView) -> Result<(), TopError> {
     let is_live = feed.is_live();
     let (to_ui, events) = mpsc::channel();
     let (to_worker, requests) = mpsc::channel();
-    let worker = Worker::start(feed, requests, to_ui.clone())?;
+    Worker::start(feed, requests, to_ui.clone())?;
     let mut terminal = terminal::Terminal::open().map_err(TopError::Terminal)?;
     terminal::read_keys(to_ui.clone());
     terminal::listen_to_signals(to_ui).map_err(TopError::Terminal)?;
@@ -88,8 +88,8 @@ pub fn run(feed: Feed, screen: Screen, view: TopView) -> Result<(), TopError> {
     let mut state = State::new(TopView { moment, ..view }, screen);
     let result = show(&mut state, &mut terminal, &events, &to_worker);
     drop(terminal);
+    // It may be busy reading; it ends with the channel.
     let _ = to_worker.send(Request::End);
-    let _ = worker.join();
     result
 }
 

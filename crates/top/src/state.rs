@@ -168,20 +168,13 @@ impl State {
                 self.opened = Some(Opened::Help);
                 Outcome::Ask(Request::Open(None))
             }
-            Command::Sort(by) => {
-                let count = self.view.panel.sort_columns();
-                if count > 0 {
-                    self.view.sort = (self.view.sort + count).saturating_add_signed(by) % count;
-                }
-                self.select(0)
-            }
+            Command::Sort(by) => self.sort(by),
             Command::SortBySize => {
                 self.view.sort = 0;
                 self.select(0)
             }
             Command::Filter => {
-                self.view.is_filtering =
-                    self.view.panel.sort_columns() > 0 && self.opened.is_none();
+                self.view.is_filtering = self.view.panel.is_table() && self.opened.is_none();
                 Outcome::Nothing
             }
             Command::Freeze => self.freeze(),
@@ -191,6 +184,16 @@ impl State {
             Command::Quit if self.opened.is_some() => self.back(),
             Command::Quit => Outcome::End,
         }
+    }
+
+    /// Sorts by the next column that is shown.
+    fn sort(&mut self, by: isize) -> Outcome {
+        let shown = &self.drawn.columns;
+        if !shown.is_empty() {
+            let now = shown.iter().position(|column| *column == self.view.sort).unwrap_or(0);
+            self.view.sort = shown[(now + shown.len()).saturating_add_signed(by) % shown.len()];
+        }
+        self.select(0)
     }
 
     fn choose_panel(&mut self, index: usize) -> Outcome {

@@ -2,14 +2,18 @@
 
 use std::io;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, Event as TerminalEvent};
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style as CellStyle};
 use report::text::top::TopFrame;
 use report::text::{Style, StyledLine};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 use crate::Event;
 use crate::state::State;
@@ -50,8 +54,11 @@ impl Terminal {
 
     /// The next frame is drawn anew: the terminal may have lost what was on it.
     pub(crate) fn resized(&mut self) {
-        if let Some(inner) = &mut self.inner {
-            let _ = inner.clear();
+        // `clear` would ask the terminal where its cursor is, and wait for the answer.
+        if let Some(inner) = &mut self.inner
+            && let Ok(size) = inner.size()
+        {
+            let _ = inner.resize(Rect::from((Position::ORIGIN, size)));
         }
     }
 
@@ -79,33 +86,47 @@ impl Drop for Terminal {
     }
 }
 
-/// Reads keys in a thread of its own.
+/// Reads keys in a thread of its own, until the terminal is gone.
 pub(crate) fn read_keys(to: Sender<Event>) {
     std::thread::spawn(move || {
-        loop {
-            let sent = match event::read() {
-                Ok(TerminalEvent::Key(key)) => to.send(Event::Key(key)),
-                Ok(TerminalEvent::Resize(..)) => to.send(Event::Resized),
-                Ok(_) => Ok(()),
-                Err(_) => {
-                    let _ = to.send(Event::End);
-                    return;
-                }
-            };
-            if sent.is_err() {
-                return;
-            }
-        }
+        while keys(&to).is_some() {}
+        // Without keys nobody can end the view.
+        let _ = to.send(Event::End);
     });
 }
 
-/// Ends the view on a signal, so that the terminal is given back.
+/// Waits for keys and passes them on; `None` if there will be no more.
+fn keys(to: &Sender<Event>) -> Option<()> {
+    let stdin = io::stdin();
+    let mut input = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut input, None) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Some(()),
+        Err(_) => return None,
+    }
+    // crossterm reads the end of a terminal that was closed again and again, for ever.
+    if input[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return None;
+    }
+    while event::poll(Duration::ZERO).ok()? {
+        if let TerminalEvent::Key(key) = event::read().ok()? {
+            to.send(Event::Key(key)).ok()?;
+        }
+    }
+    Some(())
+}
+
+/// Ends the view on a signal, so that the terminal is given back; draws it anew where its size is another one.
 pub(crate) fn listen_to_signals(to: Sender<Event>) -> io::Result<()> {
     let mut signals =
-        signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCONT])?;
+        signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCONT, SIGWINCH])?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            let event = if signal == SIGCONT { Event::Continued } else { Event::End };
+            let event = match signal {
+                SIGCONT => Event::Continued,
+                SIGWINCH => Event::Resized,
+                _ => Event::End,
+            };
             if to.send(event).is_err() {
                 return;
             }

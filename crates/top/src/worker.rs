@@ -4,7 +4,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
 
 use report::Report;
 use report::model::Incident;
@@ -81,7 +80,7 @@ impl Worker {
         feed: Feed,
         requests: Receiver<Request>,
         to_view: Sender<Event>,
-    ) -> Result<JoinHandle<()>, FeedError> {
+    ) -> Result<(), FeedError> {
         let mut worker = Self {
             feed: feed.open()?,
             to_view,
@@ -94,7 +93,8 @@ impl Worker {
         worker.feed.sample(Span::ZERO);
         let first = worker.feed.last_frame()?;
         worker.show(first);
-        Ok(std::thread::spawn(move || worker.run(&requests)))
+        std::thread::spawn(move || worker.run(&requests));
+        Ok(())
     }
 
     fn send(&self, shown: Shown) {
@@ -223,11 +223,8 @@ impl Worker {
     /// The moment that is shown.
     fn now(&self) -> Option<TimePoint> {
         let shown = self.shown.as_ref()?;
-        if let Some(at @ TimePoint::AfterStart(_)) = self.at {
-            return Some(at);
-        }
         let Some(at) = shown.at else {
-            return Some(TimePoint::AfterStart(Span::from_secs_f64(shown.at_s)));
+            return Some(TimePoint::AfterStart(Span::from_secs_f64(shown.offset_s())));
         };
         Some(TimePoint::At(wall(at)))
     }

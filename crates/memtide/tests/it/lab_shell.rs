@@ -1,76 +1,18 @@
 //! `memtide lab shell` that is ended from outside: the terminal is as it was, and neither a machine nor its files are left.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::process::Child;
+use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, fcntl_getfl, open};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::lab::{has_machine, machines_in, qemus_with};
+use crate::terminal::{Terminal, end_of, wait_for};
 
-/// A terminal, and what was shown on it.
-struct Terminal {
-    /// The end of the program.
-    device: File,
-    shown: Arc<Mutex<Vec<u8>>>,
-}
-
-impl Terminal {
-    fn open() -> Self {
-        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC);
-        let screen = screen.unwrap();
-        grantpt(&screen).unwrap();
-        unlockpt(&screen).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let device = open(&*ptsname(&screen, Vec::new()).unwrap(), flags, Mode::empty()).unwrap();
-        let shown = Arc::new(Mutex::new(Vec::new()));
-        let (mut screen, all) = (File::from(screen), Arc::clone(&shown));
-        // Ends when nobody has the other end.
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(len @ 1..) = screen.read(&mut buffer) {
-                all.lock().unwrap().extend(&buffer[..len]);
-            }
-        });
-        Self { device: device.into(), shown }
-    }
-
-    /// How it is set, and whether reads from it block.
-    fn setting(&self) -> (String, OFlags) {
-        let modes = rustix::termios::tcgetattr(&self.device).unwrap();
-        (format!("{modes:?}"), fcntl_getfl(&self.device).unwrap())
-    }
-
-    fn shown(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
-    }
-
-    /// Starts a shell on it with this directory for temporary files.
-    fn shell(&self, temporary: &Path) -> Child {
-        let end = || Stdio::from(self.device.try_clone().unwrap());
-        Command::new(env!("CARGO_BIN_EXE_memtide"))
-            .args(["lab", "shell"])
-            .env("TMPDIR", temporary)
-            .stdin(end())
-            .stdout(end())
-            .stderr(end())
-            .spawn()
-            .unwrap()
-    }
-}
-
-/// Waits for a condition; one that does not come in time may be one that passed.
-fn wait_for(is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() && began.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// Starts a shell on a terminal with this directory for temporary files.
+fn start_shell(terminal: &Terminal, temporary: &Path) -> Child {
+    terminal.run(&["lab", "shell"], |command| command.env("TMPDIR", temporary))
 }
 
 /// When a shell gets its signal.
@@ -101,26 +43,12 @@ impl Moment {
     }
 }
 
-fn end_of(shell: &mut Child) -> ExitStatus {
-    let began = Instant::now();
-    loop {
-        if let Some(status) = shell.try_wait().unwrap() {
-            return status;
-        }
-        if began.elapsed() > Duration::from_secs(120) {
-            let _ = shell.kill();
-            panic!("the shell did not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 fn signalled(signal: Signal, moment: Moment) {
     let case = format!("{signal:?} {moment:?}");
     let directory = tempfile::tempdir().unwrap();
     let terminal = Terminal::open();
     let before = terminal.setting();
-    let mut shell = terminal.shell(directory.path());
+    let mut shell = start_shell(&terminal, directory.path());
     moment.wait(&terminal, directory.path());
     kill_process(Pid::from_child(&shell), signal).unwrap();
     let status = end_of(&mut shell);
@@ -181,7 +109,7 @@ fn a_shell_that_is_killed_leaves_a_usable_terminal_and_files_that_the_next_remov
     let directory = tempfile::tempdir().unwrap();
     let terminal = Terminal::open();
     let before = terminal.setting();
-    let mut shell = terminal.shell(directory.path());
+    let mut shell = start_shell(&terminal, directory.path());
     Moment::Prompt.wait(&terminal, directory.path());
     assert_ne!(terminal.setting(), before, "{}", terminal.shown());
     shell.kill().unwrap();
@@ -190,7 +118,7 @@ fn a_shell_that_is_killed_leaves_a_usable_terminal_and_files_that_the_next_remov
     assert_eq!(qemus_with(directory.path()), 0);
     assert_eq!(terminal.setting(), before);
     assert_eq!(machines_in(directory.path()), 1);
-    let mut next = terminal.shell(directory.path());
+    let mut next = start_shell(&terminal, directory.path());
     Moment::Tried.wait(&terminal, directory.path());
     kill_process(Pid::from_child(&next), Signal::TERM).unwrap();
     end_of(&mut next);

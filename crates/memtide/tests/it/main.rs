@@ -41,6 +41,8 @@ mod silent_processes;
 mod support;
 mod swapped;
 mod synthetic;
+mod terminal;
+mod top;
 mod trial;
 mod where_adds_up;
 mod where_by;

@@ -53,7 +53,7 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
 
 /// The schema that an answer names, where it is published; a file that `check` could not read has a line of its own.
 fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
-    const PUBLISHED: [&str; 14] = [
+    const PUBLISHED: [&str; 15] = [
         "report",
         "where-by",
         "explain",
@@ -68,6 +68,7 @@ fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
         "lab-cure",
         "trial",
         "profile",
+        "top",
     ];
     let named = answer["schema"].as_str()?;
     let name = named.strip_prefix("memtide-")?.strip_suffix("/1")?;

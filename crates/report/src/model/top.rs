@@ -87,6 +87,11 @@ impl TopReport {
             processes: activity.processes,
         }
     }
+
+    /// Returns the moment from the first sample of the whole source on, of which this may show a part.
+    pub fn offset_s(&self) -> f64 {
+        self.check.source.cut_at_s.unwrap_or_default() + self.at_s
+    }
 }
 
 impl Course {

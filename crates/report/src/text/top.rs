@@ -84,6 +84,8 @@ pub struct TopFrame {
     pub room: usize,
     /// How many lines the panel's page has; 0 where it has rows.
     pub page: usize,
+    /// The indices of the columns that are shown, by which rows can be sorted.
+    pub columns: Vec<usize>,
 }
 
 impl TopPanel {
@@ -100,13 +102,9 @@ impl TopPanel {
         }
     }
 
-    /// How many columns its rows can be sorted by.
-    pub fn sort_columns(self) -> usize {
-        match self {
-            Self::Findings | Self::Where => 0,
-            Self::Units => tables::UNITS.len(),
-            Self::Processes => tables::PROCESSES.len(),
-        }
+    /// Whether it has rows that can be sorted and filtered.
+    pub const fn is_table(self) -> bool {
+        matches!(self, Self::Units | Self::Processes)
     }
 }
 
@@ -157,7 +155,7 @@ pub fn frame(
     body.lines.resize(room, Vec::new());
     all.extend(body.lines);
     all.extend(foot);
-    TopFrame { lines: all, selected: body.selected.map(|at| begin + at), room, page: body.page }
+    TopFrame { lines: all, selected: body.selected.map(|at| begin + at), room, ..body }
 }
 
 fn panel(

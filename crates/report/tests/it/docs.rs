@@ -5,6 +5,7 @@ use report::model::growth::GrowthReport;
 use report::model::headroom::HeadroomReport;
 use report::model::runtime_stats::RuntimeStatsReport;
 use report::model::status::StatusReport;
+use report::model::top::TopReport;
 use report::model::{
     CompareReport, EventsReport, RuleEntry, SignalEntry, WhereByReport, schema_of,
 };
@@ -35,6 +36,7 @@ fn the_published_schemas_are_fresh() {
         ("events", schema_of::<EventsReport>()),
         ("where-by", schema_of::<WhereByReport>()),
         ("recorder", schema_of::<StatusReport>()),
+        ("top", schema_of::<TopReport>()),
         ("runtime-stats", schema_of::<RuntimeStatsReport>()),
     ] {
         fresh(&format!("{name}.schema.json"), &(schema.unwrap() + "\n"));

@@ -75,7 +75,8 @@ impl Timeline {
         if series.label != label {
             label.clone_into(&mut series.label);
         }
-        if series.group != group {
+        // A reader that does not see what it belongs to does not take back what another one saw.
+        if !group.is_empty() && series.group != group {
             group.clone_into(&mut series.group);
         }
         Some(series)

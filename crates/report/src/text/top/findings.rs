@@ -47,7 +47,7 @@ pub(super) fn draw(
     let mut lines = page.into_lines();
     let (index, _) = roots[selected];
     lines.extend(check::answer_page(&report.check, index, &screen.reading()).into_lines());
-    TopFrame { lines, selected: Some(selected - first), room, page: 0 }
+    TopFrame { lines, selected: Some(selected - first), room, ..TopFrame::default() }
 }
 
 /// What a healthy host shows: what looks bad and is not.

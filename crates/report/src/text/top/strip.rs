@@ -55,7 +55,7 @@ pub(super) fn draw(
     let tail = format!("  {}", Span::from_secs_f64(end.max(0.0)));
     let cells = screen.width().saturating_sub(INDENT + width(&tail));
     let axis = Axis { begin, whole_s: end, cells };
-    let moment = axis.cell(axis.offset(report.at, report.at_s));
+    let moment = axis.cell(axis.offset(report.at, report.offset_s()));
     page.line(&curve(courses, &axis, moment, &tail));
     page.line(&marks(report, courses, &axis, clock));
 }
@@ -105,7 +105,7 @@ fn marks(
     axis: &Axis,
     clock: &ReportClock<'_>,
 ) -> StyledLine {
-    let now_s = axis.offset(report.at, report.at_s);
+    let now_s = axis.offset(report.at, report.offset_s());
     let mut cells: Vec<Option<Severity>> = vec![None; axis.cells];
     let mut last: Option<(f64, String)> = None;
     let all = courses.iter().flat_map(|course| course.incidents.iter().map(move |it| (course, it)));

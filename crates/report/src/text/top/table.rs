@@ -70,12 +70,13 @@ pub(super) fn sorted<'a, R>(
 impl<R> TopTable<'_, R> {
     /// Draws the table: a heading, then the rows around the selected one.
     pub(super) fn draw(&self, view: &TopView, (screen, room): (&Screen, usize)) -> TopFrame {
-        let is_shown = |column: &&TopColumn<R>| {
+        let is_shown = |(_, column): &(usize, &TopColumn<R>)| {
             screen.width() >= column.from_width
                 && !self.hidden.contains(&column.title)
                 && self.rows.iter().any(|row| !(column.text)(row).is_empty())
         };
-        let columns: Vec<&TopColumn<R>> = self.columns.iter().filter(is_shown).collect();
+        let (indices, columns): (Vec<usize>, Vec<&TopColumn<R>>) =
+            self.columns.iter().enumerate().filter(is_shown).unzip();
         let sorted_by = self.columns.get(view.sort).map(|column| column.title);
         let taken: usize = columns.iter().map(|column| column.cells).sum();
         let names = screen.width().saturating_sub(taken + 3);
@@ -89,7 +90,7 @@ impl<R> TopTable<'_, R> {
         if self.rows.is_empty() {
             let why = if view.filter.is_empty() { self.none } else { "no name has this in it" };
             lines.push(vec![piece(Style::Plain, cut(why, screen.width()))]);
-            return TopFrame { lines, room, ..TopFrame::default() };
+            return TopFrame { lines, room, columns: indices, ..TopFrame::default() };
         }
         let room = room.saturating_sub(1);
         let selected = view.selected.min(self.rows.len() - 1);
@@ -115,7 +116,7 @@ impl<R> TopTable<'_, R> {
             }
             lines.push(line);
         }
-        TopFrame { lines, selected: Some(1 + selected - first), room, page: 0 }
+        TopFrame { lines, selected: Some(1 + selected - first), room, page: 0, columns: indices }
     }
 }
 
