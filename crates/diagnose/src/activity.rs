@@ -8,6 +8,9 @@ mod host;
 mod processes;
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 use timeline::cgroup::ROOT;
 use units::Span;
 

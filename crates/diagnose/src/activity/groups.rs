@@ -35,8 +35,8 @@ pub struct GroupActivity {
     /// Its memory in swap.
     #[serde(rename = "swap_bytes")]
     pub swap: Option<Bytes>,
-    /// Its growth, of a minute.
-    #[serde(rename = "growth_bytes_per_minute")]
+    /// By how much it grew in the last minute, or since the first sample.
+    #[serde(rename = "growth_last_minute_bytes")]
     pub growth: Option<SignedBytes>,
     /// Read back from swap (refaults of anon).
     #[serde(rename = "swap_in_bytes_per_second")]

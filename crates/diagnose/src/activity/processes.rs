@@ -45,8 +45,8 @@ pub struct ProcessActivity {
     /// Its memory in swap.
     #[serde(rename = "swap_bytes")]
     pub swap: Option<Bytes>,
-    /// The growth of its RSS, of a minute.
-    #[serde(rename = "growth_bytes_per_minute")]
+    /// By how much its RSS grew in the last minute, or since the first sample.
+    #[serde(rename = "growth_last_minute_bytes")]
     pub growth: Option<SignedBytes>,
     /// Faults that had to wait for a disk or for swap.
     #[serde(rename = "major_faults_per_second")]

@@ -91,19 +91,16 @@ impl<'a> Window<'a> {
         self.at(Some(series), signal, self.now)
     }
 
-    /// By how much a size of an entity grew in a minute, from what was watched of the last one.
+    /// By how much a size of an entity grew in the last minute, or in what was watched of it: no growth is stretched to a time
+    /// that nobody watched.
     pub(super) fn growth(
         &self,
         size_at: impl Fn(usize) -> Option<units::Bytes>,
     ) -> Option<SignedBytes> {
         let from = self.growth_from?;
-        let seen = self.between(from, self.now).filter(|seen| *seen >= GROWTH_OVER_MIN)?;
+        self.between(from, self.now).filter(|seen| *seen >= GROWTH_OVER_MIN)?;
         let [before, now] = [size_at(from)?, size_at(self.now)?]
             .map(|size| i64::try_from(size.get()).unwrap_or(i64::MAX));
-        let change = SignedBytes::between(before, now).get();
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // saturates
-        Some(SignedBytes::new(
-            (change as f64 * GROWTH_OVER.as_secs_f64() / seen.as_secs_f64()) as i64,
-        ))
+        Some(SignedBytes::between(before, now))
     }
 }
