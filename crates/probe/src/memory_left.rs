@@ -15,7 +15,7 @@ use timeline::{Row, Sample};
 use units::{Bytes, Limit};
 
 use crate::cgroup::files::CgroupFiles;
-use crate::cgroup::hierarchy::Hierarchy;
+use crate::cgroup::hierarchy::{Hierarchy, MemoryGroups};
 use crate::host::meminfo::Meminfo;
 use crate::kernel_file::Root;
 
@@ -30,7 +30,13 @@ pub struct MemoryLeft {
 
 /// Returns the place with the least memory left; `None` if neither the host nor a cgroup reports any.
 pub fn least(root: &Root) -> Option<MemoryLeft> {
-    let groups = in_groups(root).unwrap_or_default();
+    let own = MemoryGroups::find(root).and_then(|groups| groups.of("self"));
+    least_in(root, own.as_deref())
+}
+
+/// The same for a process in this cgroup, by its path below the mount.
+pub fn least_in(root: &Root, group: Option<&str>) -> Option<MemoryLeft> {
+    let groups = group.and_then(|group| in_groups(root, group)).unwrap_or_default();
     groups.into_iter().chain(on_host(root)).min_by_key(|place| place.left)
 }
 
@@ -42,12 +48,11 @@ fn on_host(root: &Root) -> Option<MemoryLeft> {
     Some(MemoryLeft { left: sample.host.get(MEM_AVAILABLE)?, place: "this host".to_owned() })
 }
 
-/// Returns what is left in each cgroup with a limit, from our own up to the mount.
-fn in_groups(root: &Root) -> Option<Vec<MemoryLeft>> {
+/// Returns what is left in each cgroup with a limit, from this one up to the mount.
+fn in_groups(root: &Root, group: &str) -> Option<Vec<MemoryLeft>> {
     let hierarchy = Hierarchy::find(root)?;
-    let own = hierarchy.key(&root.read("/proc/self/cgroup").ok()?)?;
     let mut files = CgroupFiles::default();
-    let groups = std::iter::successors(Some(own.as_str()), |group| parent(group));
+    let groups = std::iter::successors(Some(group), |group| parent(group));
     Some(groups.filter_map(|group| in_group(root, &hierarchy, group, &mut files)).collect())
 }
 

@@ -17,6 +17,10 @@ impl SearchTime {
         Self { started, at_most }
     }
 
+    pub(crate) fn left(&self) -> Duration {
+        self.at_most.saturating_sub(self.started.elapsed())
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.started.elapsed() >= self.at_most
     }

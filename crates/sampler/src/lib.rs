@@ -37,8 +37,8 @@ pub use record::{
     Recorder, RecordingState, Settings, TasksRead, memory_lock, privilege, status,
 };
 pub use run_in_cgroup::{
-    CgroupRun, CgroupRunError, CgroupRunOptions, GroupLimits, GroupReading, LimitsInForce, RunEnd,
-    RunNow, RunPeak, run_in_cgroup,
+    CgroupRun, CgroupRunError, CgroupRunOptions, CommandGroup, GroupLimits, GroupReading,
+    LimitsInForce, RunEnd, RunNow, RunPeak, run_in_cgroup,
 };
 pub use sampler::{Progress, Rates, SampleTaken, Sampler};
 pub use watch::{RECENT, WatchOptions, Watcher, watch};

@@ -13,6 +13,7 @@
 //! the freezer's. Where the guard is killed together with this process, as at the end of a container, the end of that cgroup
 //! is the end of all below it, but on v1 directories may stay until the next run with the same name removes them.
 
+mod command_group;
 mod error;
 mod group;
 mod guard;
@@ -30,6 +31,7 @@ use timeline::Row;
 use timeline::signals::{CGROUP_CURRENT, CGROUP_EVENTS_OOM_KILL, CGROUP_PEAK};
 use units::{Bytes, Span};
 
+pub use command_group::CommandGroup;
 pub use error::CgroupRunError;
 pub use limits::{GroupLimits, LimitsInForce};
 

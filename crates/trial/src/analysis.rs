@@ -415,7 +415,7 @@ impl Judge<'_> {
     fn effect(&self, variant: usize, difference: &MeanDifference, blocks: usize) -> Effect {
         let (low, high) = difference.interval();
         let margin = self.plan.goals.margin.get().ln_1p();
-        let verdict = verdict(low, high, margin);
+        let verdict = TrialVerdict::of(low, high, margin);
         // It is decided when the interval is clear of 1, or within the margin.
         // A difference that is not clear yet is more often too large than too small.
         const SHRINKS_TO: f64 = 0.7;
@@ -438,16 +438,18 @@ impl Judge<'_> {
     }
 }
 
-/// The verdict of an interval of logarithms.
-fn verdict(low: f64, high: f64, margin: f64) -> TrialVerdict {
-    let is_inside = low >= -margin && high <= margin;
-    match (high < 0.0, low > 0.0, is_inside) {
-        (true, _, true) => TrialVerdict::LessUnderMargin,
-        (true, _, false) => TrialVerdict::Less,
-        (_, true, true) => TrialVerdict::MoreUnderMargin,
-        (_, true, false) => TrialVerdict::More,
-        (false, false, true) => TrialVerdict::Same,
-        (false, false, false) => TrialVerdict::NoEvidence,
+impl TrialVerdict {
+    /// The verdict of an interval of differences, or of logarithms of ratios; within the margin nothing counts.
+    pub fn of(low: f64, high: f64, margin: f64) -> Self {
+        let is_inside = low >= -margin && high <= margin;
+        match (high < 0.0, low > 0.0, is_inside) {
+            (true, _, true) => Self::LessUnderMargin,
+            (true, _, false) => Self::Less,
+            (_, true, true) => Self::MoreUnderMargin,
+            (_, true, false) => Self::More,
+            (false, false, true) => Self::Same,
+            (false, false, false) => Self::NoEvidence,
+        }
     }
 }
 
@@ -465,7 +467,7 @@ mod tests {
             (-0.02, 0.03, TrialVerdict::Same),
             (-0.12, 0.09, TrialVerdict::NoEvidence),
         ] {
-            assert_eq!(verdict(low, high, 0.05_f64.ln_1p()), expected, "{low} {high}");
+            assert_eq!(TrialVerdict::of(low, high, 0.05_f64.ln_1p()), expected, "{low} {high}");
         }
     }
 }

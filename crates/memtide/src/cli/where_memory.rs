@@ -63,7 +63,8 @@ pub(crate) struct WhereArgs {
     #[arg(long, conflicts_with = "by")]
     pub(crate) files: bool,
 
-    /// As --files, and also files below DIR that no process has open; takes up to 10 s more for each DIR
+    /// As --files, and also files below DIR that no process has open; takes up to 10 s more for each DIR, 40 s
+    /// for all
     #[arg(long, value_name = "DIR", conflicts_with = "by")]
     pub(crate) files_in: Vec<PathBuf>,
 

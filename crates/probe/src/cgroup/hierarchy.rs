@@ -25,6 +25,46 @@ pub fn memory_cgroup_mount(root: &Root) -> Option<(CgroupMode, PathBuf)> {
     Some((found.mode, root.path(&found.point)))
 }
 
+/// The cgroups that processes are charged to.
+#[derive(Debug)]
+pub struct MemoryGroups {
+    root: Root,
+    hierarchy: Hierarchy,
+}
+
+impl MemoryGroups {
+    /// Finds the hierarchy that manages memory; `None` where none is mounted.
+    pub fn find(root: &Root) -> Option<Self> {
+        Some(Self { root: root.clone(), hierarchy: Hierarchy::find(root)? })
+    }
+
+    /// The path below the mount of the cgroup that a process (or `self`) is in; `None` if it ended or is outside of what is mounted.
+    pub fn of(&self, process: impl std::fmt::Display) -> Option<String> {
+        self.hierarchy.key(&self.root.read(&format!("/proc/{process}/cgroup")).ok()?)
+    }
+
+    /// The processes of a cgroup and of those below it, as far as they can be listed.
+    pub fn processes(&self, group: &str) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut waiting = vec![group.trim_end_matches('/').to_owned()];
+        while let Some(group) = waiting.pop() {
+            let directory = format!("{}{group}", self.hierarchy.point);
+            let list = self.root.read(&format!("{directory}/cgroup.procs")).unwrap_or_default();
+            let pids = text::lines(&list).filter_map(|(_, line)| text::number(text::trim(line)));
+            found.extend(pids.filter_map(|pid| u32::try_from(pid).ok()));
+            let below =
+                std::fs::read_dir(self.root.path(&directory)).into_iter().flatten().flatten();
+            let directories =
+                below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            waiting.extend(
+                directories
+                    .filter_map(|entry| Some(format!("{group}/{}", entry.file_name().to_str()?))),
+            );
+        }
+        found
+    }
+}
+
 impl Hierarchy {
     /// Finds the hierarchy below `root`; `None` where none is mounted.
     pub(crate) fn find(root: &Root) -> Option<Self> {

@@ -40,8 +40,10 @@ use crate::text;
 
 /// A person who asks for files waits this long.
 const FILES_TIME_MAX: Duration = Duration::from_secs(2);
-/// The same for each directory that is named.
+/// The same for each directory that is named; what one leaves of it the next ones have.
 const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(10);
+/// The same for all of them together.
+const DIRECTORIES_TIME_MAX: Duration = Duration::from_secs(40);
 /// The longest time that one file is counted.
 const FILE_TIME_MAX: Duration = Duration::from_millis(300);
 /// At most this many entries of a directory have a name; files below the others count for one without.
@@ -81,8 +83,11 @@ pub fn read(
         }
         search.process(process);
     }
-    for directory in directories {
-        search.time = SearchTime::starts(DIRECTORY_TIME_MAX);
+    let count = u32::try_from(directories.len()).unwrap_or(u32::MAX);
+    let all = DIRECTORY_TIME_MAX.saturating_mul(count).min(DIRECTORIES_TIME_MAX);
+    let all = SearchTime::starts(all);
+    for (directory, left) in directories.iter().zip((1..=count).rev()) {
+        search.time = SearchTime::starts(all.left() / left);
         search.directory(directory);
     }
     search.used.sort_by(|(a, _), (b, _)| {
