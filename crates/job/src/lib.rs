@@ -13,32 +13,42 @@
 //! # Ok::<(), job::PlanError>(())
 //! ```
 
+mod cached;
 mod cliffs;
 mod curve;
+mod harm;
 mod model;
 mod observe;
 mod pages;
 mod picture;
 mod plan;
+mod recorded;
 mod screen;
 mod stack_distance;
 mod streams;
 mod touches;
 mod two_lists;
+mod verify;
 mod words;
 
+pub use cached::{CACHED_SCHEMA, CachedGroup, CachedNow, CachedOne, CachedPlace, cached_screen};
 pub use cliffs::{CliffKind, JobCliff};
 pub use curve::{CurvePoint, JobCurve, JobModel, WriteConditions};
 pub use model::{
     JOB_SCHEMA, JobFile, JobLimit, JobReport, JobRow, JobSeen, JobVariant, VariantOrigin,
 };
 pub use observe::{
-    HostMeanwhile, JobEnd, JobIo, Observation, ObserveError, ObserveMethod, SeenStep, TouchSource,
-    TraceError, observe,
+    HostMeanwhile, JobEnd, JobIo, JobTarget, LeftCached, Observation, ObserveError, ObserveMethod,
+    OtherGroup, OtherReader, SeenStep, TouchSource, TraceError, observe, observe_running,
 };
 pub use plan::{JobPlan, JobPlanRun, PlanError, PlannedStep};
+pub use recorded::{RECORDED_JOB_SCHEMA, RecordedJob, recorded_job_screen};
 pub use screen::job_screen;
 pub use touches::{FileNumber, TouchKind, TouchedFile, Touches};
+pub use verify::{
+    JobHint, NoSuchHint, VERIFY_SCHEMA, VerifiedMetric, VerifiedValue, VerifiedWay, VerifyError,
+    VerifyPlan, VerifyReport, serve_dont_cache, verify, verify_screen,
+};
 
 /// The rate that a text such as `100MB/s` is; `None` where it is none, or nothing.
 pub fn disk_rate(text: &str) -> Option<units::BytesPerSecond> {

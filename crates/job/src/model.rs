@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Bytes, BytesPerSecond, Count, Quantity, Ratio, Span};
 
-use crate::curve::{CurvePoint, JobCurve, JobModel, WriteConditions};
-use crate::observe::{JobEnd, JobIo, Observation, SeenStep, TouchSource};
+use crate::curve::{CurvePoint, InTurns, JobCurve, JobModel, WriteConditions};
+use crate::observe::{JobEnd, JobIo, LeftCached, Observation, OtherGroup, SeenStep, TouchSource};
 use crate::plan::{JobPlan, JobPlanRun};
 use crate::streams::streams;
 use crate::touches::Touches;
@@ -142,12 +142,20 @@ pub struct JobSeen {
     pub evicted_bytes: Option<Bytes>,
     /// File pages that were read again meanwhile after an eviction, by any process.
     pub refaulted_bytes: Option<Bytes>,
+    /// What others lost meanwhile, by cgroup; those who read the most again first, a hundred at most.
+    pub others: Vec<OtherGroup>,
+    /// Its files that were in the cache when it had ended.
+    pub left_cached: LeftCached,
+    /// Whether it ran already when memtide began to watch it.
+    pub is_attached: bool,
     /// Memory of the host that was available at the start.
     pub available_bytes: Option<Bytes>,
     /// Files that it read in turns, one at least.
     pub files_at_once: Count,
     /// What the kernel reads ahead in all of them: with less cache that is evicted before it is used, and read again.
     pub read_ahead_bytes: Option<Bytes>,
+    /// Whether the kernel evicts by generations (MGLRU), which the model does not have.
+    pub has_generations: bool,
     /// The limit with which its I/O is the same as now.
     pub limit: JobLimit,
 }
@@ -210,7 +218,16 @@ impl JobReport {
     ) -> Self {
         let room = seen.room.as_ref().map(|(room, _)| *room);
         let conditions = conditions(seen);
-        let model = JobModel::of(&seen.touches, conditions).with_written(seen.io.write_bytes);
+        let streams = streams(&seen.touches);
+        let read_ahead = seen.host.read_ahead.map(|ahead| ahead.times(streams.files as u64));
+        let in_turns = InTurns {
+            read: streams.read,
+            read_ahead: read_ahead.unwrap_or_default(),
+            read_ahead_of_one: seen.host.read_ahead.unwrap_or_default(),
+        };
+        let model = JobModel::of(&seen.touches, conditions)
+            .with_written(seen.io.write_bytes)
+            .with_own(seen.own_memory, in_turns);
         let now = room.unwrap_or_else(|| model.footprint());
         let at_now = model.at(now).net();
         let time = |cache: Bytes| {
@@ -226,8 +243,6 @@ impl JobReport {
             &seen.touches,
             &job.curve.points.iter().map(|point| point.cache_bytes).collect::<Vec<_>>(),
         );
-        let streams = streams(&seen.touches) as u64;
-        let read_ahead = seen.host.read_ahead.map(|ahead| ahead.times(streams));
         let least = CACHE_MIN.max(read_ahead.unwrap_or_default().min(now));
         let limit = limit(&job.curve, (at_now.as_f64(), least), now, seen.own_memory);
         let sizes: Vec<Bytes> = job.rows.iter().map(|row| row.point.cache_bytes).collect();
@@ -258,8 +273,12 @@ impl JobReport {
                 end: seen.end,
                 evicted_bytes: seen.host.evicted,
                 refaulted_bytes: seen.host.refaulted,
+                others: seen.others.clone(),
+                left_cached: seen.left,
+                is_attached: seen.is_attached,
                 available_bytes: seen.host.available,
-                files_at_once: Count::new(streams),
+                files_at_once: Count::new(streams.files as u64),
+                has_generations: seen.host.has_generations,
                 read_ahead_bytes: read_ahead,
                 limit,
             }),

@@ -5,15 +5,19 @@
 //! root ([`trace`]), and otherwise from the positions of open files, looked at every 10 ms ([`open_files`]): what was opened and
 //! closed between two of them is missed, so the coverage belongs to the answer.
 
-mod account;
+pub(crate) mod account;
+mod attached;
 mod file_lookup;
+mod left_cached;
 mod open_files;
+mod others;
 mod process_tree;
 mod steps;
 mod trace;
 mod trace_line;
 mod trace_touches;
 
+use std::collections::HashSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -30,7 +34,13 @@ use units::{Bytes, Count, PageSize, Pages, Ratio, Span};
 
 use crate::touches::Touches;
 use account::Children;
-use open_files::OpenFiles;
+use attached::Attached;
+pub use attached::JobTarget;
+pub use left_cached::LeftCached;
+pub(crate) use open_files::OpenFiles;
+use others::Others;
+pub(crate) use others::{GroupGrowth, lost};
+pub use others::{OtherGroup, OtherReader};
 pub use steps::SeenStep;
 use trace::Trace;
 pub use trace::TraceError;
@@ -86,6 +96,24 @@ impl JobIo {
     pub fn net(&self) -> Bytes {
         self.read_bytes + self.write_bytes.saturating_sub(self.cancelled_bytes)
     }
+
+    fn each(self, other: Self, of: impl Fn(Bytes, Bytes) -> Bytes) -> Self {
+        Self {
+            rchar_bytes: of(self.rchar_bytes, other.rchar_bytes),
+            wchar_bytes: of(self.wchar_bytes, other.wchar_bytes),
+            read_bytes: of(self.read_bytes, other.read_bytes),
+            write_bytes: of(self.write_bytes, other.write_bytes),
+            cancelled_bytes: of(self.cancelled_bytes, other.cancelled_bytes),
+        }
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        self.each(other, |one, other| one + other)
+    }
+
+    fn less(self, other: Self) -> Self {
+        self.each(other, Bytes::saturating_sub)
+    }
 }
 
 /// How the command ended.
@@ -96,8 +124,10 @@ pub enum JobEnd {
     Exited(i32),
     /// By this signal.
     Signalled(i32),
-    /// Not yet: memtide was interrupted, and the command goes on.
+    /// Not yet: memtide was interrupted or its time was over, and the job goes on.
     GoesOn,
+    /// It ended; how is known to its parent alone.
+    Ended,
 }
 
 /// What the host did meanwhile.
@@ -113,6 +143,8 @@ pub struct HostMeanwhile {
     pub read_ahead: Option<Bytes>,
     /// From how much dirty memory on the kernel writes.
     pub dirty_background: Option<Bytes>,
+    /// Whether it evicts by generations (MGLRU).
+    pub has_generations: bool,
 }
 
 /// What was seen of a job.
@@ -152,6 +184,12 @@ pub struct Observation {
     pub end: JobEnd,
     /// The host around it.
     pub host: HostMeanwhile,
+    /// What others lost meanwhile, by cgroup.
+    pub others: Vec<OtherGroup>,
+    /// Its files that are in the cache at the end.
+    pub left: LeftCached,
+    /// Whether it ran before it was watched.
+    pub is_attached: bool,
 }
 
 /// Why a job could not be watched.
@@ -168,13 +206,16 @@ pub enum ObserveError {
     /// Only by trace points, and there are none.
     #[error("cannot trace the kernel")]
     NoTrace(#[source] TraceError),
+    /// Nothing of it runs.
+    #[error("nothing runs of {0}")]
+    NothingRuns(String),
 }
 
 impl ObserveError {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::NotStarted { .. } => None,
+            Self::NotStarted { .. } | Self::NothingRuns(_) => None,
             Self::NoTrace(error) => error.help(),
         }
     }
@@ -186,45 +227,42 @@ impl ObserveError {
 /// # Errors
 /// The command cannot be started, or the kernel cannot be traced and nothing else is wanted.
 pub fn observe(
-    mut command: Command,
+    command: Command,
     method: ObserveMethod,
     is_interrupted: &dyn Fn() -> bool,
 ) -> Result<Observation, ObserveError> {
-    let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
-    let mut host = HostReadings::begin(page);
-    let room = probe::least_memory_left(&Root::default()).map(|room| (room.left, room.place));
-    let traced = match method {
-        ObserveMethod::OpenFiles => None,
-        ObserveMethod::Best | ObserveMethod::Trace => Some(Trace::begin(page)),
-    };
-    let (trace, no_trace) = match traced {
-        Some(Ok(trace)) => (Some(trace), None),
-        Some(Err(error)) if method == ObserveMethod::Trace => {
-            return Err(ObserveError::NoTrace(error));
-        }
-        Some(Err(error)) => (None, Some(error)),
-        None => (None, None),
-    };
+    observe_beside(command, method, is_interrupted, &mut |_| ())
+}
+
+/// The same, and calls after each look at its open files.
+pub(crate) fn observe_beside(
+    mut command: Command,
+    method: ObserveMethod,
+    is_interrupted: &dyn Fn() -> bool,
+    each_look: &mut dyn FnMut(&OpenFiles),
+) -> Result<Observation, ObserveError> {
+    let mut watch = JobWatch::begin(method, None)?;
     // Orphans of the job become children of this process, so that their accounts are read as well.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    if let Some(trace) = &trace {
+    if let Some(trace) = &watch.trace {
         trace.follow(&mut command).map_err(ObserveError::NoTrace)?;
     }
     let program = command.get_program().to_string_lossy().into_owned();
-    let begun = Instant::now();
+    let ours = process_tree::children("self");
+    watch.begin_time();
     let spawned = command.spawn();
     // It has a file of the trace open.
     drop(command);
     let child = spawned.map_err(|source| ObserveError::NotStarted { program, source })?;
-    let mut children = Children::of(child.id(), trace.as_ref().map(Trace::guard));
-    let mut files = OpenFiles::new(page, begun, trace.is_none());
+    let mut children = Children::of(child.id(), ours);
     let mut asked_to_end: Option<Instant> = None;
     let mut pause = EVERY;
     let end = loop {
         children.wait(pause);
         let look = Instant::now();
         children.open_accounts();
-        files.look(&children);
+        watch.look(&children.descendants());
+        each_look(&watch.files);
         pause = EVERY.max(look.elapsed() * LOOK_SHARE);
         if let Some(end) = children.reap() {
             break end;
@@ -239,60 +277,190 @@ pub fn observe(
             }
         }
     };
-    let wall = span(begun.elapsed());
-    let still_running = children.count_running(&mut files);
-    let sampled = files.finish();
-    let host = host.end();
+    let running = children.descendants();
+    watch.look(&running);
+    children.add_running(&running);
     let (io, unreadable, cpu) = (children.sum(), children.unreadable(), children.cpu());
-    let own_memory = sampled.own_memory;
-    let seen = match trace {
-        Some(trace) => {
-            let traced = trace.end(sampled.names, begun);
-            let asked = traced.touches.read() + traced.touches.written();
-            SeenTouches {
-                coverage: lost_share(traced.events, traced.lost),
-                read_from_disk: traced.read_from_disk,
-                found_cached: Some(traced.found_cached.min(asked)),
-                lost_events: Count::new(traced.lost),
-                touches: traced.touches,
-                steps: traced.steps,
-                source: TouchSource::Trace,
-            }
+    let still_running = Count::new(running.len() as u64);
+    Ok(watch.end(&running, EndedAccount { io, unreadable, cpu, still_running, end }))
+}
+
+/// Watches what runs already, until all of it has ended, for so long, or until it is interrupted. It is never touched.
+///
+/// # Errors
+/// Nothing of it runs, or the kernel cannot be traced and nothing else is wanted.
+pub fn observe_running(
+    target: &JobTarget,
+    method: ObserveMethod,
+    at_most: Option<Duration>,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<Observation, ObserveError> {
+    let mut watch = JobWatch::begin(method, Some(target))?;
+    let mut attached = Attached::to(target.clone());
+    if let Some(trace) = &watch.trace {
+        trace.attach().map_err(ObserveError::NoTrace)?;
+    }
+    let mut followed = HashSet::new();
+    watch.begin_time();
+    let mut pause = Duration::ZERO;
+    let (running, end) = loop {
+        std::thread::sleep(pause);
+        let look = Instant::now();
+        let now = attached.look();
+        if now.is_empty() && followed.is_empty() {
+            return Err(ObserveError::NothingRuns(target.to_string()));
         }
-        None => {
-            let transferred = io.read_bytes + io.write_bytes;
-            let asked = io.rchar_bytes + io.wchar_bytes;
-            let asked = asked.max(sampled.asked).max(transferred).max(sampled.seen);
-            SeenTouches {
-                coverage: sampled.seen.ratio_of(asked).unwrap_or(Ratio::new(1.0)),
-                read_from_disk: sampled.read_from_disk,
-                found_cached: None,
-                lost_events: Count::ZERO,
-                touches: sampled.touches,
-                steps: sampled.steps,
-                source: TouchSource::OpenFiles,
-            }
+        if let Some(trace) = &watch.trace {
+            let new = now.iter().copied().filter(|pid| followed.insert(*pid));
+            trace.follow_running(&new.collect::<Vec<_>>());
+        } else {
+            followed.extend(&now);
         }
+        watch.look(&now);
+        if now.is_empty() {
+            break (now, JobEnd::Ended);
+        }
+        if is_interrupted() || at_most.is_some_and(|most| watch.begun.elapsed() >= most) {
+            break (now, JobEnd::GoesOn);
+        }
+        pause = EVERY.max(look.elapsed() * LOOK_SHARE);
     };
-    Ok(Observation {
-        coverage: seen.coverage,
-        uncounted: uncounted(seen.read_from_disk, io.read_bytes),
-        found_cached: seen.found_cached,
-        lost_events: seen.lost_events,
-        touches: seen.touches,
-        steps: seen.steps,
-        source: seen.source,
-        no_trace,
-        io,
-        unreadable,
-        still_running,
-        own_memory,
-        room,
-        wall,
-        cpu,
-        end,
-        host,
-    })
+    let (io, cpu) = (attached.sum(), attached.cpu());
+    let (unreadable, still_running) = (attached.unreadable(), attached.running());
+    Ok(watch.end(&running, EndedAccount { io, unreadable, cpu, still_running, end }))
+}
+
+/// All that is watched while a job runs.
+struct JobWatch {
+    begun: Instant,
+    is_attached: bool,
+    host: HostReadings,
+    room: Option<(Bytes, String)>,
+    trace: Option<Trace>,
+    no_trace: Option<TraceError>,
+    others: Others,
+    files: OpenFiles,
+    page: PageSize,
+}
+
+/// The account of a job at its end.
+struct EndedAccount {
+    io: JobIo,
+    unreadable: Count,
+    cpu: Span,
+    still_running: Count,
+    end: JobEnd,
+}
+
+impl JobWatch {
+    /// Reads all that is compared with later. A job that runs already may be in another cgroup.
+    fn begin(method: ObserveMethod, target: Option<&JobTarget>) -> Result<Self, ObserveError> {
+        let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
+        let root = Root::default();
+        let room = match target {
+            None => probe::least_memory_left(&root),
+            Some(target) => probe::least_memory_left_in(&root, target.cgroup().as_deref()),
+        };
+        let traced = match method {
+            ObserveMethod::OpenFiles => None,
+            ObserveMethod::Best | ObserveMethod::Trace => Some(Trace::begin(page)),
+        };
+        let (trace, no_trace) = match traced {
+            Some(Ok(trace)) => (Some(trace), None),
+            Some(Err(error)) if method == ObserveMethod::Trace => {
+                return Err(ObserveError::NoTrace(error));
+            }
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
+        let begun = Instant::now();
+        Ok(Self {
+            begun,
+            is_attached: target.is_some(),
+            room: room.map(|room| (room.left, room.place)),
+            files: OpenFiles::new(page, begun, trace.is_none(), target.is_some()),
+            others: Others::begin(page, target.is_none()),
+            host: HostReadings::begin(page),
+            trace,
+            no_trace,
+            page,
+        })
+    }
+
+    /// The job begins now.
+    fn begin_time(&mut self) {
+        self.begun = Instant::now();
+    }
+
+    /// Takes the processes of the job and the positions of their files.
+    fn look(&mut self, pids: &[u32]) {
+        self.others.are_of_job(pids);
+        self.files.look(pids);
+    }
+
+    fn end(mut self, running: &[u32], ended: EndedAccount) -> Observation {
+        let wall = span(self.begun.elapsed());
+        let host = self.host.end();
+        let others = self.others.end(&running.iter().copied().collect());
+        let sampled = self.files.finish(ended.end == JobEnd::GoesOn);
+        let own_memory = sampled.own_memory;
+        let mut io = ended.io;
+        let seen = match self.trace {
+            Some(trace) => {
+                let traced = trace.end(sampled.names, self.begun);
+                let asked = traced.touches.read() + traced.touches.written();
+                SeenTouches {
+                    coverage: lost_share(traced.events, traced.lost),
+                    read_from_disk: traced.read_from_disk,
+                    found_cached: Some(traced.found_cached.min(asked)),
+                    lost_events: Count::new(traced.lost),
+                    touches: traced.touches,
+                    steps: traced.steps,
+                    source: TouchSource::Trace,
+                }
+            }
+            None => {
+                let transferred = io.read_bytes + io.write_bytes;
+                let asked = io.rchar_bytes + io.wchar_bytes;
+                let asked = asked.max(sampled.asked).max(transferred).max(sampled.seen);
+                SeenTouches {
+                    coverage: sampled.seen.ratio_of(asked).unwrap_or(Ratio::new(1.0)),
+                    read_from_disk: sampled.read_from_disk,
+                    found_cached: None,
+                    lost_events: Count::ZERO,
+                    touches: sampled.touches,
+                    steps: sampled.steps,
+                    source: TouchSource::OpenFiles,
+                }
+            }
+        };
+        if self.is_attached {
+            // Between its last look and its end a process did what no account has.
+            io.read_bytes = io.read_bytes.max(seen.read_from_disk);
+        }
+        Observation {
+            left: LeftCached::of(&seen.touches, self.page),
+            coverage: seen.coverage,
+            uncounted: uncounted(seen.read_from_disk, io.read_bytes),
+            found_cached: seen.found_cached,
+            lost_events: seen.lost_events,
+            touches: seen.touches,
+            steps: seen.steps,
+            source: seen.source,
+            no_trace: self.no_trace,
+            io,
+            unreadable: ended.unreadable,
+            still_running: ended.still_running,
+            own_memory,
+            room: self.room,
+            wall,
+            cpu: ended.cpu,
+            end: ended.end,
+            host,
+            others,
+            is_attached: self.is_attached,
+        }
+    }
 }
 
 /// What either way of watching saw.
@@ -334,6 +502,13 @@ fn read_ahead() -> Option<Bytes> {
     devices.filter_map(of_device).max()
 }
 
+/// Whether the multi-generational LRU is on (6.1): a mask of its parts, of which the lowest bit is the whole.
+fn has_generations() -> bool {
+    let mask = std::fs::read_to_string("/sys/kernel/mm/lru_gen/enabled").unwrap_or_default();
+    let digits = mask.trim().trim_start_matches("0x");
+    u32::from_str_radix(digits, 16).is_ok_and(|mask| mask & 1 == 1)
+}
+
 /// Readings of the host before and after.
 struct HostReadings {
     probe: HostProbe,
@@ -367,6 +542,7 @@ impl HostReadings {
             available: self.before.host.get(MEM_AVAILABLE),
             read_ahead: read_ahead(),
             dirty_background: threshold.map(|pages| pages.to_bytes(self.page)),
+            has_generations: has_generations(),
         }
     }
 }

@@ -4,8 +4,9 @@ use report::Screen;
 use report::text::{Detail, Style, TextPage, piece, width};
 use units::{Bytes, Count, Ratio};
 
+use crate::harm::{harmed, reader};
 use crate::model::{JobReport, JobVariant};
-use crate::observe::SeenStep;
+use crate::observe::{OtherGroup, SeenStep};
 use crate::picture::picture;
 use crate::words;
 
@@ -29,7 +30,7 @@ pub fn job_screen(report: &JobReport, screen: &Screen) -> String {
     let rows_max = if screen.detail == Detail::All { usize::MAX } else { ROWS_MAX };
     let mut page = TextPage::new(screen);
     let job = report.job();
-    page.hanging(&[], 0, Style::Strong, &words::harm(report));
+    page.hanging(&[], 0, Style::Strong, &crate::harm::harm(report));
     page.gap();
     page.hanging(&[], 0, Style::Strong, &words::headline(report));
     let doubt = words::doubt(report);
@@ -56,6 +57,9 @@ pub fn job_screen(report: &JobReport, screen: &Screen) -> String {
         steps(&mut page, job, rows_max);
     }
     files(&mut page, job, rows_max);
+    if let Some(seen) = &report.seen {
+        others(&mut page, &seen.others, rows_max);
+    }
     if let Some(seen) = report.seen.as_ref().filter(|_| doubt.is_none()) {
         page.gap();
         let mut lines = words::limit(seen).into_iter();
@@ -95,17 +99,18 @@ fn sizes(report: &JobReport) -> Vec<Vec<String>> {
             continue;
         }
         let mark = if Some(point.cache_bytes) == now { " (now)" } else { "" };
-        let least = point.read_bytes_least;
-        let read = if least.to_string() == point.read_bytes_most.to_string() {
-            least.to_string()
-        } else {
-            units::in_one_unit(least, "to", point.read_bytes_most)
+        let range = |least: Bytes, most: Bytes| {
+            if least.to_string() == most.to_string() {
+                least.to_string()
+            } else {
+                units::in_one_unit(least, "to", most)
+            }
         };
         let mut cells = vec![
             format!("{}{mark}", point.cache_bytes),
-            read,
-            point.written_bytes.to_string(),
-            point.net().to_string(),
+            range(point.read_bytes_least, point.read_bytes_most),
+            range(point.written_bytes_least, point.written_bytes),
+            range(point.net_least(), point.net()),
         ];
         if has_time {
             cells.push(row.seconds.map_or_else(String::new, |time| time.as_clock()));
@@ -181,6 +186,25 @@ fn files(page: &mut TextPage, job: &JobVariant, rows_max: usize) {
     more(page, files.len(), rows_max, "file", "files");
 }
 
+/// Who lost what, where more than one did.
+pub(crate) fn others(page: &mut TextPage, others: &[OtherGroup], rows_max: usize) {
+    let lost = harmed(others);
+    if lost.len() < 2 && rows_max != usize::MAX {
+        return;
+    }
+    let head = ["others", "read again", "less in the cache"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for group in lost.iter().take(rows_max) {
+        let cells = [reader(group), group.reread_bytes.to_string(), group.shrunk_bytes.to_string()];
+        rows.push(cells.to_vec());
+    }
+    if rows.len() > 1 {
+        page.gap();
+        table(page, &rows);
+        more(page, lost.len(), rows_max, "cgroup", "cgroups");
+    }
+}
+
 /// The first names, and how many there are besides.
 fn some(names: &[String]) -> String {
     match names {
@@ -191,7 +215,7 @@ fn some(names: &[String]) -> String {
     }
 }
 
-fn more(page: &mut TextPage, all: usize, shown: usize, one: &str, many: &str) {
+pub(crate) fn more(page: &mut TextPage, all: usize, shown: usize, one: &str, many: &str) {
     if let Some(left) = all.checked_sub(shown).filter(|left| *left > 0) {
         let left = Count::new(left as u64).named(one, many);
         page.line(&[piece(Style::Faint, format!("and {left} more (--all)"))]);
@@ -199,7 +223,7 @@ fn more(page: &mut TextPage, all: usize, shown: usize, one: &str, many: &str) {
 }
 
 /// Rows below a heading; sizes and numbers end at the right of their column.
-fn table(page: &mut TextPage, rows: &[Vec<String>]) {
+pub(crate) fn table(page: &mut TextPage, rows: &[Vec<String>]) {
     let Some(head) = rows.first() else { return };
     let cells =
         |row: &Vec<String>, at: usize| row.get(at).map_or(0, |cell| width(cell).min(NAME_MAX));

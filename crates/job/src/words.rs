@@ -1,6 +1,6 @@
 //! Sentences of the answer.
 
-use units::{Bytes, Quantity, Ratio, Span, in_one_unit};
+use units::{Bytes, Quantity, Ratio, in_one_unit};
 
 use crate::cliffs::{CliffKind, JobCliff};
 use crate::model::{JobFile, JobReport, JobSeen, JobVariant, VariantOrigin};
@@ -11,53 +11,6 @@ const COVERAGE_MIN: Ratio = Ratio::new(0.95);
 
 /// A file that is read this many times over is read again.
 const READ_AGAIN_MIN: f64 = 1.5;
-
-/// What the job did to others: the first line.
-pub(crate) fn harm(report: &JobReport) -> String {
-    let Some(seen) = &report.seen else {
-        return planned_harm(report);
-    };
-    let touched = report.job().curve.footprint_bytes;
-    let refaulted = seen.refaulted_bytes.filter(|bytes| *bytes > Bytes::ZERO);
-    let again = refaulted.map_or_else(String::new, |bytes| {
-        format!(" {bytes} of evicted files had to be read again meanwhile, its own among them.")
-    });
-    match seen.evicted_bytes {
-        None => "What it pushed out of the cache is not known: this kernel does not count evicted \
-                 file pages (5.8 does)."
-            .to_owned(),
-        Some(Bytes::ZERO) => {
-            let available = seen.available_bytes.unwrap_or_default();
-            format!(
-                "It pushed nothing out of the cache of the host: no file page was evicted while \
-                 it ran, with {available} available."
-            )
-        }
-        Some(evicted) if evicted > touched => format!(
-            "It pushed {} to {evicted} of other programs' files out of the cache.{again}",
-            evicted.saturating_sub(touched)
-        ),
-        Some(evicted) => format!(
-            "It pushed up to {evicted} of other programs' files out of the cache; it touched \
-             {touched} itself, and what was evicted may have been its own.{again}"
-        ),
-    }
-}
-
-fn planned_harm(report: &JobReport) -> String {
-    let job = report.job();
-    let smallest = job.rows.first().map_or(Bytes::ZERO, |row| row.point.cache_bytes);
-    let pushed = smallest.min(job.curve.footprint_bytes);
-    let again = report.disk_bytes_per_s.map_or_else(String::new, |disk| {
-        let time = Span::from_secs_f64(pushed.as_f64() / disk.get());
-        format!(", {time} of reading for whoever needs it")
-    });
-    format!(
-        "It fills whatever cache it gets up to {}: with {smallest}, {pushed} of other programs' \
-         files are pushed out{again}.",
-        job.curve.footprint_bytes
-    )
-}
 
 /// What the job did, or would do.
 pub(crate) fn headline(report: &JobReport) -> String {
@@ -273,13 +226,28 @@ pub(crate) fn trust(report: &JobReport) -> Vec<String> {
             ));
         }
     }
+    all.extend(crate::harm::own_limits(&seen.others));
     all.extend(difference(report, seen));
     if let Some(ahead) = seen.read_ahead_bytes.filter(|_| seen.files_at_once.get() > 1) {
         all.push(format!(
             "It reads {} files in turns. With less than {ahead} of cache what the kernel reads ahead \
-             in them is evicted before it is used: the I/O is more than shown there.",
+             in them may be evicted before it is used and read again: the upper figures have that.",
             seen.files_at_once
         ));
+    }
+    if seen.has_generations {
+        all.push(
+            "This kernel evicts by generations (MGLRU), with which the model was not measured: take \
+             the range between two figures as twice as wide, and a single one as 10 % more or less."
+                .to_owned(),
+        );
+    }
+    if seen.is_attached {
+        all.push(
+            "It ran before it was watched: what it did before is not in this answer, and what a \
+             process did in the last hundredth of a second before its end may be missing in the sum."
+                .to_owned(),
+        );
     }
     if let Some(error) = report.job().curve.sampling_error {
         let share = report.job().curve.sampled_share;
@@ -316,7 +284,8 @@ pub(crate) fn trust(report: &JobReport) -> Vec<String> {
         JobEnd::Signalled(signal) => {
             all.push(format!("Signal {signal} ended the command: the answer is up to then."));
         }
-        JobEnd::GoesOn => all.push("The command goes on: the answer is up to now.".to_owned()),
+        JobEnd::GoesOn => all.push("The job goes on: the answer is up to now.".to_owned()),
+        JobEnd::Ended => {}
     }
     all
 }

@@ -11,7 +11,7 @@ use answers::this_host::NotSearched;
 use answers::{ExplainError, GroupError, RuntimeStatsError, StatusError, WhereByError};
 use export::UnknownSignal;
 use import::OpenError;
-use job::{ObserveError, PlanError};
+use job::{ObserveError, PlanError, VerifyError};
 use lab::LabError;
 use profile::{NoLiveProfile, ReadProfileError};
 use store::StoreError;
@@ -216,6 +216,12 @@ impl SaysWhatToDo for NoLiveProfile {
 }
 
 impl SaysWhatToDo for PlanError {
+    fn what_to_do(&self) -> Option<String> {
+        self.help()
+    }
+}
+
+impl SaysWhatToDo for VerifyError {
     fn what_to_do(&self) -> Option<String> {
         self.help()
     }

@@ -19,7 +19,6 @@ use timeline::signals::{
 };
 use units::{Bytes, Count, Span};
 
-use crate::observe::open_files::OpenFiles;
 use crate::observe::process_tree;
 use crate::observe::{JobEnd, JobIo};
 
@@ -27,23 +26,25 @@ use crate::observe::{JobEnd, JobIo};
 #[derive(Debug)]
 pub(super) struct Children {
     command: u32,
-    /// A child of this process that is no part of the job.
-    guard: Option<u32>,
+    /// Children of this process that are no part of the job: guards.
+    ours: Vec<u32>,
     ended: Option<OwnedFd>,
     sum: JobIo,
+    cpu_before: Span,
     unreadable: u64,
     /// Accounts of children that live: that of a zombie is opened by root alone, and read by whoever opened it before.
     accounts: HashMap<u32, File>,
 }
 
 impl Children {
-    pub(super) fn of(command: u32, guard: Option<u32>) -> Self {
+    pub(super) fn of(command: u32, ours: Vec<u32>) -> Self {
         let pid = i32::try_from(command).ok().and_then(Pid::from_raw);
         let mut children = Self {
             command,
-            guard,
+            ours,
             ended: pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()),
             sum: JobIo::default(),
+            cpu_before: probe::children_cpu(),
             unreadable: 0,
             accounts: HashMap::new(),
         };
@@ -56,7 +57,8 @@ impl Children {
         /// Orphans beyond that are read by root alone.
         const ACCOUNTS_MAX: usize = 512;
         for pid in process_tree::children("self") {
-            if self.accounts.len() < ACCOUNTS_MAX
+            if !self.ours.contains(&pid)
+                && self.accounts.len() < ACCOUNTS_MAX
                 && !self.accounts.contains_key(&pid)
                 && let Ok(account) = File::open(format!("/proc/{pid}/io"))
             {
@@ -87,16 +89,17 @@ impl Children {
     /// Adds the accounts of children that have ended, and lets them go. Returns how the command ended, once it has.
     pub(super) fn reap(&mut self) -> Option<JobEnd> {
         let mut end = None;
-        while let Some((pid, how)) = next_zombie(None) {
-            if Some(pid) == self.guard {
-                break;
-            }
+        // One by one: asked for any of them, the kernel names the same guard again and again.
+        for pid in process_tree::children("self") {
+            let Some(how) = has_ended(pid, true).filter(|_| !self.ours.contains(&pid)) else {
+                continue;
+            };
             let held = self.accounts.remove(&pid).and_then(read_open);
             match held.or_else(|| read_io(&format!("/proc/{pid}/io"))) {
-                Some(io) => self.add(io),
+                Some(io) => self.sum = self.sum.plus(io),
                 None => self.unreadable += 1,
             }
-            let _ = next_zombie(Some(pid));
+            let _ = has_ended(pid, false);
             if pid == self.command {
                 end = Some(how);
             }
@@ -104,30 +107,18 @@ impl Children {
         end
     }
 
-    /// Adds the accounts of processes that still run; returns how many there are.
-    pub(super) fn count_running(&mut self, files: &mut OpenFiles) -> Count {
-        // Their last positions.
-        files.look(self);
-        let running = self.descendants();
-        for pid in &running {
+    /// Adds the accounts of these processes, which still run.
+    pub(super) fn add_running(&mut self, running: &[u32]) {
+        for pid in running {
             if let Some(io) = read_io(&format!("/proc/{pid}/io")) {
-                self.add(io);
+                self.sum = self.sum.plus(io);
             }
         }
-        Count::new(running.len() as u64)
     }
 
     /// All processes of the job that run now.
     pub(super) fn descendants(&self) -> Vec<u32> {
-        process_tree::descendants(self.guard)
-    }
-
-    fn add(&mut self, io: JobIo) {
-        self.sum.rchar_bytes += io.rchar_bytes;
-        self.sum.wchar_bytes += io.wchar_bytes;
-        self.sum.read_bytes += io.read_bytes;
-        self.sum.write_bytes += io.write_bytes;
-        self.sum.cancelled_bytes += io.cancelled_bytes;
+        process_tree::descendants(&self.ours)
     }
 
     pub(super) const fn sum(&self) -> JobIo {
@@ -138,46 +129,35 @@ impl Children {
         Count::new(self.unreadable)
     }
 
-    /// CPU time of what was reaped.
+    /// CPU time of what was reaped since the command began.
     pub(super) fn cpu(&self) -> Span {
-        // SAFETY: the structure is of plain numbers, for which zero is a value; the kernel writes it and keeps no pointer.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-            usage
-        };
-        let time = |time: libc::timeval| {
-            Span::from_secs(time.tv_sec.unsigned_abs())
-                .plus(Span::from_nanos(time.tv_usec.unsigned_abs() * 1000))
-        };
-        time(usage.ru_utime).plus(time(usage.ru_stime))
+        probe::children_cpu() - self.cpu_before
     }
 }
 
-/// A child that has ended: the next one, which stays a zombie, or this one, which is reaped.
-fn next_zombie(reaped: Option<u32>) -> Option<(u32, JobEnd)> {
-    let (which, pid, options) = match reaped {
-        Some(pid) => (libc::P_PID, pid, libc::WEXITED),
-        None => (libc::P_ALL, 0, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT),
-    };
+/// How a child ended, if it has; it stays a zombie, or is reaped.
+fn has_ended(pid: u32, stays: bool) -> Option<JobEnd> {
+    let options = libc::WEXITED | libc::WNOHANG | if stays { libc::WNOWAIT } else { 0 };
     // SAFETY: zero is a value of all fields; waitid(2) writes the structure and keeps no pointer to it. The accessors read the
     // part of its union that waitid fills.
-    let (failed, pid, status, code) = unsafe {
+    let (failed, ended, status, code) = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
-        let failed = libc::waitid(which, pid, &raw mut info, options);
+        let failed = libc::waitid(libc::P_PID, pid, &raw mut info, options);
         (failed != 0, info.si_pid(), info.si_status(), info.si_code)
     };
-    let pid = u32::try_from(pid).ok().filter(|pid| !failed && *pid != 0)?;
+    if failed || ended == 0 {
+        return None;
+    }
     let has_exited = code == libc::CLD_EXITED;
-    Some((pid, if has_exited { JobEnd::Exited(status) } else { JobEnd::Signalled(status) }))
+    Some(if has_exited { JobEnd::Exited(status) } else { JobEnd::Signalled(status) })
 }
 
 /// The account in a file of the form of `/proc/PID/io`.
-pub(super) fn read_io(path: &str) -> Option<JobIo> {
+pub(crate) fn read_io(path: &str) -> Option<JobIo> {
     read_open(File::open(path).ok()?)
 }
 
-fn read_open(mut account: File) -> Option<JobIo> {
+pub(crate) fn read_open(mut account: File) -> Option<JobIo> {
     let mut text = Vec::new();
     account.read_to_end(&mut text).ok()?;
     let mut process = EntityRow::default();

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, open, statat};
 use units::{Bytes, Count, PageSize, Span};
 
 use crate::observe::JobIo;
-use crate::observe::account::{Children, read_io};
+use crate::observe::account::read_io;
 use crate::observe::file_lookup::device_of;
 use crate::observe::process_tree;
 use crate::observe::steps::{SeenStep, Steps};
@@ -60,6 +60,17 @@ struct SeenOpenFile {
     step: u16,
 }
 
+/// How far a process is in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FilePosition<'a> {
+    pub(crate) pid: u32,
+    pub(crate) descriptor: u32,
+    pub(crate) number: FileNumber,
+    pub(crate) position: u64,
+    pub(crate) is_written: bool,
+    pub(crate) name: Option<&'a str>,
+}
+
 /// A process as it was at the last look.
 #[derive(Debug, Default)]
 struct AccountedProcess {
@@ -72,10 +83,12 @@ struct AccountedProcess {
 
 /// Reads positions of open files.
 #[derive(Debug)]
-pub(super) struct OpenFiles {
+pub(crate) struct OpenFiles {
     page: u64,
     begun: Instant,
     takes_touches: bool,
+    /// What is open at the first look was read and written before.
+    is_attached: bool,
     open: HashMap<(u32, u32), SeenOpenFile>,
     processes: HashMap<u32, AccountedProcess>,
     counted: HashSet<(u16, u32)>,
@@ -96,11 +109,17 @@ pub(super) struct OpenFiles {
 
 impl OpenFiles {
     /// Without touches only names are kept.
-    pub(super) fn new(page: PageSize, begun: Instant, takes_touches: bool) -> Self {
+    pub(super) fn new(
+        page: PageSize,
+        begun: Instant,
+        takes_touches: bool,
+        is_attached: bool,
+    ) -> Self {
         Self {
             page: page.bytes().get(),
             begun,
             takes_touches,
+            is_attached,
             open: HashMap::new(),
             processes: HashMap::new(),
             counted: HashSet::new(),
@@ -119,9 +138,12 @@ impl OpenFiles {
         }
     }
 
-    pub(super) fn finish(mut self) -> Sampled {
+    /// What was open last is taken to be read to its end, unless the job goes on.
+    pub(super) fn finish(mut self, goes_on: bool) -> Sampled {
         for (_, open) in std::mem::take(&mut self.open) {
-            self.close(&open, None);
+            if !goes_on {
+                self.close(&open, None);
+            }
         }
         let now = self.now();
         for (number, name) in &self.names {
@@ -143,15 +165,26 @@ impl OpenFiles {
         }
     }
 
+    /// All positions as they were at the last look, where touches are taken.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = FilePosition<'_>> {
+        self.open.iter().map(|((pid, descriptor), open)| FilePosition {
+            pid: *pid,
+            descriptor: *descriptor,
+            number: open.number,
+            position: open.position,
+            is_written: open.is_written,
+            name: self.names.get(&open.number).map(String::as_str),
+        })
+    }
+
     fn now(&self) -> Span {
         Span::from_secs_f64(self.begun.elapsed().as_secs_f64())
     }
 
     /// Reads the positions of all processes of the job.
-    pub(super) fn look(&mut self, children: &Children) {
-        let pids = children.descendants();
+    pub(super) fn look(&mut self, pids: &[u32]) {
         let mut met = HashSet::new();
-        for pid in &pids {
+        for pid in pids {
             self.look_at(*pid, &mut met);
         }
         let gone: Vec<(u32, u32)> =
@@ -161,9 +194,10 @@ impl OpenFiles {
                 self.close(&open, Some(key.0));
             }
         }
+        let is_attached = std::mem::replace(&mut self.is_attached, false);
         if self.takes_touches {
-            for pid in &pids {
-                self.take_account(*pid);
+            for pid in pids {
+                self.take_account(*pid, is_attached);
             }
             self.processes.retain(|pid, _| pids.contains(pid));
             self.look_for_removed();
@@ -249,7 +283,7 @@ impl OpenFiles {
         let appends = OFlags::from_bits_retain(flags).contains(OFlags::APPEND);
         let from = match &before {
             Some(before) if before.position <= now.position => before.position,
-            None if appends => now.position,
+            None if appends || self.is_attached => now.position,
             // From the beginning: opened meanwhile, or rewound.
             _ => 0,
         };
@@ -299,7 +333,7 @@ impl OpenFiles {
     }
 
     /// Adds what the account of a process has more than before, and what of it no position explains.
-    fn take_account(&mut self, pid: u32) {
+    fn take_account(&mut self, pid: u32, did_before: bool) {
         let name = process_tree::name_of(pid).unwrap_or_default();
         let mut io = JobIo::default();
         // Each thread has its own; that of the process has those of its children that ended, too.
@@ -312,6 +346,11 @@ impl OpenFiles {
         }
         let step = self.steps.of(&name);
         let Some(process) = self.processes.get_mut(&pid) else { return };
+        if did_before {
+            process.io = io;
+            process.explained = io.rchar_bytes.get();
+            return;
+        }
         let step_row = self.steps.get(step);
         step_row.asked_bytes += io.rchar_bytes.saturating_sub(process.io.rchar_bytes);
         step_row.read_bytes += io.read_bytes.saturating_sub(process.io.read_bytes);

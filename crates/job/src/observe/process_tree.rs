@@ -9,10 +9,17 @@ const THREADS_MAX: usize = 64;
 /// Processes of one job that are watched.
 const PROCESSES_MAX: usize = 4096;
 
-/// All processes below this one, but one child.
-pub(super) fn descendants(but: Option<u32>) -> Vec<u32> {
+/// All processes below this one, but some of its children.
+pub(super) fn descendants(but: &[u32]) -> Vec<u32> {
     let mut found = children("self");
-    found.retain(|pid| Some(*pid) != but);
+    found.retain(|pid| !but.contains(pid));
+    with_all_below(found)
+}
+
+/// These processes, and all below them.
+pub(super) fn with_all_below(mut found: Vec<u32>) -> Vec<u32> {
+    found.sort_unstable();
+    found.dedup();
     let mut seen: HashSet<u32> = found.iter().copied().collect();
     let mut next = 0;
     while next < found.len() && found.len() < PROCESSES_MAX {

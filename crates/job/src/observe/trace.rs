@@ -23,6 +23,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use thiserror::Error;
 use units::{PageSize, Span};
 
+use crate::observe::process_tree;
 use crate::observe::trace_line::EVENTS;
 use crate::observe::trace_touches::{TraceTouches, Traced};
 use crate::touches::FileNumber;
@@ -154,6 +155,24 @@ impl Trace {
         }
         // Without any process in the list, all of the host would be traced until the command adds itself; the guard only waits.
         self.instance.write("set_event_pid", &self.guard().to_string())?;
+        self.enable()
+    }
+
+    /// Traces these processes with all their threads, and all that they start, from now on.
+    pub(super) fn follow_running(&self, pids: &[u32]) {
+        for thread in pids.iter().flat_map(|pid| process_tree::threads(&pid.to_string())) {
+            // It may have ended.
+            let _ = self.instance.write("set_event_pid", &thread);
+        }
+    }
+
+    /// Begins to trace processes that run already: none yet, as the guard only waits.
+    pub(super) fn attach(&self) -> Result<(), TraceError> {
+        self.instance.write("set_event_pid", &self.guard().to_string())?;
+        self.enable()
+    }
+
+    fn enable(&self) -> Result<(), TraceError> {
         for (at, event) in EVENTS.iter().enumerate() {
             let enabled = self.instance.write(&format!("events/{event}/enable"), "1");
             if NEEDED.contains(&at) {

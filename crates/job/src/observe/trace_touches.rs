@@ -17,6 +17,9 @@ use crate::touches::{FileNumber, TouchKind, Touches};
 /// Entries of a map that only makes the answer better; it is emptied when full.
 const MAP_LEN_MAX: usize = 1 << 18;
 
+/// Files without a row that are remembered.
+const NAMELESS_MAX: usize = 1 << 16;
+
 /// The largest page number that has a bit: files of 16 TiB would have 512 MiB of bits.
 const BITS_MAX: u32 = 1 << 28;
 
@@ -96,6 +99,8 @@ pub(super) struct TraceTouches {
     steps: Steps,
     lookup: FileLookup,
     files: HashMap<u32, TracedFile>,
+    /// Of these, so many have no row.
+    nameless: usize,
     /// What a thread asked for last: file, first page, end.
     asked: HashMap<u32, (u32, u32, u32)>,
     /// What a thread added last, until it is made dirty: inode, page, pages.
@@ -122,6 +127,7 @@ impl TraceTouches {
             steps: Steps::default(),
             lookup: FileLookup::new(),
             files: HashMap::new(),
+            nameless: 0,
             asked: HashMap::new(),
             added: HashMap::new(),
             devices: HashMap::new(),
@@ -222,6 +228,15 @@ impl TraceTouches {
     fn file(&mut self, number: FileNumber) -> u32 {
         let file = self.touches.file(number);
         if !self.files.contains_key(&file) {
+            // Files beyond the rows have no name: what is known of them only makes the answer better.
+            if self.touches.files().get(file as usize).is_none() {
+                self.nameless += 1;
+                if self.nameless > NAMELESS_MAX {
+                    self.nameless = 0;
+                    let rows = self.touches.files().len();
+                    self.files.retain(|file, _| (*file as usize) < rows);
+                }
+            }
             let found = self.lookup.find(number);
             let end = found.as_ref().map(|found| pages_of(found, self.page));
             let is_other_kind = found.as_ref().is_some_and(|found| !found.is_regular);
@@ -332,7 +347,7 @@ fn name_of_program(path: &str) -> &str {
     const NAME_MAX: usize = 15;
     let name = path.rsplit('/').next().unwrap_or(path);
     let end = (0..=NAME_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
-    &name[..end.unwrap_or(0)]
+    name.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 fn pages_of(found: &InodeFile, page: u64) -> u32 {

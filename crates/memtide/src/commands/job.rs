@@ -1,11 +1,14 @@
-//! `memtide job`: the page cache that a job needs.
+//! `memtide job`: the page cache that a job needs, and what it takes from others.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
+mod cached;
+mod plan;
+mod recorded;
+mod running;
+mod verified;
+
 use std::process::Command;
 
-use ::job::{JobPlan, JobReport, job_screen, observe};
+use ::job::{JobReport, job_screen, observe, serve_dont_cache};
 
 use crate::cli::{JobArgs, JobFormat};
 use crate::command_error::{CommandError, ErrorContext};
@@ -14,18 +17,16 @@ use crate::interrupt;
 use crate::output::Output;
 use crate::output_file::OutputTarget;
 
-/// The longest text of a plan.
-const PLAN_LEN_MAX: u64 = 16 << 20;
-
 pub(crate) fn run(args: &JobArgs, output: &Output) -> Result<Exit, CommandError> {
+    if args.serve_dontcache {
+        return Ok(if serve_dont_cache() { Exit::Ok } else { Exit::Unknown });
+    }
     let target = OutputTarget::new(&args.output, args.force)?;
-    let report = match &args.plan {
-        Some(path) => JobReport::of_plan(&plan(path, args)?, &args.caches),
-        None => watched(args)?,
-    };
-    let text = match args.format {
-        JobFormat::Text => job_screen(&report, &output.screen_with(args.all)),
-        JobFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+    let text = match args {
+        JobArgs { cached: true, .. } => cached::answer(args, output)?,
+        _ if args.is_recorded() => recorded::answer(args, output)?,
+        _ if args.hints.is_empty() => answer(&report(args, output)?, args, output)?,
+        _ => verified::answer(args, output)?,
     };
     if target.is_stdout() {
         output.print(&text)?;
@@ -36,23 +37,24 @@ pub(crate) fn run(args: &JobArgs, output: &Output) -> Result<Exit, CommandError>
     Ok(Exit::Ok)
 }
 
-fn plan(path: &Path, args: &JobArgs) -> Result<JobPlan, CommandError> {
-    let failed = || format!("cannot read {}", path.display());
-    let mut text = String::new();
-    let file = File::open(path).with_context(failed)?;
-    file.take(PLAN_LEN_MAX).read_to_string(&mut text).with_context(failed)?;
-    let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
-    let mut plan = JobPlan::read(&text, &name.unwrap_or_default())
-        .with_context(|| format!("{} is no plan", path.display()))?;
-    plan.disk = args.disk.or(plan.disk);
-    Ok(plan)
-}
-
-fn watched(args: &JobArgs) -> Result<JobReport, CommandError> {
+fn report(args: &JobArgs, output: &Output) -> Result<JobReport, CommandError> {
+    if let Some(path) = &args.plan {
+        return Ok(JobReport::of_plan(&plan::read(path, args)?, &args.caches));
+    }
+    if args.command.is_empty() {
+        return running::watched(args, output);
+    }
     let mut command = Command::new(&args.command[0]);
     command.args(&args.command[1..]);
     let is_interrupted = interrupt::listen_to_any();
     let seen = observe(command, args.watch.into(), &is_interrupted)?;
     let words: Vec<String> = args.command.iter().map(|word| report::quoted(word)).collect();
     Ok(JobReport::of_observation(&words.join(" "), &seen, &args.caches, args.disk))
+}
+
+fn answer(report: &JobReport, args: &JobArgs, output: &Output) -> Result<String, CommandError> {
+    Ok(match args.format {
+        JobFormat::Text => job_screen(report, &output.screen_with(args.all)),
+        JobFormat::Json => serde_json::to_string_pretty(report)? + "\n",
+    })
 }

@@ -208,3 +208,178 @@ fn killed_it_leaves_no_trace_behind() {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+/// A memory cgroup (v1) of a test with some below it; `None` where this user or host cannot have one.
+struct Groups(PathBuf);
+
+impl Groups {
+    fn make(name: &str, limit: u64, below: &[&str]) -> Option<Self> {
+        let top = format!("/sys/fs/cgroup/memory/memtide-it-{name}-{}", std::process::id());
+        let groups = Self(top.into());
+        std::fs::create_dir(&groups.0).ok()?;
+        std::fs::write(groups.0.join("memory.limit_in_bytes"), limit.to_string()).unwrap();
+        below.iter().for_each(|below| std::fs::create_dir(groups.0.join(below)).unwrap());
+        Some(groups)
+    }
+
+    /// A shell that joins the cgroup before its script.
+    fn shell(&self, group: &str, script: &str) -> Command {
+        let door = self.0.join(group).join("cgroup.procs");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("echo 0 > {}; {script}", door.display())]);
+        command
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        std::thread::sleep(Duration::from_millis(300));
+        let below = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
+        below.filter(|entry| entry.path().is_dir()).for_each(|entry| {
+            let _ = std::fs::remove_dir(entry.path());
+        });
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+fn read_bytes(pid: u32) -> u64 {
+    read_bytes_of(&std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap())
+}
+
+fn read_bytes_of(text: &str) -> u64 {
+    let line = text.lines().find(|line| line.starts_with("read_bytes")).unwrap();
+    line.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// A neighbour that reads its files again and again beside a job, in cgroups within one limit: what it had to read again is
+/// what its own account has.
+#[test]
+fn harm_to_a_neighbour_is_what_its_own_account_has() {
+    let Some(groups) = Groups::make("harm", 96 << 20, &["neighbour", "job"]) else { return };
+    let place = directory("harm-data");
+    let (theirs, big) = (place.join("theirs"), place.join("big"));
+    std::fs::write(&theirs, vec![1; 60 << 20]).unwrap();
+    std::fs::write(&big, vec![2; 300 << 20]).unwrap();
+    let evict = |path: &std::path::Path| {
+        let path = path.display();
+        let line = format!("sync {path}; dd if={path} iflag=nocache count=0 status=none");
+        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    };
+    evict(&theirs);
+    evict(&big);
+    // One process: the account of a child is in it only when that has ended.
+    let script = format!(
+        "exec perl -e 'while (1) {{ open(F, \"<\", \"{}\"); while (sysread(F, $_, 1 << 20)) {{}} close F; \
+         select(undef, undef, undef, 0.1) }}'",
+        theirs.display()
+    );
+    let mut neighbour = groups.shell("neighbour", &script).spawn().unwrap();
+    let begun = Instant::now();
+    while read_bytes(neighbour.id()) < 60 << 20 && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let answer = place.join("answer.json");
+    let account =
+        |name: &str| format!("cat /proc/{}/io > {}", neighbour.id(), place.join(name).display());
+    let job = format!(
+        "exec {} job --watch files --format json --output {} -- \
+         sh -c '{}; cat {big}; cat {big}; {}'",
+        env!("CARGO_BIN_EXE_memtide"),
+        answer.display(),
+        account("before"),
+        account("after"),
+        big = big.display()
+    );
+    let status = groups.shell("job", &job).stdout(Stdio::null()).status().unwrap();
+    let kept = |name: &str| read_bytes_of(&std::fs::read_to_string(place.join(name)).unwrap());
+    let measured = kept("after") - kept("before");
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
+    assert!(status.success());
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(answer).unwrap()).unwrap();
+    let others = report["seen"]["others"].as_array().unwrap();
+    let group = others
+        .iter()
+        .find(|group| group["cgroup"].as_str().is_some_and(|path| path.ends_with("/neighbour")));
+    let printed = group.map_or(0, |group| group["reread_bytes"].as_u64().unwrap());
+    assert!(measured > 20 << 20, "{measured}: the neighbour lost nothing");
+    assert!(
+        printed.abs_diff(measured) * 100 <= measured * 15,
+        "printed {printed}, measured {measured}: {others:?}"
+    );
+    assert_eq!(group.unwrap()["readers"][0]["name"], "perl");
+}
+
+#[test]
+fn a_process_that_runs_already_is_watched_until_it_ends() {
+    let place = directory("pid-data");
+    let file = place.join("data");
+    std::fs::write(&file, vec![1; 20 << 20]).unwrap();
+    let script = format!("sleep 1; cat {} > {}", file.display(), place.join("copy").display());
+    let mut job = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    let pid = job.id().to_string();
+    let reaper = std::thread::spawn(move || job.wait());
+    let output = memtide(&["job", "--pid", &pid, "--format", "json"]);
+    let _ = reaper.join();
+    let report = json(&output);
+    let seen = &report["seen"];
+    assert_eq!((&seen["end"], &seen["is_attached"]), (&"ended".into(), &true.into()));
+    if seen["touch_source"] == "trace" {
+        assert!(report["variants"][0]["curve"]["footprint_bytes"].as_u64() >= Some(40 << 20));
+    }
+    let output = memtide(&["job", "--pid", &pid]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains(&format!("nothing runs of process {pid}")));
+}
+
+/// Both remedies leave nothing behind, and the command does its work with each.
+#[test]
+fn a_remedy_is_tried_beside_the_command_as_it_is() {
+    let Some(_) = Groups::make("can", 1 << 30, &[]) else { return };
+    let place = directory("verify-data");
+    let (file, copy) = (place.join("data"), place.join("copy"));
+    std::fs::write(&file, vec![1; 40 << 20]).unwrap();
+    let prepare = format!("rm -f {}", copy.display());
+    let (from, to) = (format!("if={}", file.display()), format!("of={}", copy.display()));
+    let output = memtide(&[
+        "job",
+        "--verify-hint",
+        "fadvise",
+        "--verify-hint",
+        "command=exit 3",
+        "--blocks",
+        "2",
+        "--prepare",
+        &prepare,
+        "--format",
+        "json",
+        "--",
+        "dd",
+        &from,
+        &to,
+        "bs=1M",
+        "status=none",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = json(&output);
+    let left = |way: usize| {
+        let values = report["ways"][way]["values"].as_array().unwrap();
+        values.iter().find(|one| one["metric"] == "left_behind").unwrap()["median"].as_f64()
+    };
+    assert!(left(0) >= Some(f64::from(60 << 20)), "{report}");
+    assert!(left(1) <= Some(f64::from(4 << 20)), "{report}");
+    assert_eq!(report["ways"][2]["fault"], "exit code 3");
+    let bad = memtide(&["job", "--verify-hint", "magic", "--", "true"]);
+    assert!(stderr(&bad).contains("`magic` is no hint: write fadvise"), "{}", stderr(&bad));
+    let fails = memtide(&["job", "--verify-hint", "fadvise", "--blocks", "2", "--", "false"]);
+    assert!(stderr(&fails).contains("exit code 1 as it is"), "{}", stderr(&fails));
+}
+
+#[test]
+fn a_recording_needs_to_know_which_job() {
+    let output = memtide(&["job", "--unit", "backup.service", "/nowhere"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("cannot read /nowhere"), "{}", stderr(&output));
+    assert_eq!(memtide(&["job", "/nowhere"]).status.code(), Some(3));
+}
