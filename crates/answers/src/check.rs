@@ -1,5 +1,6 @@
 //! What is wrong with a host's memory?
 
+use crate::profile::add_kept_profiles;
 use diagnose::{Diagnosis, Evidence};
 use report::Report;
 use report::model::GroupSection;
@@ -24,7 +25,9 @@ pub fn around(at: TimePoint) -> TimeRange {
 /// what happened then leads.
 pub fn check_about(source: &Source, group: Option<&str>, at: Option<TimePoint>) -> Report {
     let asked = at.and_then(|at| asked(source, at));
-    report(source, diagnosis_about(source, asked), group)
+    let mut report = report(source, diagnosis_about(source, asked), group);
+    add_kept_profiles(&mut report, source);
+    report
 }
 
 /// A moment on the timeline's clock.
@@ -53,7 +56,9 @@ fn on_clock(timeline: &Timeline, at: WallClock) -> Option<Span> {
 /// Returns the answer of `check` about this host or one cgroup of it, live, with its recording if the source has one.
 /// Kills and stalls count towards the verdict if they are no older than `recent`.
 pub fn check_now(source: &Source, recent: Span, group: Option<&str>) -> Report {
-    report(source, diagnosis_now(source, recent), group)
+    let mut report = report(source, diagnosis_now(source, recent), group);
+    add_kept_profiles(&mut report, source);
+    report
 }
 
 fn report(source: &Source, diagnosis: Diagnosis, group: Option<&str>) -> Report {

@@ -139,6 +139,11 @@ fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<Stri
     missing
 }
 
+/// `04:43:01` of today, else with its date: as `--at` takes it.
+pub(crate) fn moment(at: WallClock) -> String {
+    clock(at, &Zoned::now())
+}
+
 /// `04:43:01` of today, else with its date.
 fn clock(at: WallClock, now: &Zoned) -> String {
     let Ok(at) = Timestamp::from_nanosecond(i128::from(at.unix_nanos())) else {

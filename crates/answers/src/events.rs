@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
+use crate::profile::tell_profile;
 use import::{MinuteScreen, OpenError, OpenOptions};
 use report::model::EventsReport;
 use timeline::cgroup::{GroupNames, ROOT, is_related, is_within};
@@ -73,6 +74,7 @@ pub fn events(source: &Source, kinds: &[String], group: Option<&str>) -> EventsR
     });
     for entry in &mut events {
         name_container(entry, &source.facts.names);
+        tell_profile(&mut entry.event);
     }
     EventsReport::new(source, &events)
 }

@@ -55,7 +55,7 @@ pub use nearest::nearest_rules;
 pub use open::{open, open_screened};
 pub use page::{PageSource, page};
 pub use performance::performance;
-pub use profile::add_profile;
+pub use profile::{KeptProfile, NoKeptProfile, add_profile, kept_profile, name_cgroups};
 pub use runtime_stats::{
     ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
 };

@@ -1,8 +1,16 @@
 //! A profile of the kernel as one more evidence of `check`: it confirms a finding, proves what no counter showed, or refutes.
 
-use profile::ProfileReport;
-use report::Report;
+use probe::Root;
+use profile::{Profile, ProfileOrigin, ProfileReport};
 use report::model::{Evidence, HotReason, KernelProfile, Level};
+use report::{Report, Screen};
+use timeline::cgroup::{GroupName, GroupNames, ROOT};
+use timeline::signals::CGROUP_CURRENT;
+use timeline::{Entity, Event, EventKind, Sample, Source, Stamp, TimePoint};
+use units::{Bytes, Span, WallClock};
+
+use crate::coverage;
+use crate::this_host::names;
 
 /// Adds what a profile of the same time shows to the answer of `check`.
 pub fn add_profile(report: &mut Report, profile: &ProfileReport) {
@@ -27,6 +35,191 @@ pub fn add_profile(report: &mut Report, profile: &ProfileReport) {
         .iter()
         .map(|row| HotReason { reason: row.reason.name().to_owned(), rule: row.rule.clone() });
     report.profile = Some(KernelProfile { headline: profile.headline.clone(), hot: hot.collect() });
+}
+
+/// A profile that a recorder kept.
+#[derive(Debug)]
+pub struct KeptProfile {
+    /// When it began.
+    pub at: Stamp,
+    /// What was kept of it.
+    pub profile: Profile,
+}
+
+impl KeptProfile {
+    /// The profile of an event; `None` where the event is none, or none was taken.
+    fn of(event: &Event) -> Option<Self> {
+        let is_one = event.kind == EventKind::KernelProfile && !event.report.is_empty();
+        let profile =
+            is_one.then(|| profile::read_profile("kept", event.report.as_bytes()))?.ok()?;
+        let at = event.stamp.wall.map(coverage::moment).unwrap_or_default();
+        let form = format!("recorded {at}").trim_end().to_owned();
+        let origin = ProfileOrigin { files: Vec::new(), form, ..profile.origin };
+        Some(Self { at: event.stamp, profile: Profile { origin, ..profile } })
+    }
+}
+
+/// No profile was kept at a time.
+#[derive(Debug, thiserror::Error)]
+pub enum NoKeptProfile {
+    /// The source has none at all.
+    #[error("{0} has no profile of the kernel")]
+    None(String),
+    /// It has some, of other times.
+    #[error("{0} has no profile of that time; it has {1}")]
+    OtherTimes(String, String),
+}
+
+impl NoKeptProfile {
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::None(_) => {
+                "`memtide record --profile-when psi.memory>10%` keeps one each time that tasks \
+                              wait for memory; --from reads a profile of another tool"
+                    .to_owned()
+            }
+            Self::OtherTimes(..) => {
+                "`memtide events --kind kernel-profile` lists all of them".to_owned()
+            }
+        }
+    }
+}
+
+/// Returns the profile that was kept nearest to a time, within five minutes; without a time the last one. Also how many there are.
+///
+/// # Errors
+/// If there is none.
+pub fn kept_profile(
+    source: &Source,
+    at: Option<TimePoint>,
+) -> Result<(KeptProfile, usize), NoKeptProfile> {
+    let name = || source.origin.name.clone();
+    let events = source.timeline.recorder_events().iter();
+    let mut all: Vec<&Event> = events
+        .filter(|event| event.kind == EventKind::KernelProfile && !event.report.is_empty())
+        .collect();
+    all.sort_by_key(|event| (event.stamp.wall, event.stamp.boot));
+    let count = all.len();
+    let wanted = match at {
+        None => None,
+        Some(TimePoint::At(wall)) => Some(wall),
+        Some(TimePoint::AfterStart(after)) => {
+            let first = source.timeline.stamp(0).and_then(|stamp| stamp.wall);
+            first.map(|first| first.plus(after))
+        }
+        Some(TimePoint::BeforeEnd(before)) => {
+            let last = source.timeline.len().checked_sub(1);
+            let last = last.and_then(|last| source.timeline.stamp(last)?.wall);
+            last.and_then(|last| {
+                let nanos = i64::try_from(before.as_nanos()).ok()?;
+                Some(WallClock::from_unix_nanos(last.unix_nanos().saturating_sub(nanos)))
+            })
+        }
+    };
+    let Some(wanted) = wanted else {
+        let last = all.last().and_then(|event| KeptProfile::of(event));
+        return last.map(|last| (last, count)).ok_or_else(|| NoKeptProfile::None(name()));
+    };
+    let apart = |event: &Event| {
+        event.stamp.wall.map(|wall| wall.unix_nanos().abs_diff(wanted.unix_nanos()))
+    };
+    let nearest = all.iter().min_by_key(|event| apart(event).unwrap_or(u64::MAX));
+    let is_near = |event: &&&Event| apart(event).is_some_and(|apart| apart <= NEAR.as_nanos());
+    if let Some(kept) = nearest.filter(is_near).and_then(|event| KeptProfile::of(event)) {
+        return Ok((kept, count));
+    }
+    let times: Vec<String> = all
+        .iter()
+        .rev()
+        .take(SHOWN_MAX)
+        .filter_map(|event| event.stamp.wall)
+        .map(coverage::moment)
+        .collect();
+    Err(if times.is_empty() {
+        NoKeptProfile::None(name())
+    } else {
+        NoKeptProfile::OtherTimes(name(), times.join(", "))
+    })
+}
+
+/// A profile belongs to a time that is not further away.
+const NEAR: Span = Span::from_mins(5);
+/// Of more times a sentence does not speak.
+const SHOWN_MAX: usize = 5;
+
+/// Shows the profile of an event instead of its stacks, classified as this version does.
+pub(crate) fn tell_profile(event: &mut Event) {
+    if let Some(kept) = KeptProfile::of(event) {
+        let report = ProfileReport::of(&kept.profile);
+        event.report = profile::profile_screen(&report, &Screen::default(), profile::MIN_SHARE);
+    }
+}
+
+/// Adds the profiles that a recorder kept meanwhile: evidence of the finding of the same cause, and where to see them.
+pub(crate) fn add_kept_profiles(report: &mut Report, source: &Source) {
+    let events = source.timeline.recorder_events().iter();
+    let mut all: Vec<(&Event, KeptProfile)> =
+        events.filter_map(|event| Some((event, KeptProfile::of(event)?))).collect();
+    all.sort_by_key(|(event, _)| (event.stamp.wall, event.stamp.boot));
+    let count = all.len();
+    let mut briefs = Vec::new();
+    for (event, kept) in all.into_iter().rev().take(SHOWN_MAX) {
+        let profile = ProfileReport::of(&kept.profile);
+        for row in &profile.hot {
+            let explained = report.findings.iter_mut();
+            for finding in explained.filter(|one| Some(&one.id) == row.rule.as_ref()) {
+                let mut evidence = evidence(&row.label, row.share, row.stalled_tasks);
+                evidence.at = event.stamp.wall.and_then(crate::status::timestamp);
+                finding.evidence.push(evidence);
+            }
+        }
+        let time = event.stamp.wall.map(coverage::moment).unwrap_or_default();
+        briefs.push((time, profile.in_brief()));
+    }
+    let Some((last, _)) = briefs.first() else {
+        return;
+    };
+    let command = format!(
+        "memtide profile {}{}",
+        report::quoted(&source.origin.name),
+        if last.is_empty() { String::new() } else { format!(" --at '{last}'") }
+    );
+    let shown: Vec<String> = briefs.iter().map(|(time, brief)| format!("{time} {brief}")).collect();
+    let more = count.saturating_sub(shown.len());
+    let more = if more > 0 { format!(", and {more} before") } else { String::new() };
+    report.remarks.push(format!(
+        "Profiles of the kernel were kept: {}{more}. `{command}` shows the last one.",
+        shown.join("; ")
+    ));
+}
+
+/// Adds what people call the cgroups of a profile of this host: units, containers, pods.
+pub fn name_cgroups(root: &Root, profile: &mut ProfileReport) {
+    let mut sample = Sample::at(probe::now().boot);
+    for row in &profile.cgroups {
+        sample.table_mut(Entity::Cgroup).entry(&row.cgroup).row.set(CGROUP_CURRENT, Bytes::ZERO);
+    }
+    let mut source = Source::default();
+    // One sample is in order.
+    let _ = source.timeline.push(&sample);
+    names::add(root, &mut source);
+    for row in &mut profile.cgroups {
+        row.name = people_call_it(&source.facts.names, &row.cgroup);
+    }
+}
+
+/// What people call a cgroup; `None` where its path is the best name.
+fn people_call_it(names: &GroupNames, path: &str) -> Option<String> {
+    let place = names.place(path);
+    if path == ROOT {
+        return None;
+    }
+    if place != path {
+        return Some(place.into_owned());
+    }
+    let unit = GroupName::of(path).unit_name()?;
+    path.ends_with(&format!("/{unit}")).then(|| unit.into_owned())
 }
 
 fn evidence(label: &str, share: Option<f64>, stalled_tasks: Option<f64>) -> Evidence {

@@ -100,7 +100,7 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
     Ok(report)
 }
 
-fn timestamp(wall: WallClock) -> Option<Timestamp> {
+pub(crate) fn timestamp(wall: WallClock) -> Option<Timestamp> {
     Timestamp::from_nanosecond(wall.unix_nanos().into()).ok()
 }
 

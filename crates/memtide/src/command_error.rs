@@ -8,7 +8,9 @@ use std::fmt::{self, Display};
 
 use answers::recording_directory::NoRecording;
 use answers::this_host::NotSearched;
-use answers::{ExplainError, GroupError, RuntimeStatsError, StatusError, WhereByError};
+use answers::{
+    ExplainError, GroupError, NoKeptProfile, RuntimeStatsError, StatusError, WhereByError,
+};
 use export::UnknownSignal;
 use import::OpenError;
 use job::{ObserveError, PlanError, VerifyError};
@@ -204,6 +206,12 @@ impl SaysWhatToDo for TrialError {
 }
 
 impl SaysWhatToDo for ReadProfileError {
+    fn what_to_do(&self) -> Option<String> {
+        Some(self.help())
+    }
+}
+
+impl SaysWhatToDo for NoKeptProfile {
     fn what_to_do(&self) -> Option<String> {
         Some(self.help())
     }

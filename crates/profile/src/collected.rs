@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Span;
 
+use crate::cgroup_use::CgroupUse;
 use crate::episode::EpisodeTable;
 use crate::stack::StackTable;
 
@@ -87,6 +88,8 @@ pub struct Profile {
     pub blocked: Option<BlockedStacks>,
     /// Times of reclaim and compaction; `None` where they were not measured.
     pub episodes: Option<EpisodeTable>,
+    /// Limits of cgroups, and how often they were met; empty where they were not read.
+    pub cgroups: Vec<CgroupUse>,
     /// Counters of `/proc/vmstat`: how much they rose meanwhile.
     pub vmstat_delta: BTreeMap<String, i64>,
     /// Settings of the host at the time that explain a reason, as text.
@@ -127,7 +130,7 @@ impl Profile {
 
     /// Joins what several files show of one recording: CPU samples, waits, episodes.
     pub fn join(&mut self, other: Self) {
-        let Self { origin, cpu, blocked, episodes, vmstat_delta, settings, .. } = other;
+        let Self { origin, cpu, blocked, episodes, cgroups, vmstat_delta, settings, .. } = other;
         match (&mut self.cpu, cpu) {
             (Some((unit, stacks)), Some((other_unit, more))) if *unit == other_unit => {
                 stacks.extend(more);
@@ -149,6 +152,9 @@ impl Profile {
         if self.episodes.is_none() {
             self.episodes = episodes;
         }
+        if self.cgroups.is_empty() {
+            self.cgroups = cgroups;
+        }
         self.vmstat_delta.extend(vmstat_delta);
         self.settings.extend(settings);
         self.remarks.extend(other.remarks);
@@ -163,5 +169,7 @@ impl Profile {
         mine.hz = mine.hz.or(origin.hz);
         mine.event = mine.event.take().or(origin.event);
         mine.lost = mine.lost.or(origin.lost);
+        mine.scope = mine.scope.take().or(origin.scope);
+        mine.unix_time_s = mine.unix_time_s.or(origin.unix_time_s);
     }
 }

@@ -135,6 +135,12 @@ pub struct EpisodeTimes {
 const LENGTHS_MAX: usize = 100_000;
 /// At most so many rows: names of threads are chosen by anybody.
 const ROWS_MAX: usize = 4_096;
+/// Steps of written lengths for each doubling: a length is known to 6 %.
+const STEPS_A_DOUBLING: f64 = 8.0;
+/// The shortest written length: a tenth of a microsecond.
+const LENGTH_S_MIN: f64 = 1e-7;
+/// At most so many steps: 2^30 times the shortest are 107 s.
+const STEP_MAX: u16 = 240;
 
 impl EpisodeTimes {
     /// Adds an episode.
@@ -171,6 +177,31 @@ impl EpisodeTimes {
         self.max_s
     }
 
+    /// Lengths by steps, an eighth of a doubling each, as a file keeps them: the step, and how many.
+    fn steps(&self) -> Vec<(u16, u64)> {
+        let mut steps: std::collections::BTreeMap<u16, u64> = std::collections::BTreeMap::new();
+        for length in &self.lengths {
+            let step = ((length / LENGTH_S_MIN).log2() * STEPS_A_DOUBLING).floor();
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
+            let step = step.clamp(0.0, f64::from(STEP_MAX)) as u16;
+            *steps.entry(step).or_default() += 1;
+        }
+        steps.into_iter().collect()
+    }
+
+    /// The lengths of a file: each is the middle of its step, and none is above the longest.
+    fn of_steps(steps: &[(u16, u64)], count: u64, total_s: f64, max_s: f64) -> Self {
+        let mut lengths = Vec::new();
+        for (step, number) in steps {
+            let doublings = (f64::from(*step) + 0.5) / STEPS_A_DOUBLING;
+            let length = (LENGTH_S_MIN * doublings.exp2()).min(max_s);
+            let room = LENGTHS_MAX.saturating_sub(lengths.len());
+            let number = usize::try_from(*number).unwrap_or(room).min(room);
+            lengths.extend(std::iter::repeat_n(length, number));
+        }
+        Self { lengths, count, total_s, max_s }
+    }
+
     /// Seconds that a share of all does not exceed.
     pub fn quantile_s(&self, share: f64) -> f64 {
         let mut sorted = self.lengths.clone();
@@ -185,10 +216,34 @@ impl EpisodeTimes {
     }
 }
 
-/// All episodes of a profile, by kind and name of the thread.
+/// Episodes of one kind in threads of one name in one cgroup, in a file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct WrittenEpisodes {
+    kind: EpisodeKind,
+    comm: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cgroup: Option<String>,
+    count: u64,
+    total_s: f64,
+    max_s: f64,
+    steps: Vec<(u16, u64)>,
+}
+
+/// The threads of which episodes are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EpisodeKey {
+    /// What they are episodes of.
+    pub kind: EpisodeKind,
+    /// The name of the threads.
+    pub comm: Arc<str>,
+    /// Their cgroup; `None` where the source does not say it.
+    pub cgroup: Option<Arc<str>>,
+}
+
+/// All episodes of a profile, by kind, name of the thread and cgroup.
 #[derive(Debug, Clone, Default)]
 pub struct EpisodeTable {
-    rows: HashMap<(EpisodeKind, Arc<str>), EpisodeTimes>,
+    rows: HashMap<EpisodeKey, EpisodeTimes>,
     /// Begins that wait for their ends, by thread.
     open: HashMap<(EpisodeKind, u32), f64>,
 }
@@ -199,41 +254,41 @@ impl EpisodeTable {
         &mut self,
         point: &EpisodeTracepoint,
         tid: u32,
-        comm: &str,
+        thread: (&str, Option<&str>),
         at_s: f64,
         field: Option<i64>,
     ) {
+        let (comm, cgroup) = thread;
         match point.role {
             TracepointRole::Begins => {
                 self.open.insert((point.kind, tid), at_s);
             }
             TracepointRole::Ends => {
                 if let Some(begin) = self.open.remove(&(point.kind, tid)) {
-                    self.add(point.kind, comm, at_s - begin);
+                    self.add(point.kind, comm, cgroup, at_s - begin);
                 }
             }
             TracepointRole::Lasted(_, unit) => {
                 #[allow(clippy::cast_precision_loss)] // milliseconds
                 if let Some(length) = field.filter(|length| *length > 0) {
-                    self.add(point.kind, comm, length as f64 * unit);
+                    self.add(point.kind, comm, cgroup, length as f64 * unit);
                 }
             }
         }
     }
 
-    /// Adds an episode.
-    pub fn add(&mut self, kind: EpisodeKind, comm: &str, seconds: f64) {
-        let key = (kind, Arc::from(comm));
+    /// Adds an episode of threads of a name, in a cgroup.
+    pub fn add(&mut self, kind: EpisodeKind, comm: &str, cgroup: Option<&str>, seconds: f64) {
+        let key = EpisodeKey { kind, comm: comm.into(), cgroup: cgroup.map(Into::into) };
         if seconds >= 0.0 && (self.rows.len() < ROWS_MAX || self.rows.contains_key(&key)) {
             self.rows.entry(key).or_default().add(seconds);
         }
     }
 
-    /// Rows in the order of kinds and names.
-    pub fn sorted(&self) -> Vec<(EpisodeKind, &str, &EpisodeTimes)> {
-        let mut all: Vec<_> =
-            self.rows.iter().map(|((kind, comm), times)| (*kind, &**comm, times)).collect();
-        all.sort_by_key(|(kind, comm, _)| (*kind, *comm));
+    /// Rows in the order of kinds, names and cgroups.
+    pub fn sorted(&self) -> Vec<(&EpisodeKey, &EpisodeTimes)> {
+        let mut all: Vec<_> = self.rows.iter().collect();
+        all.sort_by_key(|(key, _)| *key);
         all
     }
 
@@ -241,6 +296,42 @@ impl EpisodeTable {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+
+    /// Rows as a file keeps them, those that took longest first.
+    pub(crate) fn written(&self) -> Vec<WrittenEpisodes> {
+        let mut all = self.sorted();
+        all.sort_by(|one, other| other.1.total_s.total_cmp(&one.1.total_s));
+        let row = |(key, times): (&EpisodeKey, &EpisodeTimes)| WrittenEpisodes {
+            kind: key.kind,
+            comm: key.comm.to_string(),
+            cgroup: key.cgroup.as_deref().map(str::to_owned),
+            count: times.count,
+            total_s: rounded(times.total_s),
+            max_s: rounded(times.max_s),
+            steps: times.steps(),
+        };
+        all.into_iter().map(row).collect()
+    }
+
+    /// Rows of a file.
+    pub(crate) fn of_written(rows: Vec<WrittenEpisodes>) -> Self {
+        let mut table = Self::default();
+        for row in rows.into_iter().take(ROWS_MAX) {
+            let is_sane = |seconds: f64| seconds.is_finite() && seconds >= 0.0;
+            if is_sane(row.total_s) && is_sane(row.max_s) {
+                let times = EpisodeTimes::of_steps(&row.steps, row.count, row.total_s, row.max_s);
+                let cgroup = row.cgroup.map(Into::into);
+                let key = EpisodeKey { kind: row.kind, comm: row.comm.into(), cgroup };
+                table.rows.insert(key, times);
+            }
+        }
+        table
+    }
+}
+
+/// Seconds to the tenth of a microsecond.
+fn rounded(seconds: f64) -> f64 {
+    (seconds / LENGTH_S_MIN).round() * LENGTH_S_MIN
 }
 
 #[cfg(test)]
@@ -251,24 +342,42 @@ mod tests {
     fn an_end_without_a_begin_is_none_and_pauses_have_their_length() {
         let mut table = EpisodeTable::default();
         let [begin, end] = [&TRACEPOINTS[0], &TRACEPOINTS[1]];
-        table.event(end, 1, "a", 1.0, None);
-        table.event(begin, 1, "a", 2.0, None);
-        table.event(begin, 2, "b", 2.5, None);
-        table.event(end, 1, "a", 2.25, None);
-        table.event(&TRACEPOINTS[9], 3, "w", 3.0, Some(200));
-        table.event(&TRACEPOINTS[9], 3, "w", 3.0, Some(-1));
+        table.event(end, 1, ("a", None), 1.0, None);
+        table.event(begin, 1, ("a", None), 2.0, None);
+        table.event(begin, 2, ("b", None), 2.5, None);
+        table.event(end, 1, ("a", None), 2.25, None);
+        table.event(&TRACEPOINTS[9], 3, ("w", Some("/x")), 3.0, Some(200));
+        table.event(&TRACEPOINTS[9], 3, ("w", Some("/x")), 3.0, Some(-1));
         let rows: Vec<_> = table
             .sorted()
             .into_iter()
-            .map(|(kind, comm, times)| (kind, comm.to_owned(), times.count(), times.max_s()))
+            .map(|(key, times)| (key.kind, &*key.comm, key.cgroup.as_deref(), times.max_s()))
             .collect();
         assert_eq!(
             rows,
             [
-                (EpisodeKind::DirectReclaim, "a".to_owned(), 1, 0.25),
-                (EpisodeKind::DirtyThrottle, "w".to_owned(), 1, 0.2)
+                (EpisodeKind::DirectReclaim, "a", None, 0.25),
+                (EpisodeKind::DirtyThrottle, "w", Some("/x"), 0.2)
             ]
         );
+    }
+
+    #[test]
+    fn what_a_file_keeps_has_the_same_sums_and_nearly_the_same_quantiles() {
+        let mut table = EpisodeTable::default();
+        for length in 1..=1_000 {
+            table.add(EpisodeKind::MemcgReclaim, "db", Some("/db"), f64::from(length) * 17e-6);
+        }
+        let read = EpisodeTable::of_written(table.written());
+        let (before, after) = (table.sorted(), read.sorted());
+        assert_eq!(before[0].0, after[0].0);
+        let (before, after) = (before[0].1, after[0].1);
+        assert_eq!((before.count(), after.count()), (1_000, 1_000));
+        assert!((before.total_s() - after.total_s()).abs() < 1e-6);
+        for share in [0.5, 0.99] {
+            let ratio = after.quantile_s(share) / before.quantile_s(share);
+            assert!((0.94..1.06).contains(&ratio), "{ratio}");
+        }
     }
 
     #[test]

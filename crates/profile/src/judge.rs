@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::callers::CallTree;
+use crate::cgroup_stalls::cgroup_stalls;
 use crate::classify::{StackClass, classify};
 use crate::collected::{CpuUnit, Profile};
 use crate::episode::EpisodeTimes;
@@ -16,7 +17,7 @@ use crate::model::{
     PurposeShare, ReasonRow, WorkShare,
 };
 use crate::reason::{Reason, ReasonGroup};
-use crate::stack::{Stack, StackTable};
+use crate::stack::{FramePlace, NAMELESS, Stack, StackTable};
 use crate::words;
 
 /// How much CPU time counts that is spent in the background, where reasons are put into order.
@@ -47,7 +48,7 @@ impl ProfileReport {
     /// Judges a profile.
     pub fn of(profile: &Profile) -> Self {
         let mut sums: BTreeMap<Reason, ReasonSum> = BTreeMap::new();
-        let (mut busy, mut idle) = (0.0, 0.0);
+        let (mut busy, mut idle, mut nameless) = (0.0, 0.0, 0.0);
         if let Some((_, stacks)) = &profile.cpu {
             for (stack, weight, class) in classified(stacks) {
                 if class.is_idle {
@@ -55,6 +56,9 @@ impl ProfileReport {
                     continue;
                 }
                 busy += weight;
+                if is_nameless(stack) {
+                    nameless += weight;
+                }
                 sums.entry(class.reason).or_default().add(stack, weight, &class);
             }
         }
@@ -81,10 +85,10 @@ impl ProfileReport {
                 }
             }
         }
-        for (kind, comm, times) in profile.episodes.iter().flat_map(|table| table.sorted()) {
-            let reason = likeliest(kind.reasons(comm), &sums, busy, waited);
+        for (key, times) in profile.episodes.iter().flat_map(|table| table.sorted()) {
+            let reason = likeliest(key.kind.reasons(&key.comm), &sums, busy, waited);
             let sum = sums.entry(reason).or_default();
-            sum.episodes.entry(comm.into()).or_default().extend(times);
+            sum.episodes.entry(Arc::clone(&key.comm)).or_default().extend(times);
         }
         // The base of shares: busy samples, with those that a text does not print.
         let unprinted = if is_percent(profile) { profile.unprinted_percent } else { 0.0 };
@@ -98,6 +102,7 @@ impl ProfileReport {
             busy_share: base.busy_share(profile),
             idle_share: (busy + idle > 0.0).then_some(idle / (busy + idle + unprinted)),
             unprinted_share: (unprinted > 0.0).then_some(unprinted / base.busy),
+            nameless_share: (nameless > 0.0).then_some(nameless / base.busy),
         });
         let blocked = profile.blocked.as_ref().map(|blocked| BlockedSummary {
             how: blocked.how,
@@ -105,8 +110,11 @@ impl ProfileReport {
             seconds: waited,
         });
         let swap_share = swap_share(&rows);
-        let remarks =
-            profile.remarks.iter().cloned().chain(words::needless_zeroing(&rows)).collect();
+        let cgroups = cgroup_stalls(profile, reads_again(profile));
+        let of_host = profile.origin.scope.is_none();
+        let lack = words::host_lack(&cgroups, profile.origin.seconds).filter(|_| of_host);
+        let mut remarks = profile.remarks.clone();
+        remarks.extend(lack.into_iter().chain(words::needless_zeroing(&rows)));
         let mut hot: Vec<ReasonRow> =
             rows.iter().filter(|row| !row.hot_by.is_empty()).cloned().collect();
         let is_cause = |row: &ReasonRow| !row.reason.is_file_wait() && !row.reason.is_background();
@@ -126,6 +134,7 @@ impl ProfileReport {
             cpu,
             blocked,
             has_episodes: profile.episodes.is_some(),
+            cgroups,
             swap_share: (swap_share > 0.0).then_some(swap_share),
             hot,
             reasons: rows,
@@ -136,6 +145,18 @@ impl ProfileReport {
         };
         report.headline = words::headline(&report);
         report
+    }
+}
+
+impl ProfileReport {
+    /// Whether so many functions of the kernel have no name that trouble may hide in them.
+    pub fn is_nameless(&self) -> bool {
+        words::is_nameless(self)
+    }
+
+    /// The profile in a few words, for a list: `61 % of busy CPU in node reclaim in java`.
+    pub fn in_brief(&self) -> String {
+        words::in_brief(self)
     }
 }
 
@@ -158,6 +179,13 @@ fn likeliest(
     // Of equals the first.
     let most = reasons.iter().rev().max_by(|one, other| weight(one).total_cmp(&weight(other)));
     most.copied().unwrap_or(Reason::OtherKernel)
+}
+
+/// Whether it is in the kernel, and no function has a name.
+fn is_nameless(stack: &Stack) -> bool {
+    let mut kernel =
+        stack.frames.iter().filter(|frame| frame.place == FramePlace::Kernel).peekable();
+    kernel.peek().is_some() && kernel.all(|frame| &*frame.name == NAMELESS)
 }
 
 /// Threads that sleep in state D while they have nothing to do.

@@ -14,6 +14,8 @@
 //! ```
 
 mod callers;
+mod cgroup_stalls;
+mod cgroup_use;
 mod classify;
 mod collected;
 mod difference;
@@ -36,23 +38,27 @@ mod when;
 mod words;
 
 pub use callers::CallerBranch;
+pub use cgroup_stalls::{CgroupStalls, MetLimit, MetLimitKind};
+pub use cgroup_use::CgroupUse;
 pub use classify::{StackClass, classify};
 pub use collected::{
     BlockedHow, BlockedStacks, CpuUnit, NotMeasured, Profile, ProfileOrigin, ProfilePart,
 };
-pub use episode::{EpisodeKind, EpisodeTable, EpisodeTimes, TRACEPOINTS};
+pub use episode::{EpisodeKey, EpisodeKind, EpisodeTable, EpisodeTimes, TRACEPOINTS};
 pub use kernel_work::{KernelWork, WORKS, WorkEntry};
-pub use live::{LiveOptions, LiveProfile, NoLiveProfile, OffCpu, ProfileScope, USUAL_HZ};
+pub use live::{
+    LiveOptions, LiveProfile, NoLiveProfile, OffCpu, ProfileScope, USUAL_HZ, USUAL_NICE,
+};
 pub use model::{
     BlockedSummary, CpuSummary, EpisodeSummary, HotBy, NameShare, PROFILE_SCHEMA,
     ProfileDifference, ProfileReport, PurposeShare, ReasonDifference, ReasonRow, WorkShare,
 };
 pub use output_firefox::firefox;
-pub use output_folded::folded;
+pub use output_folded::{folded, kept_text};
 pub use output_svg::flame_graph;
 pub use purpose::Purpose;
 pub use read::{ReadProfileError, read_profile};
 pub use reason::{REASONS, Reason, ReasonEntry, ReasonGroup};
 pub use screen::{MIN_SHARE, profile_screen};
 pub use stack::{FramePlace, Stack, StackFrame, StackTable};
-pub use when::{ConditionWatch, NoCondition, ProfileCondition};
+pub use when::{NoCondition, ProfileCondition, RightMoments};

@@ -16,13 +16,16 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use probe::{
-    HostProbe, Kallsyms, NoSymbols, Root, Tracefs, cpus_online, memory_cgroup, waiting_in_d,
+    Cgroups, HostProbe, Kallsyms, NoSymbols, Root, Tracefs, cpus_online, host_facts, memory_cgroup,
+    waiting_in_d,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
-use timeline::{Sample, Signal, signals};
+use timeline::cgroup::counts_below;
+use timeline::{Facts, Sample, Signal, signals};
 use units::{Span, Unit};
 
+use crate::cgroup_use::cgroup_uses;
 use crate::collected::{BlockedHow, BlockedStacks, CpuUnit, NotMeasured, Profile};
 use crate::episode::{EpisodeTable, TracepointRole};
 use crate::stack::{FramePlace, StackTable};
@@ -35,14 +38,13 @@ use sources::{EventRole, OpenSources};
 const SWITCHES_MAX: f64 = 50_000.0;
 /// How long switches are counted before.
 const SWITCHES_WITHIN: Duration = Duration::from_millis(200);
-/// Priority while sampling: above usual tasks, with little to do.
-const NICE: i32 = -15;
 /// How often rings are read.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
-/// How often waiting tasks are looked for, at most.
+/// How often waiting tasks are looked for.
 const POLL_HZ_MAX: f64 = 20.0;
-/// A scan takes 8 µs a task: so many tasks a second are 1.6 % of a CPU.
-const POLLED_TASKS_PER_S: f64 = 2_000.0;
+const POLL_HZ_MIN: f64 = 0.2;
+/// Looking takes 8 to 25 µs a thread: it is done so often that it takes this share of a CPU at most.
+const POLL_CPU_MAX: f64 = 0.01;
 /// The function of a task of which may not be read where it waits.
 const UNKNOWN_WAIT: &str = "[blocked]";
 /// Threads that are known by name, and that wait at one time.
@@ -89,7 +91,12 @@ pub struct LiveOptions {
     pub hz: u32,
     /// How waits are measured.
     pub off_cpu: OffCpu,
+    /// The priority while sampling, as nice(1) has it; who may not have it keeps the own one.
+    pub nice: i32,
 }
+
+/// The priority while sampling, where nothing else must come first: above usual tasks, with little to do.
+pub const USUAL_NICE: i32 = -15;
 
 /// Samples a second on each CPU, where nobody asks for another rate: 0.2 to 0.3 % of a busy CPU.
 pub const USUAL_HZ: u32 = 99;
@@ -140,6 +147,8 @@ pub struct LiveProfile {
     lost: u64,
     lost_switches: u64,
     samples: u64,
+    /// Samples of processes that have no number here.
+    outside: u64,
     /// On the monotonic clock, between which times records count.
     from_ns: u64,
     until_ns: u64,
@@ -216,6 +225,7 @@ impl LiveProfile {
             lost: 0,
             lost_switches: 0,
             samples: 0,
+            outside: 0,
             from_ns: 0,
             until_ns: u64::MAX,
             is_throttled: false,
@@ -262,7 +272,9 @@ impl LiveProfile {
         go_on: &mut dyn FnMut(Span) -> ControlFlow<()>,
     ) -> Result<Profile, NoLiveProfile> {
         let mut host = HostProbe::open(&self.root).slabinfo_every(u32::MAX);
+        let mut cgroups = Cgroups::new(&self.root);
         let (mut before, mut after) = (Sample::default(), Sample::default());
+        cgroups.sample(&mut before);
         host.sample(&mut before);
         let mut record = Box::new([0_u8; RECORD_MAX]);
         // The clock comes last: to begin a tracepoint takes tens of milliseconds, and what is seen meanwhile does not count.
@@ -275,7 +287,7 @@ impl LiveProfile {
         self.wanted.extend(begun());
         // Who waits behind what it measures loses records. Who may not be first goes on as all others.
         let own = rustix::process::getpriority_process(None);
-        let _ = rustix::process::setpriority_process(None, NICE);
+        let _ = rustix::process::setpriority_process(None, self.options.nice);
         let mut next_scan = start;
         let mut scan_hz = POLL_HZ_MAX;
         loop {
@@ -286,10 +298,10 @@ impl LiveProfile {
                 break;
             }
             if self.is_polling && Instant::now() >= next_scan {
-                let tasks = self.scan(scan_hz);
-                #[allow(clippy::cast_precision_loss)] // thousands
-                let tasks = (tasks as f64).max(1.0);
-                scan_hz = POLL_HZ_MAX.min(POLLED_TASKS_PER_S / tasks).max(0.2);
+                let begun = thread_cpu_s();
+                self.scan(scan_hz);
+                let took = (thread_cpu_s() - begun).max(1e-6);
+                scan_hz = (POLL_CPU_MAX / took).clamp(POLL_HZ_MIN, POLL_HZ_MAX);
                 next_scan = Instant::now() + Duration::from_secs_f64(1.0 / scan_hz);
             }
             self.wait(start, next_scan);
@@ -306,6 +318,7 @@ impl LiveProfile {
         self.drain(&mut record);
         self.end_waits();
         host.sample(&mut after);
+        cgroups.sample(&mut after);
         let _ = rustix::mm::munlockall();
         Ok(self.finish(lasted, &before, &after))
     }
@@ -384,6 +397,7 @@ impl LiveProfile {
                 if let Some(number) = self.chains.number(task, chain) {
                     self.chains.count_sample(number);
                     self.samples += 1;
+                    self.outside += u64::from(head.pid == 0);
                 }
             }
             EventRole::Waits => {
@@ -418,9 +432,11 @@ impl LiveProfile {
                 if !self.is_wanted(head.pid) {
                     return;
                 }
-                let comm = self.comm_of(head.tid);
+                let comm = name_of(self.comm_of(head.tid));
+                let number = self.cgroup_of(head.pid);
+                let cgroup = path_of(&self.cgroups, number);
                 let at_s = units::Nanos::new(head.time_ns).to_span().as_secs_f64();
-                self.episodes.event(point, head.tid, &name_of(comm), at_s, field);
+                self.episodes.event(point, head.tid, (&comm, cgroup), at_s, field);
             }
         }
     }
@@ -453,9 +469,9 @@ impl LiveProfile {
         }
     }
 
-    /// Looks for waiting tasks; each stands for the time between two scans. Returns how many tasks there are.
-    fn scan(&mut self, hz: f64) -> usize {
-        let (waiting, tasks) = waiting_in_d(&self.root);
+    /// Looks for waiting tasks; each stands for the time between two scans.
+    fn scan(&mut self, hz: f64) {
+        let waiting = waiting_in_d(&self.root);
         self.scans += 1;
         for task in waiting {
             if !self.is_wanted(task.pid) {
@@ -465,10 +481,9 @@ impl LiveProfile {
             let functions = if task.functions.is_empty() { &unknown[..] } else { &task.functions };
             let frames = functions.iter().map(|name| (name.as_str(), FramePlace::Kernel));
             let number = self.cgroup_of(task.pid);
-            let cgroup = self.cgroups.get(number as usize).filter(|path| !path.is_empty());
-            self.polled.add_in(cgroup.map(String::as_str), &task.comm, frames, 1.0 / hz);
+            let cgroup = path_of(&self.cgroups, number);
+            self.polled.add_in(cgroup, &task.comm, frames, 1.0 / hz);
         }
-        tasks
     }
 
     /// By what a chain is kept apart from an equal one of another task.
@@ -556,10 +571,7 @@ impl LiveProfile {
             ProfileScope::Host | ProfileScope::Cgroup(_) => true,
             ProfileScope::Processes(_) => self.wanted.contains(&process),
         };
-        let cgroup = |number: u32| {
-            let path = self.cgroups.get(number as usize).filter(|path| !path.is_empty());
-            path.map(String::as_str)
-        };
+        let cgroup = |number: u32| path_of(&self.cgroups, number);
         let (ran, waited) = self.chains.named(name, cgroup, is_wanted);
         if self.sources.clock.is_some() {
             profile.cpu = Some((CpuUnit::Samples, ran));
@@ -597,6 +609,12 @@ impl LiveProfile {
                 units::Count::new(self.lost_switches)
             ));
         }
+        if self.outside > 0 && is_in_pid_namespace() {
+            self.remarks.push(format!(
+                "{} of processes outside this PID namespace: without name, cgroup and --pid (docker run --pid=host).",
+                crate::words::counted(self.outside, "sample")
+            ));
+        }
         if self.is_throttled {
             self.remarks.push(
                 "The kernel took fewer samples than asked for: -F 99 is always granted.".to_owned(),
@@ -608,6 +626,9 @@ impl LiveProfile {
                 crate::words::percent(share)
             ));
         }
+        let mut facts = Facts::default();
+        host_facts::read(&self.root, Span::ZERO, &mut facts);
+        profile.cgroups = cgroup_uses(before, after, counts_below(&facts));
         profile.vmstat_delta = vmstat_delta(before, after);
         profile.settings = settings(&self.root);
         profile.remarks = self.remarks;
@@ -638,12 +659,32 @@ impl LiveProfile {
     }
 }
 
+/// The path of a cgroup by its number; `None`: its processes had ended when it was asked for.
+fn path_of(cgroups: &[String], number: u32) -> Option<&str> {
+    cgroups.get(number as usize).filter(|path| !path.is_empty()).map(String::as_str)
+}
+
 /// An event is an open file on each CPU, and shells allow 1,024: more are allowed as far as this user may.
 fn allow_many_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Whether processes of the host may have no number here.
+fn is_in_pid_namespace() -> bool {
+    // The kernel's PROC_PID_INIT_INO.
+    const OF_THE_HOST: &str = "pid:[4026531836]";
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|own| own.as_os_str() != OF_THE_HOST)
+}
+
+/// CPU time of this thread, in seconds.
+fn thread_cpu_s() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    #[allow(clippy::cast_precision_loss)] // hours
+    let seconds = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9;
+    seconds
 }
 
 fn monotonic_ns() -> u64 {

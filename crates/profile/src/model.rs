@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::callers::CallerBranch;
+use crate::cgroup_stalls::CgroupStalls;
 use crate::collected::{BlockedHow, CpuUnit, NotMeasured, ProfileOrigin};
 use crate::kernel_work::KernelWork;
 use crate::purpose::Purpose;
@@ -33,6 +34,9 @@ pub struct ProfileReport {
     pub blocked: Option<BlockedSummary>,
     /// Whether lengths of reclaim and compaction were measured.
     pub has_episodes: bool,
+    /// What each cgroup waited for, the longest first; empty where the source does not say who is in which.
+    #[serde(default)]
+    pub cgroups: Vec<CgroupStalls>,
     /// Swap-in, and reclaim that writes to swap.
     pub swap_share: Option<f64>,
     /// Settings of the host at the time that explain a reason.
@@ -58,6 +62,9 @@ pub struct CpuSummary {
     pub idle_share: Option<f64>,
     /// What a text does not print.
     pub unprinted_share: Option<f64>,
+    /// In the kernel, in functions of which not one has a name: why is unknown.
+    #[serde(default)]
+    pub nameless_share: Option<f64>,
 }
 
 /// What waited, in sum.

@@ -368,6 +368,9 @@ pub const REASONS: [ReasonEntry; 39] = [
             "memory_reclaim_write",
             "user_proactive_reclaim",
             "damon_pa_pageout",
+            // Of 6.x the function above is inlined in it.
+            "damon_pa_apply_scheme",
+            "damos_apply_scheme",
             "reclaim_store",
             "madvise_pageout",
         ],
@@ -427,7 +430,7 @@ pub const REASONS: [ReasonEntry; 39] = [
     row(
         Reason::ThpFault,
         "thp-fault",
-        "faults of huge pages",
+        "faulting in huge pages",
         PriceOfASetting,
         8,
         &["do_huge_pmd_anonymous_page", "__do_huge_pmd_anonymous_page", "vma_alloc_anon_folio_pmd"],

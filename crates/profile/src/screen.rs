@@ -2,9 +2,10 @@
 
 use report::Screen;
 use report::text::{Style, TextPage, piece, width};
-use units::{Count, Span};
+use units::{Bytes, Count, Span};
 
 use crate::callers::CallerBranch;
+use crate::cgroup_stalls::CgroupStalls;
 use crate::model::{ProfileReport, ReasonDifference, ReasonRow};
 use crate::reason::ReasonGroup;
 use crate::words;
@@ -47,6 +48,9 @@ pub fn profile_screen(report: &ProfileReport, screen: &Screen, least: f64) -> St
     if report.difference.is_some() {
         draw_difference(&mut page, report, screen.width());
     }
+    if report.origin.scope.is_none() && !words::is_idle(report) {
+        draw_cgroups(&mut page, report, screen);
+    }
     if !words::is_idle(report) {
         draw_table(&mut page, report, screen, least);
     }
@@ -60,8 +64,8 @@ pub fn profile_screen(report: &ProfileReport, screen: &Screen, least: f64) -> St
     for remark in &report.remarks {
         page.hanging(&[piece(Style::Faint, "- ")], 2, Style::Plain, remark);
     }
-    for missing in &report.not_measured {
-        let text = format!("{} not measured: {}", missing.what, missing.why);
+    for (whats, missing) in words::not_measured(report) {
+        let text = format!("{whats} not measured: {}", missing.why);
         page.hanging(&[piece(Style::Faint, "- ")], 2, Style::Plain, &text);
         if let Some(help) = &missing.help {
             page.hanging(&[piece(Style::Plain, "  ")], 2, Style::Command, help);
@@ -79,6 +83,112 @@ pub fn profile_screen(report: &ProfileReport, screen: &Screen, least: f64) -> St
         }
     }
     page.finish()
+}
+
+/// A column of the table of cgroups.
+struct CgroupColumn {
+    title: &'static str,
+    cells: usize,
+    /// What stands in it; `None`: nothing.
+    shown: fn(&CgroupStalls) -> Option<String>,
+}
+
+fn seconds_of(seconds: f64) -> Option<String> {
+    (seconds > 0.0).then(|| Span::from_secs_f64(seconds).to_string())
+}
+
+const CGROUP_COLUMNS: [CgroupColumn; 6] = [
+    CgroupColumn {
+        title: "own limit",
+        cells: 11,
+        shown: |row| {
+            let about = if row.is_divided { "~" } else { "" };
+            seconds_of(row.own_limit_s).map(|time| format!("{about}{time}"))
+        },
+    },
+    CgroupColumn {
+        title: "one above",
+        cells: 11,
+        shown: |row| {
+            let about = if row.is_divided { "~" } else { "" };
+            seconds_of(row.outer_limit_s).map(|time| format!("{about}{time}"))
+        },
+    },
+    CgroupColumn { title: "the host", cells: 10, shown: |row| seconds_of(row.host_s) },
+    CgroupColumn { title: "read again", cells: 12, shown: |row| seconds_of(row.reads_back_s) },
+    CgroupColumn {
+        title: "CPU",
+        cells: 8,
+        shown: |row| {
+            let share = row.limit_share? + row.host_share?;
+            (share > 0.0).then(|| words::percent(share))
+        },
+    },
+    CgroupColumn {
+        title: "grew",
+        cells: 10,
+        shown: |row| {
+            let grew = row.grew_bytes.filter(|grew| *grew != 0)?;
+            let sign = if grew < 0 { "-" } else { "+" };
+            Some(format!("{sign}{}", Bytes::new(grew.unsigned_abs())))
+        },
+    },
+];
+
+/// Which cgroups wait, and whether it is for a limit or for the host.
+fn draw_cgroups(page: &mut TextPage, report: &ProfileReport, screen: &Screen) {
+    let all = words::stalled_cgroups(report);
+    let top = screen.top.unwrap_or(ROWS_MAX);
+    let rows: Vec<&CgroupStalls> = all.iter().copied().take(top).collect();
+    let columns: Vec<&CgroupColumn> = CGROUP_COLUMNS
+        .iter()
+        .filter(|column| rows.iter().any(|row| (column.shown)(row).is_some()))
+        .collect();
+    if rows.is_empty() || columns.is_empty() {
+        return;
+    }
+    let taken: usize = columns.iter().map(|column| column.cells).sum();
+    let longest = rows.iter().map(|row| width(&words::cgroup_name(row)) + 2).max().unwrap_or(0);
+    let name = longest.max(24).min(screen.width().saturating_sub(taken)).max(16);
+    page.gap();
+    let mut head = vec![piece(Style::Strong, padded("who waits for memory", name))];
+    head.extend(columns.iter().map(|one| piece(Style::Faint, right(one.title, one.cells))));
+    page.line(&head);
+    for row in &rows {
+        let full = words::cgroup_name(row);
+        let style = if row.limit_s() + row.host_s > 0.0 { Style::Warning } else { Style::Plain };
+        let mut pieces =
+            vec![piece(style, padded(&format!("  {}", end_of(&full, name - 2)), name))];
+        for column in &columns {
+            let text = (column.shown)(row).unwrap_or_default();
+            pieces.push(piece(style, right(&text, column.cells)));
+        }
+        page.line(&pieces);
+        let at_limit = row.limit_s() > 0.0 || row.limit_share.is_some_and(|share| share > 0.0);
+        for limit in row.limits.iter().filter(|_| at_limit).take(2) {
+            let text = words::met_limit(row, limit);
+            page.hanging(&[piece(Style::Plain, "    ")], 4, Style::Faint, &text);
+        }
+    }
+    if all.len() > top {
+        let text = format!("  {} more: --top {}", all.len() - top, all.len());
+        page.line(&[piece(Style::Faint, text)]);
+    }
+}
+
+/// The end of a name in so many cells: of a path it says most.
+fn end_of(name: &str, cells: usize) -> String {
+    if width(name) <= cells {
+        return name.to_owned();
+    }
+    let mut kept: Vec<char> = Vec::new();
+    for letter in name.chars().rev() {
+        if width(&kept.iter().collect::<String>()) + 2 >= cells {
+            break;
+        }
+        kept.push(letter);
+    }
+    format!("…{}", kept.into_iter().rev().collect::<String>())
 }
 
 fn draw_table(page: &mut TextPage, report: &ProfileReport, screen: &Screen, least: f64) {

@@ -10,6 +10,9 @@ const FRAMES_MAX: usize = 512;
 /// Longer names of programs are no names: the kernel keeps 15 bytes, workqueues show more.
 const COMM_LEN_MAX: usize = 64;
 
+/// A function of which only the address is known.
+pub(crate) const NAMELESS: &str = "[unknown]";
+
 /// Where a function runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FramePlace {

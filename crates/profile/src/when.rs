@@ -1,9 +1,11 @@
 //! The right moment: a condition on counters of the host, checked once a second.
 
+use std::time::{Duration, Instant};
+
 use probe::{HostProbe, Root};
 use thiserror::Error;
 use timeline::{Counter, Sample, Signal, signals};
-use units::{Ratio, Unit};
+use units::{Ratio, Span, Unit};
 
 /// `reclaim` begins at this many scanned pages a second: 1 MiB/s, as in `page-cache-thrash`.
 const RECLAIM_PAGES_PER_S: f64 = 256.0;
@@ -81,8 +83,50 @@ impl std::fmt::Display for ProfileCondition {
     }
 }
 
+/// Moments at which a profile is due: a condition is met that was not before, or that has been for long.
+pub struct RightMoments {
+    watch: ConditionWatch,
+    /// A condition that stays true is profiled again after so long.
+    again_after: Duration,
+    /// When the last profile was due.
+    last: Option<Instant>,
+    must_end_first: bool,
+}
+
+impl RightMoments {
+    /// Opens the files of the host.
+    pub fn new(condition: ProfileCondition, again_after: Span) -> Self {
+        Self {
+            watch: ConditionWatch::new(condition),
+            again_after: Duration::from_secs_f64(again_after.as_secs_f64()),
+            last: None,
+            must_end_first: false,
+        }
+    }
+
+    /// Reads the counters, once a second. `None`: this kernel does not have them. Else whether a profile is due, and the value in words.
+    pub fn check(&mut self) -> Option<(bool, String)> {
+        let (is_met, value) = self.watch.check()?;
+        self.must_end_first &=
+            !self.watch.is_over() && self.last.is_none_or(|last| last.elapsed() < self.again_after);
+        let is_due = is_met && !self.must_end_first;
+        if is_due {
+            self.last = Some(Instant::now());
+        }
+        Some((is_due, value))
+    }
+
+    /// Begins anew after a profile was taken.
+    pub fn begin_again(&mut self) {
+        self.must_end_first = self.last.is_some();
+        if self.must_end_first {
+            self.watch.begin_again();
+        }
+    }
+}
+
 /// Watches a condition: it is met where it is true in two of the last three seconds.
-pub struct ConditionWatch {
+struct ConditionWatch {
     condition: ProfileCondition,
     host: HostProbe,
     before: Option<Sample>,
@@ -91,14 +135,14 @@ pub struct ConditionWatch {
 
 impl ConditionWatch {
     /// Opens the files of the host.
-    pub fn new(condition: ProfileCondition) -> Self {
+    fn new(condition: ProfileCondition) -> Self {
         let host = HostProbe::open(&Root::default()).slabinfo_every(u32::MAX);
         Self { condition, host, before: None, recent: [false; 3] }
     }
 
     /// Reads the counters, once a second. `None`: this kernel does not have them. Else whether the condition is met, and the value
     /// in words.
-    pub fn check(&mut self) -> Option<(bool, String)> {
+    fn check(&mut self) -> Option<(bool, String)> {
         let mut sample = Sample::default();
         self.host.sample(&mut sample);
         let Some(before) = self.before.replace(sample) else {
@@ -119,12 +163,12 @@ impl ConditionWatch {
     }
 
     /// Whether it was false in the last three seconds.
-    pub fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.recent.iter().all(|is_true| !is_true)
     }
 
     /// Begins anew after the condition was met: it has to be over first.
-    pub fn begin_again(&mut self) {
+    fn begin_again(&mut self) {
         self.recent = [true; 3];
         self.before = None;
     }

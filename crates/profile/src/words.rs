@@ -1,12 +1,14 @@
 //! Sentences of a profile: of the JSON contract and of the screen.
 
+use timeline::cgroup::ROOT;
 use timeline::plain::escape;
-use units::{Count, Ratio, Span};
+use units::{Bytes, Count, Ratio, Span};
 
-use crate::collected::{BlockedHow, CpuUnit};
+use crate::cgroup_stalls::{CgroupStalls, MetLimit, MetLimitKind};
+use crate::collected::{BlockedHow, CpuUnit, NotMeasured};
 use crate::kernel_work::KernelWork;
 use crate::limits::{HOT_SAMPLES_MIN, HOT_SHARE};
-use crate::model::{EpisodeSummary, HotBy, ProfileReport, PurposeShare, ReasonRow};
+use crate::model::{EpisodeSummary, HotBy, NameShare, ProfileReport, PurposeShare, ReasonRow};
 use crate::purpose::Purpose;
 use crate::reason::{Reason, ReasonGroup};
 
@@ -128,6 +130,46 @@ fn hot_headline(report: &ProfileReport, first: &ReasonRow) -> String {
     text
 }
 
+/// A profile in a few words, for a list: `61 % of busy CPU in node reclaim in java`.
+pub(crate) fn in_brief(report: &ProfileReport) -> String {
+    let Some(first) = report.hot.first() else {
+        let trouble = report.reasons.iter().filter(|row| row.group == ReasonGroup::Trouble);
+        let share: f64 = trouble.filter_map(|row| row.share).sum();
+        return match &report.cpu {
+            Some(_) if is_nameless(report) => "kernel functions have no names".to_owned(),
+            Some(_) => format!("nothing hot, {} of busy CPU in memory trouble", percent(share)),
+            None => "nothing hot".to_owned(),
+        };
+    };
+    let by = |one: HotBy| first.hot_by.contains(&one);
+    let label = &first.label;
+    let mut text = match (first.share, first.stalled_tasks, &first.episodes) {
+        (Some(share), ..) if by(HotBy::Share) => {
+            format!("{} of busy CPU in {label}", whole_percent(share))
+        }
+        (_, Some(stalled), _) if by(HotBy::StalledTasks) => {
+            format!("{} tasks waiting for {label}", tasks(stalled))
+        }
+        (.., Some(times)) => {
+            format!(
+                "{} in {} of {label}",
+                Span::from_secs_f64(times.total_s),
+                counted(times.count, "episode")
+            )
+        }
+        _ => label.clone(),
+    };
+    let is_most = |one: &&NameShare| one.of_reason >= COMM_WORTH_SAYING;
+    if let Some(who) = first.comms.first().filter(is_most).filter(|_| !first.reason.is_background())
+    {
+        text.push_str(&format!(" in {}", escape(&who.name)));
+    }
+    if let Some(cgroup) = first.cgroups.first().filter(is_most).filter(|one| one.name != ROOT) {
+        text.push_str(&format!(" ({})", escape(&cgroup.name)));
+    }
+    text
+}
+
 /// What a hot reason costs, as the rest of a sentence.
 fn costs(report: &ProfileReport, row: &ReasonRow) -> String {
     let mut parts = Vec::new();
@@ -214,7 +256,23 @@ fn backtraces(report: &ProfileReport, number: f64) -> String {
     format!("{what}: {}. So few say what happened, not how often.", named.join("; "))
 }
 
+/// Whether so much has no name that trouble may hide in it.
+pub(crate) fn is_nameless(report: &ProfileReport) -> bool {
+    nameless_share(report).is_some()
+}
+
+/// The share of the busy CPU in the kernel without names, where trouble may hide in it.
+fn nameless_share(report: &ProfileReport) -> Option<f64> {
+    report.cpu.as_ref()?.nameless_share.filter(|share| *share >= HOT_SHARE)
+}
+
 fn calm_headline(report: &ProfileReport) -> String {
+    if let Some(share) = nameless_share(report) {
+        return format!(
+            "{} of the busy CPU is in kernel functions without names: whether it is for memory is unknown.",
+            whole_percent(share)
+        );
+    }
     let is_measured = |row: &&ReasonRow| row.group == ReasonGroup::Trouble;
     let is_large = |row: &&ReasonRow| row.share.is_some_and(|share| share >= HOT_SHARE);
     if let Some(row) = report.reasons.iter().filter(is_measured).find(is_large) {
@@ -349,6 +407,95 @@ pub(crate) fn needless_zeroing(rows: &[ReasonRow]) -> Option<String> {
             whole_percent(share)
         )
     })
+}
+
+/// A cgroup that waited for so much of the time, or took so much of the busy CPU for reclaim, is worth a line.
+const CGROUP_WORTH_A_LINE: f64 = 0.001;
+/// The host's lack of memory is worth a sentence from so much of the time of its threads on.
+const HOST_LACK_WORTH_SAYING: f64 = 0.01;
+/// What grew less takes nothing from others that they would notice.
+const GROWTH_WORTH_SAYING: i64 = 16 << 20;
+
+/// Cgroups that waited for memory, or that cost CPU time for it.
+pub(crate) fn stalled_cgroups(report: &ProfileReport) -> Vec<&CgroupStalls> {
+    let seconds = report.origin.seconds.unwrap_or(0.0);
+    let is_worth_a_line = |row: &&CgroupStalls| {
+        let takes = row.limit_share.unwrap_or(0.0) + row.host_share.unwrap_or(0.0);
+        let is_alone = row.cgroup == ROOT && row.stalled_s() <= 0.0;
+        let is_slow = row.stalled_s() > seconds * CGROUP_WORTH_A_LINE;
+        !is_alone && (is_slow || takes > CGROUP_WORTH_A_LINE * 10.0)
+    };
+    report.cgroups.iter().filter(is_worth_a_line).collect()
+}
+
+/// What a cgroup is called.
+pub(crate) fn cgroup_name(row: &CgroupStalls) -> String {
+    escape(row.name.as_deref().unwrap_or(&row.cgroup)).into_owned()
+}
+
+/// `its own memory.max (60 MiB) was met 1,203 times`.
+pub(crate) fn met_limit(row: &CgroupStalls, limit: &MetLimit) -> String {
+    let file = match limit.limit {
+        MetLimitKind::Max => "memory.max",
+        MetLimitKind::High => "memory.high",
+    };
+    let is_own = limit.cgroup == row.cgroup;
+    let of = if is_own {
+        format!("its own {file}")
+    } else {
+        format!("{file} of {}", escape(&limit.cgroup))
+    };
+    let size = limit.bytes.map(|bytes| format!(" ({})", Bytes::new(bytes))).unwrap_or_default();
+    format!("{of}{size} was met {}", times(limit.hits))
+}
+
+fn times(number: u64) -> String {
+    if number == 1 { "once".to_owned() } else { format!("{} times", Count::new(number)) }
+}
+
+/// Who waits because the host lacks memory, and who grew meanwhile.
+pub(crate) fn host_lack(rows: &[CgroupStalls], seconds: Option<f64>) -> Option<String> {
+    let waited: f64 = rows.iter().map(|row| row.host_s).sum();
+    let first = rows.iter().max_by(|one, other| one.host_s.total_cmp(&other.host_s))?;
+    if waited < seconds? * HOST_LACK_WORTH_SAYING {
+        return None;
+    }
+    let mut grew: Vec<(&CgroupStalls, i64)> = rows
+        .iter()
+        .filter(|row| row.cgroup != ROOT)
+        .filter_map(|row| Some((row, row.grew_bytes?)))
+        .filter(|(_, grew)| *grew >= GROWTH_WORTH_SAYING)
+        .collect();
+    grew.sort_by_key(|(_, grew)| std::cmp::Reverse(*grew));
+    let grew: Vec<String> = grew
+        .into_iter()
+        .take(2)
+        .map(|(row, grew)| format!("{} by {}", cgroup_name(row), Bytes::new(grew.unsigned_abs())))
+        .collect();
+    let who = format!(
+        "The host lacks memory: {} waited {} for it",
+        cgroup_name(first),
+        Span::from_secs_f64(first.host_s)
+    );
+    Some(if grew.is_empty() {
+        format!("{who}; no cgroup with running threads grew by 16 MiB meanwhile.")
+    } else {
+        format!("{who}. Meanwhile grew {}.", grew.join(", "))
+    })
+}
+
+/// What could not be measured; what one cause hides is one.
+pub(crate) fn not_measured(report: &ProfileReport) -> Vec<(String, &NotMeasured)> {
+    let mut all: Vec<(String, &NotMeasured)> = Vec::new();
+    for one in &report.not_measured {
+        let known =
+            all.iter_mut().find(|(_, known)| known.why == one.why && known.help == one.help);
+        match known {
+            Some((whats, _)) => whats.push_str(&format!(", {}", one.what)),
+            None => all.push((one.what.clone(), one)),
+        }
+    }
+    all
 }
 
 /// How the profile came about, in a line.

@@ -93,6 +93,8 @@ pub struct RecorderSettings {
     pub heaps_of: Vec<String>,
     /// From reading to reading of these heaps; null if none are read.
     pub heaps_s: Option<f64>,
+    /// The condition at which the kernel's work is profiled, as it was typed: `psi.memory>10%`; null if it never is.
+    pub profiles_when: Option<String>,
 }
 
 /// Samples of a recorder.

@@ -35,6 +35,8 @@ pub enum EventKind {
     ServiceStarted,
     /// The last process of a service is gone.
     ServiceEnded,
+    /// The kernel's work was profiled, as a condition was met.
+    KernelProfile,
 }
 
 impl EventKind {
@@ -48,7 +50,8 @@ impl EventKind {
             | Self::LimitChanged
             | Self::Boot
             | Self::Suspend
-            | Self::SamplesLost => true,
+            | Self::SamplesLost
+            | Self::KernelProfile => true,
             Self::ClockStep
             | Self::Gap
             | Self::RecorderStarted
@@ -60,7 +63,7 @@ impl EventKind {
     }
 
     /// All kinds, in the order of their declaration.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::OomKill,
         Self::AllocationFailure,
         Self::CgroupLimit,
@@ -76,6 +79,7 @@ impl EventKind {
         Self::Blocked,
         Self::ServiceStarted,
         Self::ServiceEnded,
+        Self::KernelProfile,
     ];
 
     /// Its name in files and lists.
@@ -96,6 +100,7 @@ impl EventKind {
             Self::Blocked => "blocked",
             Self::ServiceStarted => "service-started",
             Self::ServiceEnded => "service-ended",
+            Self::KernelProfile => "kernel-profile",
         }
     }
 
@@ -116,7 +121,7 @@ pub struct Event {
     pub subject: String,
     /// One human-readable sentence.
     pub text: String,
-    /// The kernel's log lines; empty where there are none.
+    /// The kernel's log lines; of a profile its stacks, folded; empty where there are none.
     pub report: String,
 }
 

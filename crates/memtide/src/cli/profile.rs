@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use answers::time_expr::parse;
 use clap::{Args, ValueEnum};
 use profile::{OffCpu, ProfileCondition};
+use timeline::TimePoint;
 use units::{Ratio, Span};
 
+use super::GroupArgs;
 use super::answer_format::AnswerFormat;
 use super::typed::{percent, span};
 
@@ -22,6 +25,7 @@ Examples:
   sudo memtide profile -- make -j8                a command, until it ends
   sudo memtide profile --when 'psi.memory>10%'    at the right moment, within a day
   sudo memtide profile -o slow.svg -o slow.folded
+  memtide profile /var/lib/memtide --at 14:01     what a recorder kept
   memtide profile --from perf.script              of perf, FlameGraph, bpftrace, a kernel log
   memtide profile --from slow.folded --diff good.folded
 
@@ -30,8 +34,16 @@ docs/profile.md explains the answer and every reason; docs/profile.schema.json d
 Exit codes:
   0 nothing is hot   1 something is hot   3 no CPU samples, nothing read, bad usage")]
 pub(crate) struct ProfileArgs {
+    /// Show a profile that `memtide record --profile-when` kept in this recording
+    #[arg(value_name = "RECORDING", conflicts_with_all = ["from", "pid", "about", "command", "when"])]
+    pub(crate) recording: Option<PathBuf>,
+
+    /// Of the recording the profile nearest to this time [default: the last one]
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = parse, requires = "recording")]
+    pub(crate) at: Option<TimePoint>,
+
     /// Read profiles instead of sampling; several are parts of one: CPU samples, waits. - is standard input
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["pid", "cgroup", "command", "when"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["pid", "about", "command", "when"])]
     pub(crate) from: Vec<PathBuf>,
 
     /// Compare with the profile of a good host, or of before
@@ -39,15 +51,14 @@ pub(crate) struct ProfileArgs {
     pub(crate) diff: Vec<PathBuf>,
 
     /// Only these processes and the children that they get meanwhile
-    #[arg(long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["cgroup", "command"])]
+    #[arg(long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["about", "command"])]
     pub(crate) pid: Vec<u32>,
 
-    /// Only the processes of a cgroup: its path, as in /proc/PID/cgroup or below /sys/fs/cgroup
-    #[arg(long, value_name = "PATH", conflicts_with = "command")]
-    pub(crate) cgroup: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
 
     /// Only this command, which is started; its output goes to standard error
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "about")]
     pub(crate) command: Vec<String>,
 
     /// How long; 30s, or until the command ends. Of a file that does not say it, how long it took

@@ -4,6 +4,7 @@ use crate::command_error::{CommandError, bail};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use profile::ProfileCondition;
 use units::{Bytes, Span};
 
 use super::typed::{every, explain_every, explained, keep, keep_size, sync};
@@ -29,6 +30,8 @@ Examples:
   memtide record --install --dry-run   see its unit first
   memtide record --status              whether it runs, its cost, and what it cannot read
   memtide record --to DIR --every 5s --keep 30d --keep-size 500MiB
+  sudo memtide record --profile-when reclaim
+                                       also why the kernel reclaims, each time that it begins to
   sudo memtide record --explain redis  also its malloc heaps, every ten minutes
   sudo memtide record --unit web       that service every second, also among thousands of cgroups
   memtide record --from sick.jsonl.zst --to DIR
@@ -42,6 +45,8 @@ Other users must not be able to write to it, nor own a symbolic link on its path
 --explain reads the four largest processes of each name, as `memtide explain` does: in a child of the lowest priority, one \
 at a time, and with at most 5 % of a CPU. It needs root, or the right to trace them. `memtide growth` and `check` then \
 distinguish a leak from fragmentation.
+
+--profile-when needs what `memtide profile` needs, mostly root: a child of low priority takes 40 MiB for a dozen seconds. `memtide events` and `report` show each profile at its time, and `memtide profile DIR --at TIME` prints it whole.
 
 Exit codes:
   0 done; for --status: running   3 an error; for --status: not running")]
@@ -77,6 +82,11 @@ pub(crate) struct RecordArgs {
     /// Interval between readings of these heaps [default: 10m]
     #[arg(long, value_name = "TIME", requires = "explain", value_parser = explain_every)]
     pub(crate) explain_every: Option<Span>,
+
+    /// Profile the kernel's memory work for 10 s when this is true for 2 of 3 seconds, at most 6 times an hour:
+    /// psi.memory>10%, sys>30%, pgscan_direct>1000/s, reclaim, as `memtide profile --when`
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) profile_when: Option<ProfileCondition>,
 
     /// How to read processes, to measure the cost of each way
     #[arg(long, value_enum, hide = true, conflicts_with = "no_processes")]
@@ -130,6 +140,10 @@ pub(crate) struct RecordMode {
     #[arg(long, hide = true, requires = "explain")]
     pub(crate) read_heaps: bool,
 
+    /// Profile the kernel once for --profile-when, and print it; the recorder starts this by itself
+    #[arg(long, hide = true)]
+    pub(crate) take_profile: bool,
+
     /// Make full head files of DIR segments; the recorder starts this by itself
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) seal: Option<PathBuf>,
@@ -160,6 +174,16 @@ impl RecordArgs {
             Some(processes) => Ok(Some(processes)),
             None => Ok(Some(INTERVAL_SLOW.max(self.every))),
         }
+    }
+
+    /// The interval of processes, where that of malloc heaps fits it, too.
+    ///
+    /// # Errors
+    /// As both.
+    pub(crate) fn checked_processes_every(&self) -> Result<Option<Span>, CommandError> {
+        let processes = self.processes_every()?;
+        self.heaps_every(processes)?;
+        Ok(processes)
     }
 
     /// The interval of malloc heaps.

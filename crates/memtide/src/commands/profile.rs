@@ -2,6 +2,7 @@
 
 mod answer;
 mod files;
+mod kept;
 mod live;
 mod moment;
 
@@ -18,6 +19,10 @@ pub(crate) fn run(args: &ProfileArgs, output: &Output) -> Result<Exit, CommandEr
         paths => Some(ProfileReport::of(&files::read(paths, None)?)),
     };
     let targets = files::targets(args, 0)?;
+    if let Some(recording) = &args.recording {
+        let profile = kept::read(recording, args.at, output)?;
+        return answer::give(&profile, base.as_ref(), &targets, args, output);
+    }
     if !args.from.is_empty() {
         let profile = files::read(&args.from, args.lasts)?;
         return answer::give(&profile, base.as_ref(), &targets, args, output);

@@ -3,6 +3,7 @@
 mod followed;
 mod foreground;
 mod heaps;
+mod profiles;
 mod seal;
 mod service;
 mod status;
@@ -28,6 +29,9 @@ pub(crate) fn run(args: &RecordArgs, output: &Output) -> Result<Exit, CommandErr
     if mode.read_heaps {
         return heaps::run(&args.explain, output);
     }
+    if mode.take_profile {
+        return profiles::child::run(output);
+    }
     if args.dry_run && !mode.install && !mode.uninstall {
         bail!("`--dry-run` shows what --install or --uninstall would do; give one of them");
     }
@@ -37,8 +41,7 @@ pub(crate) fn run(args: &RecordArgs, output: &Output) -> Result<Exit, CommandErr
     if mode.uninstall {
         return service::uninstall(args.dry_run, output);
     }
-    let processes = args.processes_every()?;
-    args.heaps_every(processes)?;
+    let processes = args.checked_processes_every()?;
     if mode.install {
         return service::install(args, output);
     }

@@ -1,8 +1,10 @@
 //! `memtide profile` of files, of this host, of a command; what it writes, and how it ends.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
+use crate::record::{Group, Running, is_root, skip, until};
 use crate::support::{blesses, file, folded, json, memtide, root, stderr, stdout};
 
 /// Samples of a host whose reads reclaim at the limit of their cgroup; the name of a thread tries what it can.
@@ -128,6 +130,193 @@ fn a_command_is_profiled_and_its_output_is_not_the_answer() {
         "{}",
         stderr(&absent)
     );
+}
+
+/// A shell that does this in a cgroup until it is dropped.
+struct Busy(Child);
+
+impl Busy {
+    fn within(group: &Path, script: &str) -> Self {
+        let script = format!("echo $$ > \"$0/cgroup.procs\" && while :; do {script}; done");
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &script]).arg(group).stdout(Stdio::null());
+        Self(shell.spawn().unwrap())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A file of so many MiB, which no cgroup has in memory yet.
+fn file_of(directory: &tempfile::TempDir, name: &str, mib: usize) -> String {
+    let path = file(directory, name, vec![7_u8; mib << 20]);
+    let file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    path
+}
+
+/// Whether CPU samples can be taken here.
+fn can_sample() -> bool {
+    json(&memtide(&["profile", "--for", "200ms", "--json"]))["cpu"].is_object()
+}
+
+/// The cgroups of a profile that have a CPU share.
+fn cgroups_of(report: &serde_json::Value) -> Vec<&str> {
+    let rows = report["cgroups"].as_array().unwrap();
+    rows.iter().map(|row| row["cgroup"].as_str().unwrap()).collect()
+}
+
+/// Real cgroups with the paths that systemd, Docker and the kubelet give them.
+#[test]
+fn a_cgroup_is_chosen_by_its_path_or_by_what_people_call_it() {
+    if !is_root() || !can_sample() {
+        return skip("making a cgroup and sampling need root");
+    }
+    let mount = PathBuf::from("/sys/fs/cgroup/memory");
+    let number = std::process::id();
+    let id = format!("{number:0>8x}").repeat(8);
+    let uid = format!("{number:08x}-1111-2222-3333-444444444444");
+    let unit = format!("memtide-test-{number}.service");
+    for (parent, name, option, typed) in [
+        ("system.slice", unit.clone(), "--unit", unit.clone()),
+        ("docker", id.clone(), "--container", id[..12].to_owned()),
+        ("kubepods", format!("pod{uid}"), "--pod", uid.clone()),
+    ] {
+        let (parent, is_ours) = (mount.join(parent), !mount.join(parent).exists());
+        if is_ours && let Err(why) = std::fs::create_dir(&parent) {
+            return skip(&format!("no memory cgroup (v1): {why}"));
+        }
+        let group = Group::at(parent.join(&name), "67108864").unwrap();
+        let busy = Busy::within(group.path(), ":");
+        let key = format!("/{}", group.path().strip_prefix(&mount).unwrap().display());
+        for (option, typed) in [(option, typed.as_str()), ("--cgroup", key.as_str())] {
+            let output = memtide(&["profile", "--for", "1s", "--json", option, typed]);
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+            let report = json(&output);
+            assert_eq!(report["origin"]["scope"], format!("cgroup {key}"), "{option}");
+            assert_eq!(cgroups_of(&report), [key.as_str()], "{option}");
+            assert!(report["cpu"]["samples"].as_f64().unwrap() > 10.0, "{option} {report}");
+        }
+        let output = memtide(&["profile", "--for", "1s", option, "no-such-name"]);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(stderr(&output).contains("is called `no-such-name`"), "{}", stderr(&output));
+        let pid = busy.0.id().to_string();
+        let report = json(&memtide(&["profile", "--for", "1s", "--json", "--pid", &pid]));
+        assert_eq!(report["origin"]["scope"], format!("PID {pid}"));
+        assert_eq!(cgroups_of(&report), [key.as_str()]);
+        drop((busy, group));
+        if is_ours {
+            std::fs::remove_dir(parent).unwrap();
+        }
+    }
+    let both = memtide(&["profile", "--pid", "1", "--unit", "x"]);
+    assert_eq!(both.status.code(), Some(3));
+}
+
+/// Each of two cgroups waits at a limit: its own, or that of the cgroup around it.
+#[test]
+fn who_waits_at_which_limit_is_said_for_each_cgroup() {
+    if !is_root() || !can_sample() {
+        return skip("making a cgroup and sampling need root");
+    }
+    let groups = || {
+        let own = Group::make("own", "16777216")?;
+        let outer = Group::make("outer", "16777216")?;
+        let within = outer.make_within("in", "1073741824")?;
+        Ok::<_, String>((own, outer, within))
+    };
+    let (own, outer, within) = match groups() {
+        Ok(all) => all,
+        Err(why) => return skip(&why),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let files = ["one", "other"].map(|name| file_of(&directory, name, 64));
+    let reads = |path: &String| format!("cat '{path}' > /dev/null");
+    let busy = [
+        Busy::within(own.path(), &reads(&files[0])),
+        Busy::within(within.path(), &reads(&files[1])),
+    ];
+    let report = json(&memtide(&["profile", "--for", "4s", "--json"]));
+    drop(busy);
+    let path_of = |group: &Group| {
+        format!("/{}", group.path().strip_prefix("/sys/fs/cgroup/memory").unwrap().display())
+    };
+    let limits = |group: &Group| {
+        let rows = report["cgroups"].as_array().unwrap();
+        let row =
+            rows.iter().find(|row| row["cgroup"] == path_of(group)).cloned().unwrap_or_default();
+        let limits = row["limits"].as_array().cloned().unwrap_or_default();
+        let of = limits.iter().map(|limit| limit["cgroup"].as_str().unwrap().to_owned());
+        (of.collect::<Vec<_>>(), row)
+    };
+    let ((of_own, own_row), (of_within, within_row)) = (limits(&own), limits(&within));
+    assert_eq!(of_own, [path_of(&own)], "{own_row}");
+    assert_eq!(of_within, [path_of(&outer)], "{within_row}");
+    if report["has_episodes"] == true {
+        let seconds = |row: &serde_json::Value, name: &str| row[name].as_f64().unwrap();
+        assert!(seconds(&own_row, "own_limit_s") > 0.0, "{own_row}");
+        assert!(seconds(&own_row, "outer_limit_s") <= 0.0, "{own_row}");
+        assert!(seconds(&within_row, "own_limit_s") <= 0.0, "{within_row}");
+        assert!(seconds(&within_row, "outer_limit_s") > 0.0, "{within_row}");
+    }
+}
+
+#[test]
+fn an_armed_recorder_keeps_a_profile_of_the_moment() {
+    if !is_root() || !can_sample() {
+        return skip("making a cgroup and sampling need root");
+    }
+    let group = match Group::make("armed", "16777216") {
+        Ok(group) => group,
+        Err(why) => return skip(&why),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let recording = tempfile::tempdir().unwrap();
+    let place = recording.path().to_str().unwrap();
+    let path = file_of(&directory, "read-again", 64);
+    let armed = ["--no-processes", "--sync", "1s", "--profile-when", "reclaim"];
+    let running = Running::started(recording.path(), &armed);
+    let recorder = crate::record::status(recording.path())["recorder"].clone();
+    assert_eq!(recorder["settings"]["profiles_when"], "reclaim");
+    let busy = Busy::within(group.path(), &format!("cat '{path}' > /dev/null"));
+    let kept = || {
+        let output = memtide(&["events", place, "--kind", "kernel-profile", "--json"]);
+        // Before the first sample is on the disk there is nothing to read.
+        let report = if output.status.success() { json(&output) } else { Default::default() };
+        report["events"].as_array().cloned().unwrap_or_default()
+    };
+    until("a profile", || !kept().is_empty());
+    drop(busy);
+    let ended = running.end();
+    assert_eq!(ended.status.code(), Some(0), "{}", stderr(&ended));
+    // The recorder that ended sealed it: it is read from a segment.
+    let kept = kept();
+    let text = kept[0]["text"].as_str().unwrap();
+    assert!(text.starts_with("profile: ") && text.contains("; reclaim was met: "), "{text}");
+    assert!(kept[0]["report"].as_str().unwrap().contains("recorded"), "{}", kept[0]["report"]);
+    let listed = stdout(&memtide(&["events", place]));
+    let command = listed.lines().find(|line| line.contains("memtide profile")).unwrap();
+    let at = command.split('\'').nth(1).unwrap();
+    let shown = json(&memtide(&["profile", place, "--at", at, "--json"]));
+    assert!(shown["origin"]["seconds"].as_f64().unwrap() > 9.0, "{shown}");
+    let of_group = format!("/{}", group.name());
+    assert!(cgroups_of(&shown).contains(&of_group.as_str()), "{shown}");
+    let far = memtide(&["profile", place, "--at", "2001-01-01 00:00"]);
+    assert_eq!(far.status.code(), Some(3));
+    assert!(stderr(&far).contains("has no profile of that time; it has "), "{}", stderr(&far));
+    let checked = json(&memtide(&["check", place, "--json"]));
+    let remarks = checked["remarks"].to_string();
+    assert!(remarks.contains("Profiles of the kernel were kept"), "{remarks}");
+    let page = directory.path().join("page.html");
+    let written = memtide(&["report", place, "-o", page.to_str().unwrap()]);
+    assert_eq!(written.status.code().map(|code| code < 3), Some(true), "{}", stderr(&written));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<summary>The profile</summary>"));
 }
 
 #[test]

@@ -502,7 +502,8 @@ impl Group {
         Self::at(self.0.join(name), limit)
     }
 
-    fn at(path: PathBuf, limit: &str) -> Result<Self, String> {
+    /// A cgroup in this directory.
+    pub(crate) fn at(path: PathBuf, limit: &str) -> Result<Self, String> {
         std::fs::create_dir(&path).map_err(|error| format!("no memory cgroup (v1): {error}"))?;
         let group = Self(path);
         let limited = std::fs::write(group.0.join("memory.limit_in_bytes"), limit);

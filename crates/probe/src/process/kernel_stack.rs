@@ -22,11 +22,11 @@ pub struct TaskWait {
     pub functions: Vec<String>,
 }
 
-/// Returns the tasks that wait in state D now, and how many tasks there are.
-pub fn waiting_in_d(root: &Root) -> (Vec<TaskWait>, usize) {
-    let (mut waiting, mut tasks) = (Vec::new(), 0);
+/// Returns the tasks that wait in state D now.
+pub fn waiting_in_d(root: &Root) -> Vec<TaskWait> {
+    let mut waiting = Vec::new();
     let Ok(processes) = root.numbers("/proc") else {
-        return (waiting, tasks);
+        return waiting;
     };
     for pid in processes {
         // Ended meanwhile.
@@ -34,7 +34,6 @@ pub fn waiting_in_d(root: &Root) -> (Vec<TaskWait>, usize) {
             continue;
         };
         for tid in threads {
-            tasks += 1;
             let directory = format!("/proc/{pid}/task/{tid}");
             let Ok(stat) = root.read(&format!("{directory}/stat")) else {
                 continue;
@@ -51,7 +50,7 @@ pub fn waiting_in_d(root: &Root) -> (Vec<TaskWait>, usize) {
             });
         }
     }
-    (waiting, tasks)
+    waiting
 }
 
 fn functions(root: &Root, directory: &str) -> Vec<String> {
@@ -108,8 +107,7 @@ mod tests {
         task(7, "calm", 'S');
         let path = task(8, "a) D (b", 'D');
         std::fs::write(path.join("wchan"), "io_schedule").unwrap();
-        let (waiting, tasks) = waiting_in_d(&Root::at(directory.path()));
-        assert_eq!(tasks, 2);
+        let waiting = waiting_in_d(&Root::at(directory.path()));
         let [only] = waiting.as_slice() else { panic!("{waiting:?}") };
         assert_eq!((only.tid, only.comm.as_str()), (8, "a) D (b"));
         assert_eq!(only.functions, ["io_schedule"]);

@@ -2,7 +2,7 @@
 //! itself (60 reclaims of 2.8 s in all in 12 s of a swapping host, before this table).
 
 use crate::read::kernel_chain;
-use crate::stack::{FramePlace, StackTable};
+use crate::stack::{FramePlace, NAMELESS, StackTable};
 
 /// The name of a thread, as the kernel keeps it.
 pub(super) type CommBytes = [u8; 16];
@@ -175,7 +175,7 @@ impl ChainTable {
                 .chain(entry)
                 .iter()
                 .rev()
-                .map(|address| (name(*address).unwrap_or("[unknown]"), FramePlace::Kernel));
+                .map(|address| (name(*address).unwrap_or(NAMELESS), FramePlace::Kernel));
             let outer = user.then_some(("[user]", FramePlace::User)).into_iter();
             let frames = outer.chain(kernel);
             #[allow(clippy::cast_precision_loss)] // below 2^53

@@ -261,7 +261,7 @@ fn refused(what: &str, error: &io::Error) -> NotMeasured {
         Some(Errno::NOSYS) => (
             "there is no perf_event_open here: gVisor, WSL1, a seccomp profile, or a kernel without CONFIG_PERF_EVENTS"
                 .to_owned(),
-            None,
+            Some("in a container: --security-opt seccomp=unconfined --cap-add PERFMON --cap-add SYSLOG --pid=host".to_owned()),
         ),
         Some(Errno::MFILE) => {
             ("too many open files: an event is one file on each CPU".to_owned(), Some("ulimit -n 65536".to_owned()))

@@ -1,11 +1,14 @@
 //! Folded stacks: `comm;outermost;…;innermost COUNT`, a stack a line, as FlameGraph, inferno and memtide write them.
 //!
-//! memtide writes a first line `# {JSON}` with what the counts are and how long it took. Without it they are taken for samples, but
-//! where all stacks end in the scheduler: those are waits, in microseconds.
+//! memtide writes a first line `# {JSON}` with what the counts are and how long it took; another such line begins another part, and
+//! `# {"cgroup": …}` says of which cgroup the stacks below it are. Without a first line they are taken for samples, but where all
+//! stacks end in the scheduler: those are waits, in microseconds.
 
 use serde::Deserialize;
 
-use crate::collected::{BlockedHow, BlockedStacks, CpuUnit, Profile};
+use crate::cgroup_use::CgroupUse;
+use crate::collected::{BlockedHow, BlockedStacks, CpuUnit, NotMeasured, Profile};
+use crate::episode::{EpisodeTable, WrittenEpisodes};
 use crate::stack::{FramePlace, StackTable};
 
 /// The form in messages.
@@ -24,31 +27,54 @@ const SWITCHED_OUT: [&str; 6] = [
     "preempt_schedule_common",
 ];
 
-/// The first line.
+/// A line `# {…}` before stacks: the first line of a part, or the cgroup of the stacks below it.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct FoldedHeader {
     kind: Option<String>,
     unit: Option<String>,
+    /// Alone in its line, of the stacks that follow; empty: unknown.
+    cgroup: Option<String>,
+    how: Option<BlockedHow>,
     kernel: Option<String>,
     cpus: Option<u32>,
     seconds: Option<f64>,
     hz: Option<f64>,
     event: Option<String>,
     lost: Option<u64>,
-    #[serde(default)]
+    scope: Option<String>,
+    unix_time_s: Option<f64>,
     vmstat_delta: std::collections::BTreeMap<String, i64>,
-    #[serde(default)]
     settings: std::collections::BTreeMap<String, String>,
+    episodes: Option<Vec<WrittenEpisodes>>,
+    cgroups: Vec<CgroupUse>,
+    remarks: Vec<String>,
+    not_measured: Vec<NotMeasured>,
+}
+
+impl FoldedHeader {
+    fn begins_part(&self) -> bool {
+        self.kind.is_some() || self.unit.is_some()
+    }
 }
 
 pub(super) fn read(text: &str) -> Option<Profile> {
     let mut header = FoldedHeader::default();
     let mut stacks = StackTable::default();
+    let mut parts = Vec::new();
+    let mut cgroup: Option<String> = None;
     let (mut known, mut foreign) = (0_usize, 0_usize);
     for line in text.lines() {
         if let Some(json) = line.strip_prefix("# {") {
-            if let Ok(read) = serde_json::from_str(&format!("{{{json}")) {
-                header = read;
+            match serde_json::from_str::<FoldedHeader>(&format!("{{{json}")) {
+                Ok(read) if read.begins_part() => {
+                    if header.begins_part() || !stacks.is_empty() {
+                        parts.push((std::mem::take(&mut header), std::mem::take(&mut stacks)));
+                    }
+                    (header, cgroup) = (read, None);
+                }
+                Ok(read) => cgroup = read.cgroup.filter(|path| !path.is_empty()),
+                Err(_) => {}
             }
             continue;
         }
@@ -56,18 +82,25 @@ pub(super) fn read(text: &str) -> Option<Profile> {
             continue;
         }
         match stack_line(line) {
-            Some((comm, frames, count)) => {
-                stacks.add(comm, frames.map(|name| (name, place(name))), count);
+            Some((comm, names, count)) => {
+                let frames = names.map(|name| (name, place(name)));
+                stacks.add_in(cgroup.as_deref(), comm, frames, count);
                 known += 1;
             }
             None => foreign += 1,
         }
     }
-    let has_header = header.kind.is_some() || header.unit.is_some();
+    let has_header = header.begins_part();
     if (known == 0 && !has_header) || foreign > known.saturating_mul(FOREIGN_LINES_MAX) {
         return None;
     }
-    Some(with_unit(header, stacks))
+    let last = with_unit(header, stacks);
+    let mut parts = parts.into_iter().map(|(header, stacks)| with_unit(header, stacks));
+    let Some(mut whole) = parts.next() else {
+        return Some(last);
+    };
+    parts.chain([last]).for_each(|part| whole.join(part));
+    Some(whole)
 }
 
 /// The thread's name, the functions and the count of a line.
@@ -94,7 +127,8 @@ fn with_unit(header: FoldedHeader, stacks: StackTable) -> Profile {
         let mut scaled = StackTable::default();
         for (stack, weight) in stacks.iter() {
             let frames = stack.frames.iter().map(|frame| (&*frame.name, frame.place));
-            scaled.add(&stack.comm, frames, weight / per_second);
+            let cgroup = stack.cgroup.as_deref();
+            scaled.add_in(cgroup, &stack.comm, frames, weight / per_second);
         }
         scaled
     };
@@ -104,7 +138,7 @@ fn with_unit(header: FoldedHeader, stacks: StackTable) -> Profile {
         let hz = header.hz.filter(|hz| *hz > 0.0).unwrap_or(1.0);
         profile.blocked = blocked(BlockedHow::Polled, hz);
     } else if is_unit(&["us", "microseconds"]) || kind == "off-cpu" {
-        profile.blocked = blocked(BlockedHow::Traced, 1e6);
+        profile.blocked = blocked(header.how.unwrap_or(BlockedHow::Traced), 1e6);
     } else if is_unit(&["ns"]) {
         profile.blocked = blocked(BlockedHow::Traced, 1e9);
     } else if unit.is_empty() && kind.is_empty() && all_switched_out(&stacks) {
@@ -125,6 +159,12 @@ fn with_unit(header: FoldedHeader, stacks: StackTable) -> Profile {
     profile.origin.hz = hz;
     profile.origin.event = header.event;
     profile.origin.lost = header.lost;
+    profile.origin.scope = header.scope;
+    profile.origin.unix_time_s = header.unix_time_s;
+    profile.episodes = header.episodes.map(EpisodeTable::of_written);
+    profile.cgroups = header.cgroups;
+    profile.remarks.extend(header.remarks);
+    profile.not_measured = header.not_measured;
     profile.vmstat_delta = header.vmstat_delta;
     profile.settings = header.settings;
     profile

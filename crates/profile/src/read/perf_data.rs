@@ -11,7 +11,7 @@ use probe::{Kallsyms, Root};
 
 use super::ReadProfileError;
 use crate::collected::{CpuUnit, Profile};
-use crate::stack::{FramePlace, StackTable};
+use crate::stack::{FramePlace, NAMELESS, StackTable};
 
 /// From here on values of a call chain are marks (`PERF_CONTEXT_MAX`).
 const MARKS: u64 = (-4095_i64).cast_unsigned();
@@ -440,7 +440,7 @@ impl DataReader {
         let mut stacks = StackTable::default();
         for ((comm, kernel, has_user), weight) in &self.chains {
             let name = |address: &u64| {
-                symbols.as_ref().and_then(|symbols| symbols.name(*address)).unwrap_or("[unknown]")
+                symbols.as_ref().and_then(|symbols| symbols.name(*address)).unwrap_or(NAMELESS)
             };
             let user = (*has_user).then_some(("[user]", FramePlace::User));
             let frames =

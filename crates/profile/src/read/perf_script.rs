@@ -98,7 +98,7 @@ impl ScriptReader {
                 }
                 _ => None,
             };
-            self.episodes.event(point, sample.tid, sample.comm, at_s, field);
+            self.episodes.event(point, sample.tid, (sample.comm, None), at_s, field);
             return;
         }
         if frames.is_empty() {
@@ -415,8 +415,9 @@ hog 7 [000] 10.850000: vmscan:mm_vmscan_direct_reclaim_end: nr_reclaimed=32
         let blocked = profile.blocked.unwrap().stacks;
         assert!((blocked.total() - 0.5).abs() < 1e-6);
         let episodes = profile.episodes.unwrap();
-        let (kind, comm, times) = episodes.sorted()[0];
-        assert_eq!((kind, comm, times.count()), (crate::EpisodeKind::DirectReclaim, "hog", 1));
+        let (key, times) = episodes.sorted()[0];
+        assert_eq!(key.kind, crate::EpisodeKind::DirectReclaim);
+        assert_eq!((&*key.comm, times.count()), ("hog", 1));
         assert!((times.total_s() - 0.25).abs() < 1e-6);
         assert!((profile.origin.seconds.unwrap() - 0.85).abs() < 1e-6);
     }

@@ -5,6 +5,7 @@ use super::block::section;
 use super::escape::{Html, Tag, tag};
 use crate::model::EventEntry;
 use crate::model::page::is_main;
+use timeline::EventKind;
 
 /// At most 300 events; the rest is counted.
 const EVENTS_MAX: usize = 300;
@@ -55,7 +56,9 @@ fn entry(html: &mut Html, scene: &Scene<'_>, event: &EventEntry) {
         html.tagged(Tag::of("span", "text"), &scene.clock.sentence(event));
         if let Some(report) = &event.report {
             html.within(tag("details"), |html| {
-                html.raw("<summary>The kernel's report</summary><pre>");
+                let is_profile = event.kind == EventKind::KernelProfile.name();
+                let title = if is_profile { "The profile" } else { "The kernel's report" };
+                html.tagged(tag("summary"), title).raw("<pre>");
                 html.lines(report).raw("</pre>");
             });
         }

@@ -44,7 +44,8 @@ pub struct EventEntry {
     /// it and nothing more is known; `since-boot` where only a counter shows that it happened before the first sample.
     pub dated: &'static str,
     /// `oom-kill`, `allocation-failure`, `cgroup-limit`, `fact-changed`, `limit-changed`, `boot`, `suspend`, `clock-step`, `gap`,
-    /// `recorder-started`, `recorder-stopped`, `samples-lost`, `blocked`, `service-started`, `service-ended`.
+    /// `recorder-started`, `recorder-stopped`, `samples-lost`, `blocked`, `service-started`, `service-ended`,
+    /// `kernel-profile`.
     pub kind: &'static str,
     /// To what: a process, a cgroup, a tunable; null for the host.
     pub subject: Option<String>,
@@ -52,7 +53,7 @@ pub struct EventEntry {
     pub cgroup: Option<String>,
     /// One sentence for people.
     pub text: String,
-    /// The lines that the kernel logged; null where it logged none, or they are not kept.
+    /// The lines that the kernel logged, or the screen of a kept profile; null where there are none, or they are not kept.
     pub report: Option<String>,
 }
 

@@ -6,6 +6,8 @@ use super::page::{TextPage, piece};
 use super::{Detail, Screen, wrap};
 use crate::clock::ReportClock;
 use crate::model::{EventEntry, EventsReport, SourceKind};
+use crate::quoted;
+use timeline::EventKind;
 use units::Count;
 
 pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
@@ -36,6 +38,20 @@ pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
             page.line(&[head[0].clone(), piece(Style::Plain, gap), text]);
         } else {
             page.hanging(&head, indent, style(event), &clock.sentence(event));
+        }
+        if event.kind == EventKind::KernelProfile.name() {
+            let source = quoted(report.source.name.as_deref().unwrap_or("RECORDING"));
+            let at = event.at.map_or_else(String::new, |at| {
+                let at = at.to_zoned(screen.zone.clone());
+                format!(" --at '{}'", at.strftime("%Y-%m-%d %H:%M:%S"))
+            });
+            let command = format!("memtide profile {source}{at}");
+            page.hanging(
+                &[piece(Style::Plain, " ".repeat(indent))],
+                indent,
+                Style::Command,
+                &command,
+            );
         }
         if screen.detail == Detail::All {
             let lines = event.report.iter().flat_map(|report| report.lines());

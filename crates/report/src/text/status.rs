@@ -31,6 +31,11 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
         if let Some(followed) = &status.settings.follows {
             rows.add("", &format!("{followed}: with every sample while it is there"));
         }
+        if let Some(condition) = &status.settings.profiles_when {
+            let text =
+                format!("the kernel's work for 10 s when {condition}, at most 6 times an hour");
+            rows.add("profiles", &text);
+        }
         rows.add_all("heaps", &heaps(&status.settings, status.heaps.as_ref()));
     }
     if let Some(recording) = &report.recording {

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use profile::{
     LiveOptions, LiveProfile, NoLiveProfile, OffCpu, ProfileReport, ProfileScope, USUAL_HZ,
+    USUAL_NICE,
 };
 use units::Span;
 
@@ -34,7 +35,8 @@ impl KernelSampling {
 
 fn sample(lasts: Span, has_ended: &AtomicBool) -> Result<ProfileReport, NoLiveProfile> {
     let (scope, off_cpu) = (ProfileScope::Host, OffCpu::Auto);
-    let live = LiveProfile::open(LiveOptions { scope, lasts: Some(lasts), hz: USUAL_HZ, off_cpu })?;
+    let (lasts, hz, nice) = (Some(lasts), USUAL_HZ, USUAL_NICE);
+    let live = LiveProfile::open(LiveOptions { scope, lasts, hz, off_cpu, nice })?;
     let profile = live.run(|| None, &mut |_| {
         if has_ended.load(Ordering::Relaxed) {
             ControlFlow::Break(())

@@ -1,6 +1,7 @@
 //! The answer of a profile is printed and written, and its exit code.
 
 use ::profile::{Profile, ProfileReport, profile_screen};
+use probe::Root;
 use units::Quantity;
 
 use super::files::{ProfileTarget, write};
@@ -17,6 +18,9 @@ pub(super) fn give(
     output: &Output,
 ) -> Result<Exit, CommandError> {
     let mut report = ProfileReport::of(profile);
+    if args.from.is_empty() && args.recording.is_none() {
+        answers::name_cgroups(&Root::default(), &mut report);
+    }
     if let Some(base) = base {
         report.compare_with(base);
     }
@@ -28,9 +32,9 @@ pub(super) fn give(
         Format::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
     output.print(&text)?;
-    let has_little = report.cpu.is_none() && args.from.is_empty();
+    let has_little = report.cpu.is_none() && args.from.is_empty() && args.recording.is_none();
     Ok(match report.hot.as_slice() {
-        [] if has_little => Exit::Unknown,
+        [] if has_little || report.is_nameless() => Exit::Unknown,
         [] => Exit::Ok,
         _ => Exit::Warning,
     })

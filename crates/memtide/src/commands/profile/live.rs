@@ -5,11 +5,13 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use ::profile::{LiveOptions, LiveProfile, Profile, ProfileScope};
+use ::profile::{LiveOptions, LiveProfile, Profile, ProfileScope, USUAL_NICE};
+use answers::find_group_of_this_host;
+use probe::Root;
 use units::Span;
 
 use crate::cli::ProfileArgs;
-use crate::command_error::{CommandError, ErrorContext, bail};
+use crate::command_error::{CommandError, bail};
 use crate::interrupt;
 use crate::output::Output;
 
@@ -23,6 +25,7 @@ pub(super) fn sample(args: &ProfileArgs, output: &Output) -> Result<Profile, Com
         lasts,
         hz: args.rate,
         off_cpu: args.off_cpu.into(),
+        nice: USUAL_NICE,
     })?;
     let mut command = Command::new(args.command.first().map_or("", String::as_str));
     command.args(args.command.get(1..).unwrap_or_default());
@@ -63,27 +66,12 @@ pub(super) fn sample(args: &ProfileArgs, output: &Output) -> Result<Profile, Com
 }
 
 fn scope(args: &ProfileArgs) -> Result<ProfileScope, CommandError> {
-    if let Some(path) = &args.cgroup {
-        return cgroup_path(path).map(ProfileScope::Cgroup);
+    if let Some(selector) = args.group.selector() {
+        return Ok(ProfileScope::Cgroup(find_group_of_this_host(&Root::default(), &selector)?));
     }
     if let Some(gone) = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
         bail!("there is no process {gone}");
     }
     let is_host = args.pid.is_empty() && args.command.is_empty();
     Ok(if is_host { ProfileScope::Host } else { ProfileScope::Processes(args.pid.clone()) })
-}
-
-/// A cgroup's path as `/proc/PID/cgroup` has it: without the mount, and on version 1 without the controller.
-fn cgroup_path(path: &Path) -> Result<String, CommandError> {
-    let typed = path.to_str().context("the path of the cgroup is no text")?.trim_end_matches('/');
-    let Some(below) = typed.strip_prefix("/sys/fs/cgroup") else {
-        return Ok(format!("/{}", typed.trim_start_matches('/')));
-    };
-    if !path.is_dir() {
-        bail!("there is no cgroup {typed}");
-    }
-    let is_unified = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
-    let below = below.trim_start_matches('/');
-    let below = if is_unified { below } else { below.split_once('/').map_or("", |(_, rest)| rest) };
-    Ok(format!("/{below}"))
 }

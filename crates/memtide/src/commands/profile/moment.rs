@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ::profile::{ConditionWatch, ProfileCondition};
+use ::profile::{ProfileCondition, RightMoments};
 use units::Span;
 
 use crate::command_error::{CommandError, ErrorContext};
@@ -11,23 +11,20 @@ use crate::output::Output;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// A condition that stays true is profiled again after so long.
-const AGAIN_AFTER: Duration = Duration::from_secs(300);
+const AGAIN_AFTER: Span = Span::from_mins(5);
 
 pub(super) struct RightMoment {
-    watch: ConditionWatch,
+    moments: RightMoments,
     condition: ProfileCondition,
     until: Instant,
-    /// When the last profile ended.
-    last: Option<Instant>,
 }
 
 impl RightMoment {
     pub(super) fn new(condition: ProfileCondition, at_most: Span) -> Self {
         Self {
-            watch: ConditionWatch::new(condition.clone()),
+            moments: RightMoments::new(condition.clone(), AGAIN_AFTER),
             condition,
             until: Instant::now() + Duration::from_secs_f64(at_most.as_secs_f64()),
-            last: None,
         }
     }
 
@@ -35,19 +32,13 @@ impl RightMoment {
     pub(super) fn wait(&mut self, output: &Output) -> Result<Option<String>, CommandError> {
         let is_interrupted = interrupt::listen_to_any();
         let bar = output.busy("");
-        let mut must_end_first = self.last.is_some();
-        if must_end_first {
-            self.watch.begin_again();
-        }
+        self.moments.begin_again();
         while Instant::now() < self.until && !is_interrupted() {
-            let (is_met, value) = self.watch.check().with_context(|| {
+            let (is_due, value) = self.moments.check().with_context(|| {
                 format!("this kernel does not count what {} is about", self.condition)
             })?;
             bar.set_message(format!("waiting for {} · now {value}", self.condition));
-            must_end_first &=
-                !self.watch.is_over() && self.last.is_none_or(|last| last.elapsed() < AGAIN_AFTER);
-            if is_met && !must_end_first {
-                self.last = Some(Instant::now());
+            if is_due {
                 bar.finish_and_clear();
                 return Ok(Some(value));
             }

@@ -20,8 +20,8 @@ use store::{Cut, HostIdentity, Writer, WriterOptions};
 use timeline::Facts;
 use units::{Quantity, Span};
 
-use super::followed;
 use super::status_line::StatusLine;
+use super::{followed, profiles};
 use crate::cli::{RecordArgs, TasksBy};
 use crate::command_error::{CommandError, ErrorContext};
 use crate::exit::Exit;
@@ -60,6 +60,12 @@ pub(super) fn run(
         let found = found
             .inspect_err(|error| output.warn(&format!("{error}; it is read once it is there")));
         followed::start(&root, selector, found.ok(), outbox.clone())
+            .context("cannot start a thread")?;
+    }
+    if let Some(condition) = &args.profile_when {
+        let command = own_command(&["record", "--take-profile"]);
+        let command = command.context("cannot find the path of this program")?;
+        profiles::start(condition.clone(), command, outbox.clone())
             .context("cannot start a thread")?;
     }
     if let Some(plan) = heap_plan(args, processes)? {
@@ -176,6 +182,7 @@ fn recorder_settings(
         sync_s: args.sync.as_f64(),
         heaps_of: args.explain.clone(),
         follows: args.followed.selector().map(|selector| selector.to_string()),
+        profiles_when: args.profile_when.as_ref().map(ToString::to_string),
         heaps_s: (!args.explain.is_empty()).then(|| heaps_every.as_secs_f64()),
     })
 }

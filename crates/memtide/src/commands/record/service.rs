@@ -31,6 +31,7 @@ pub(super) fn install(args: &RecordArgs, output: &Output) -> Result<Exit, Comman
             output.note(&format!("would run: {}", step.join(" ")));
         }
         warn_of_places(&unit, output);
+        warn_of_profiles(&unit, output);
         if let Err(error) = needs_systemd() {
             output.warn(&format!("--install would fail: {error}"));
         }
@@ -40,6 +41,7 @@ pub(super) fn install(args: &RecordArgs, output: &Output) -> Result<Exit, Comman
     let known = service.ours()?;
     warn_of_others(&unit, output);
     warn_of_places(&unit, output);
+    warn_of_profiles(&unit, output);
     store::ensure_recording(&unit.directory)
         .with_context(|| format!("cannot make {}", unit.directory.display()))?;
     if known.as_deref() != Some(text.as_str()) {
@@ -181,6 +183,19 @@ fn warn_of_others(unit: &SystemdUnit, output: &Output) {
     }
 }
 
+/// Warns if this kernel gives samples only to CAP_SYS_ADMIN, which the service does not have: Debian's and Ubuntu's do.
+fn warn_of_profiles(unit: &SystemdUnit, output: &Output) {
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let is_strict = level.trim().parse::<i32>().is_ok_and(|level| level > 2);
+    if is_strict && unit.takes_profiles() {
+        output.warn(&format!(
+            "--profile-when will get no samples while kernel.perf_event_paranoid is {}; \
+             `sysctl -w kernel.perf_event_paranoid=2` gives them to the service",
+            level.trim()
+        ));
+    }
+}
+
 /// Warns of what would end the recorder unintentionally.
 fn warn_of_places(unit: &SystemdUnit, output: &Output) {
     if let Some(why) = does_not_stay(&unit.program) {
@@ -231,6 +246,9 @@ fn options(args: &RecordArgs) -> Vec<String> {
     }
     if let Some((name, value)) = args.followed.option() {
         push(name, super::unit::word(value));
+    }
+    if let Some(condition) = &args.profile_when {
+        push("--profile-when", super::unit::word(&condition.to_string()));
     }
     for name in &args.explain {
         push("--explain", super::unit::word(name));

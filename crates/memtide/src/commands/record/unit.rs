@@ -59,11 +59,19 @@ impl SystemdUnit {
             .collect();
         let mut text = format!("\n[Service]\nType=notify\nExecStart={}\n", command.join(" "));
         text.push_str(COMMON);
+        if self.takes_profiles() {
+            text.push_str(PROFILES);
+        }
         if self.owner == SystemdInstance::System {
             text.push_str(&self.place());
             text.push_str(RIGHTS);
         }
         text
+    }
+
+    /// Whether it profiles the kernel at times.
+    pub(super) fn takes_profiles(&self) -> bool {
+        self.options.iter().any(|option| option == "--profile-when")
     }
 
     /// Returns the directories that it may write, and its view of the file system.
@@ -124,6 +132,12 @@ RestrictAddressFamilies=AF_UNIX
 IPAddressDeny=any
 ";
 
+/// What a recorder needs that profiles the kernel.
+const PROFILES: &str = "\
+# perf_event_open: --profile-when.
+SystemCallFilter=perf_event_open
+";
+
 /// The file system of the system's recorder. Some common hardening settings are absent on purpose. What systemd mounts for
 /// the others is not taken for the host's: that is read of PID 1.
 const PLACE: &str = "\
@@ -158,8 +172,8 @@ const RIGHTS: &str = "
 # Capabilities that it retains:
 #   CAP_SYS_PTRACE       /proc/PID/smaps_rollup and io of other users' processes; with --explain their malloc heaps
 #   CAP_DAC_READ_SEARCH  io and pagemap of other users' processes, names of containers in their homes
-#   CAP_SYSLOG           /dev/kmsg where kernel.dmesg_restrict=1
-#   CAP_BPF CAP_PERFMON  the BPF task iterator (Linux 5.8; without it, /proc)
+#   CAP_SYSLOG           /dev/kmsg where kernel.dmesg_restrict=1; names of kernel functions, with --profile-when
+#   CAP_BPF CAP_PERFMON  the BPF task iterator (Linux 5.8; without it, /proc); --profile-when
 # Not CAP_IPC_LOCK, CAP_SYS_NICE and CAP_SYS_RESOURCE: the lines above give what they are for.
 CapabilityBoundingSet=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_SYSLOG CAP_BPF CAP_PERFMON
 ";
@@ -223,6 +237,22 @@ mod tests {
             let has_reason = text.lines().any(|line| line.starts_with('#') && line.contains(right));
             assert!(has_reason, "{right} has no reason");
         }
+    }
+
+    #[test]
+    fn only_a_recorder_that_profiles_may_ask_the_kernel_for_samples() {
+        let mut unit = SystemdUnit {
+            owner: SystemdInstance::System,
+            program: PathBuf::from("/usr/bin/memtide"),
+            directory: PathBuf::from("/var/lib/memtide"),
+            options: Vec::new(),
+        };
+        let asks = "SystemCallFilter=perf_event_open\n";
+        assert!(!unit.text().contains(asks));
+        unit.options = vec!["--profile-when".to_owned(), word("psi.memory>10%")];
+        let text = unit.text();
+        assert!(text.contains(asks), "{text}");
+        assert!(text.contains(" --profile-when \"psi.memory>10%%\"\n"), "{text}");
     }
 
     #[test]
