@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use crate::profile::tell_profile;
+use crate::profile::draw_profiles;
 use import::{MinuteScreen, OpenError, OpenOptions};
 use report::model::EventsReport;
 use timeline::cgroup::{GroupNames, ROOT, is_related, is_within};
@@ -74,8 +74,8 @@ pub fn events(source: &Source, kinds: &[String], group: Option<&str>) -> EventsR
     });
     for entry in &mut events {
         name_container(entry, &source.facts.names);
-        tell_profile(&mut entry.event);
     }
+    draw_profiles(&mut events);
     EventsReport::new(source, &events)
 }
 

@@ -1,12 +1,13 @@
 //! A profile of the kernel as one more evidence of `check`: it confirms a finding, proves what no counter showed, or refutes.
 
+use jiff::{SignedDuration, Timestamp};
 use probe::Root;
 use profile::{Profile, ProfileOrigin, ProfileReport};
-use report::model::{Evidence, HotReason, KernelProfile, Level};
+use report::model::{Evidence, Finding, HotReason, KernelProfile, Level, Stretch};
 use report::{Report, Screen};
 use timeline::cgroup::{GroupName, GroupNames, ROOT};
 use timeline::signals::CGROUP_CURRENT;
-use timeline::{Entity, Event, EventKind, Sample, Source, Stamp, TimePoint};
+use timeline::{DatedEvent, Entity, Event, EventKind, Sample, Source, Stamp, TimePoint};
 use units::{Bytes, Span, WallClock};
 
 use crate::coverage;
@@ -95,11 +96,7 @@ pub fn kept_profile(
     at: Option<TimePoint>,
 ) -> Result<(KeptProfile, usize), NoKeptProfile> {
     let name = || source.origin.name.clone();
-    let events = source.timeline.recorder_events().iter();
-    let mut all: Vec<&Event> = events
-        .filter(|event| event.kind == EventKind::KernelProfile && !event.report.is_empty())
-        .collect();
-    all.sort_by_key(|event| (event.stamp.wall, event.stamp.boot));
+    let all = kept_events(source);
     let count = all.len();
     let wanted = match at {
         None => None,
@@ -143,35 +140,53 @@ pub fn kept_profile(
     })
 }
 
+/// The events with a profile, in the order of time.
+fn kept_events(source: &Source) -> Vec<&Event> {
+    let is_kept =
+        |event: &&Event| event.kind == EventKind::KernelProfile && !event.report.is_empty();
+    let mut all: Vec<&Event> = source.timeline.recorder_events().iter().filter(is_kept).collect();
+    all.sort_by_key(|event| (event.stamp.wall, event.stamp.boot));
+    all
+}
+
 /// A profile belongs to a time that is not further away.
 const NEAR: Span = Span::from_mins(5);
 /// Of more times a sentence does not speak.
 const SHOWN_MAX: usize = 5;
 
-/// Shows the profile of an event instead of its stacks, classified as this version does.
-pub(crate) fn tell_profile(event: &mut Event) {
-    if let Some(kept) = KeptProfile::of(event) {
-        let report = ProfileReport::of(&kept.profile);
-        event.report = profile::profile_screen(&report, &Screen::default(), profile::MIN_SHARE);
+/// So many profiles of a list of events are shown; each takes some milliseconds. `memtide profile` shows the others.
+const DRAWN_MAX: usize = 100;
+
+/// Shows the profiles of events instead of their stacks, classified as this version does: the last ones of the list.
+pub(crate) fn draw_profiles(events: &mut [DatedEvent]) {
+    let mut left = DRAWN_MAX;
+    let all = events.iter_mut().rev().map(|entry| &mut entry.event);
+    for event in all.filter(|event| event.kind == EventKind::KernelProfile) {
+        let kept = (left > 0).then(|| KeptProfile::of(event)).flatten();
+        left = left.saturating_sub(1);
+        event.report = kept.map_or_else(String::new, |kept| {
+            let report = ProfileReport::of(&kept.profile);
+            profile::profile_screen(&report, &Screen::default(), profile::MIN_SHARE)
+        });
     }
 }
 
 /// Adds the profiles that a recorder kept meanwhile: evidence of the finding of the same cause, and where to see them.
 pub(crate) fn add_kept_profiles(report: &mut Report, source: &Source) {
-    let events = source.timeline.recorder_events().iter();
-    let mut all: Vec<(&Event, KeptProfile)> =
-        events.filter_map(|event| Some((event, KeptProfile::of(event)?))).collect();
-    all.sort_by_key(|(event, _)| (event.stamp.wall, event.stamp.boot));
-    let count = all.len();
+    let all = kept_events(source);
     let mut briefs = Vec::new();
-    for (event, kept) in all.into_iter().rev().take(SHOWN_MAX) {
+    for event in all.iter().rev().take(SHOWN_MAX) {
+        let Some(kept) = KeptProfile::of(event) else {
+            continue;
+        };
         let profile = ProfileReport::of(&kept.profile);
         for row in &profile.hot {
             let explained = report.findings.iter_mut();
-            for finding in explained.filter(|one| Some(&one.id) == row.rule.as_ref()) {
-                let mut evidence = evidence(&row.label, row.share, row.stalled_tasks);
-                evidence.at = event.stamp.wall.and_then(crate::status::timestamp);
-                finding.evidence.push(evidence);
+            let at = event.stamp.wall.and_then(crate::status::timestamp);
+            let is_it = |one: &&mut Finding| Some(&one.id) == row.rule.as_ref() && held(one, at);
+            for finding in explained.filter(is_it) {
+                let evidence = evidence(&row.label, row.share, row.stalled_tasks);
+                finding.evidence.push(Evidence { at, ..evidence });
             }
         }
         let time = event.stamp.wall.map(coverage::moment).unwrap_or_default();
@@ -186,12 +201,25 @@ pub(crate) fn add_kept_profiles(report: &mut Report, source: &Source) {
         if last.is_empty() { String::new() } else { format!(" --at '{last}'") }
     );
     let shown: Vec<String> = briefs.iter().map(|(time, brief)| format!("{time} {brief}")).collect();
-    let more = count.saturating_sub(shown.len());
+    let more = all.len().saturating_sub(shown.len());
     let more = if more > 0 { format!(", and {more} before") } else { String::new() };
     report.remarks.push(format!(
         "Profiles of the kernel were kept: {}{more}. `{command}` shows the last one.",
         shown.join("; ")
     ));
+}
+
+/// Whether a finding held at a time, or just before or after it: a profile takes ten seconds, and a rule some readings.
+fn held(finding: &Finding, at: Option<Timestamp>) -> bool {
+    let near = SignedDuration::from_mins(1);
+    let is_in = |stretch: &Stretch| {
+        let (Some(from), Some(to), Some(at)) = (stretch.from, stretch.to, at) else {
+            return false;
+        };
+        at.duration_since(from) >= -near && to.duration_since(at) >= -near
+    };
+    // A state without a beginning always holds.
+    finding.stretches.is_empty() || finding.stretches.iter().any(is_in)
 }
 
 /// Adds what people call the cgroups of a profile of this host: units, containers, pods.

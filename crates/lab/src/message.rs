@@ -144,16 +144,32 @@ pub struct GuestProfile {
     pub headline: String,
     /// Reasons that are hot, the most important first.
     pub hot: Vec<String>,
+    /// Memory work that took most CPU time or waiting, hot or not, with what was done: `cow/copying`.
+    #[serde(default)]
+    pub largest: Vec<String>,
 }
+
+/// So much of the largest work is of interest.
+const WORK_ROWS_MAX: usize = 3;
 
 impl GuestProfile {
     /// Reads the JSON of `memtide profile`.
     pub(crate) fn of(report: &serde_json::Value) -> Option<Self> {
         let hot = report.get("hot")?.as_array()?;
         let reasons = hot.iter().filter_map(|row| Some(row.get("reason")?.as_str()?.to_owned()));
+        let is_memory = |row: &&serde_json::Value| {
+            row.get("group").and_then(serde_json::Value::as_str) != Some("not-memory")
+        };
+        let text = |row: &serde_json::Value, name: &str| Some(row.get(name)?.as_str()?.to_owned());
+        let largest =
+            report.get("reasons")?.as_array()?.iter().filter(is_memory).filter_map(|row| {
+                let work = text(row, "work").map(|work| format!("/{work}")).unwrap_or_default();
+                Some(text(row, "reason")? + &work)
+            });
         Some(Self {
             headline: report.get("headline")?.as_str()?.to_owned(),
             hot: reasons.collect(),
+            largest: largest.take(WORK_ROWS_MAX).collect(),
         })
     }
 }

@@ -194,20 +194,19 @@ fn met_limits(path: &str, known: &HashMap<&str, &CgroupUse>) -> Vec<MetLimit> {
 
 /// Divides the time at limits between its own and those around it, by how often each was met.
 fn divide(row: &mut CgroupStalls) {
-    let hits = |is_own: bool| -> u64 {
+    let hits = |is_own: bool| -> f64 {
         let of = row.limits.iter().filter(|limit| (limit.cgroup == row.cgroup) == is_own);
-        of.map(|limit| limit.hits).sum()
+        #[allow(clippy::cast_precision_loss)] // counts
+        of.map(|limit| limit.hits as f64).sum()
     };
     let (own, outer) = (hits(true), hits(false));
-    if outer == 0 {
+    if outer <= 0.0 {
         return;
     }
     let all = row.own_limit_s;
-    #[allow(clippy::cast_precision_loss)] // counts
-    let share = outer as f64 / (own + outer) as f64;
-    row.outer_limit_s = all * share;
+    row.outer_limit_s = all * outer / (own + outer);
     row.own_limit_s = all - row.outer_limit_s;
-    row.is_divided = own > 0 && all > 0.0;
+    row.is_divided = own > 0.0 && all > 0.0;
 }
 
 #[cfg(test)]

@@ -74,7 +74,8 @@ pub(crate) fn cgroup_uses(before: &Sample, after: &Sample, counts_below: bool) -
                 high_bytes: limit(row, CGROUP_HIGH),
                 max_hits: hits(&max, key),
                 high_hits: hits(&high, key),
-                grew_bytes: grew.map(|(now, then)| now.cast_signed() - then.cast_signed()),
+                grew_bytes: grew
+                    .map(|(now, then)| now.cast_signed().saturating_sub(then.cast_signed())),
             }
         })
         .collect();

@@ -139,6 +139,8 @@ const ROWS_MAX: usize = 4_096;
 const STEPS_A_DOUBLING: f64 = 8.0;
 /// The shortest written length: a tenth of a microsecond.
 const LENGTH_S_MIN: f64 = 1e-7;
+/// No profile takes longer: 30 years of threads together.
+const SECONDS_MAX: f64 = 1e9;
 /// At most so many steps: 2^30 times the shortest are 107 s.
 const STEP_MAX: u16 = 240;
 
@@ -155,7 +157,7 @@ impl EpisodeTimes {
 
     /// Adds all of another row.
     pub fn extend(&mut self, other: &Self) {
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.total_s += other.total_s;
         self.max_s = self.max_s.max(other.max_s);
         let room = LENGTHS_MAX.saturating_sub(self.lengths.len());
@@ -189,14 +191,16 @@ impl EpisodeTimes {
         steps.into_iter().collect()
     }
 
-    /// The lengths of a file: each is the middle of its step, and none is above the longest.
-    fn of_steps(steps: &[(u16, u64)], count: u64, total_s: f64, max_s: f64) -> Self {
+    /// The lengths of a file: each is the middle of its step, and none is above the longest. At most so many are kept as there is room
+    /// for.
+    fn of_steps(row: &WrittenEpisodes, room: &mut usize) -> Self {
+        let (count, total_s, max_s) = (row.count, row.total_s, row.max_s);
         let mut lengths = Vec::new();
-        for (step, number) in steps {
+        for (step, number) in &row.steps {
             let doublings = (f64::from(*step) + 0.5) / STEPS_A_DOUBLING;
             let length = (LENGTH_S_MIN * doublings.exp2()).min(max_s);
-            let room = LENGTHS_MAX.saturating_sub(lengths.len());
-            let number = usize::try_from(*number).unwrap_or(room).min(room);
+            let number = usize::try_from(*number).unwrap_or(*room).min(*room);
+            *room -= number;
             lengths.extend(std::iter::repeat_n(length, number));
         }
         Self { lengths, count, total_s, max_s }
@@ -315,11 +319,11 @@ impl EpisodeTable {
 
     /// Rows of a file.
     pub(crate) fn of_written(rows: Vec<WrittenEpisodes>) -> Self {
-        let mut table = Self::default();
+        let (mut table, mut room) = (Self::default(), LENGTHS_MAX);
         for row in rows.into_iter().take(ROWS_MAX) {
-            let is_sane = |seconds: f64| seconds.is_finite() && seconds >= 0.0;
+            let is_sane = |seconds: f64| (0.0..SECONDS_MAX).contains(&seconds);
             if is_sane(row.total_s) && is_sane(row.max_s) {
-                let times = EpisodeTimes::of_steps(&row.steps, row.count, row.total_s, row.max_s);
+                let times = EpisodeTimes::of_steps(&row, &mut room);
                 let cgroup = row.cgroup.map(Into::into);
                 let key = EpisodeKey { kind: row.kind, comm: row.comm.into(), cgroup };
                 table.rows.insert(key, times);

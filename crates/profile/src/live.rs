@@ -134,8 +134,8 @@ pub struct LiveProfile {
     comms: HashMap<u32, CommBytes>,
     /// Processes that are wanted: those that were named, and their children.
     wanted: HashSet<u32>,
-    /// The number of a process's cgroup, read when it is first seen.
-    cgroup_of: HashMap<u32, u32>,
+    /// The cgroup of a process, read when it is first seen and again later.
+    cgroup_of: HashMap<u32, CgroupReading>,
     /// Paths of cgroups by their numbers. The first is of processes that had ended.
     cgroups: Vec<String>,
     switches: Vec<TaskSwitch>,
@@ -155,6 +155,17 @@ pub struct LiveProfile {
     is_throttled: bool,
     remarks: Vec<String>,
 }
+
+/// The cgroup of a process by its number, when it was read, and for how long that holds.
+#[derive(Debug, Clone, Copy)]
+struct CgroupReading {
+    number: u32,
+    at_ns: u64,
+    holds_ns: u64,
+}
+
+/// After so long the cgroup of a process is read again for the first time.
+const REREAD_AFTER_NS: u64 = 1_000_000_000;
 
 /// A task that begins or ends to wait, at a time. Rings of several CPUs are put into order by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -516,20 +527,28 @@ impl LiveProfile {
         })
     }
 
-    /// The number of a process's cgroup.
+    /// The number of a process's cgroup. It is read again a second later, then after two, four …: who is started joins a cgroup soon,
+    /// if at all. Of a process that has ended the last reading holds.
     fn cgroup_of(&mut self, pid: u32) -> u32 {
-        if let Some(number) = self.cgroup_of.get(&pid) {
-            return *number;
+        let now = monotonic_ns();
+        let known = self.cgroup_of.get(&pid).copied();
+        if let Some(known) = known.filter(|known| now.saturating_sub(known.at_ns) < known.holds_ns)
+        {
+            return known.number;
         }
-        let path = memory_cgroup(&self.root, pid).unwrap_or_default();
-        let known = self.cgroups.iter().position(|known| *known == path);
-        let number = known.unwrap_or_else(|| {
+        let path = match (memory_cgroup(&self.root, pid), known) {
+            (None, Some(known)) => return known.number,
+            (path, _) => path.unwrap_or_default(),
+        };
+        let place = self.cgroups.iter().position(|one| *one == path);
+        let number = place.unwrap_or_else(|| {
             self.cgroups.push(path);
             self.cgroups.len() - 1
         });
         let number = u32::try_from(number).unwrap_or(0);
-        if self.cgroup_of.len() < TASKS_MAX {
-            self.cgroup_of.insert(pid, number);
+        let holds_ns = known.map_or(REREAD_AFTER_NS, |known| known.holds_ns.saturating_mul(2));
+        if self.cgroup_of.len() < TASKS_MAX || known.is_some() {
+            self.cgroup_of.insert(pid, CgroupReading { number, at_ns: now, holds_ns });
         }
         number
     }

@@ -75,9 +75,10 @@ pub fn firefox(profile: &Profile, part: ProfilePart) -> Result<String, serde_jso
             let count = (weight / per_sample).round() as i32;
             let lasts = interval.saturating_mul(count.unsigned_abs());
             let nanos = |of: Duration| u64::try_from(of.as_nanos()).unwrap_or(u64::MAX);
+            // The reader takes CPU time for that since the sample before, so a sample stands at its end.
+            at += lasts;
             let time = Timestamp::from_nanos_since_reference(nanos(at));
             firefox.add_sample(thread, time, handle, CpuDelta::from_nanos(nanos(lasts)), count);
-            at += lasts;
         }
     }
     serde_json::to_string(&firefox)

@@ -157,7 +157,8 @@ fn is_of_interest(profile: &Profile, one: &CgroupUse) -> bool {
         .filter_map(|part| Some(profile.part(part)?.0))
         .flat_map(StackTable::iter);
     let mut keys = profile.episodes.iter().flat_map(|table| table.sorted());
-    one.max_hits + one.high_hits > 0
+    one.max_hits > 0
+        || one.high_hits > 0
         || stacks.any(|(stack, _)| is_it(stack.cgroup.as_deref()))
         || keys.any(|(key, _)| is_it(key.cgroup.as_deref()))
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use probe::{HostProbe, Root};
 use thiserror::Error;
 use timeline::{Counter, Sample, Signal, signals};
-use units::{Ratio, Span, Unit};
+use units::{Count, Ratio, Span, Unit};
 
 /// `reclaim` begins at this many scanned pages a second: 1 MiB/s, as in `page-cache-thrash`.
 const RECLAIM_PAGES_PER_S: f64 = 256.0;
@@ -90,8 +90,14 @@ pub struct RightMoments {
     again_after: Duration,
     /// When the last profile was due.
     last: Option<Instant>,
+    /// The value at that time.
+    last_value: f64,
     must_end_first: bool,
 }
+
+/// While a condition lasts, something else is the matter where its value is so many times that of the last profile: a mild pressure that
+/// lasted for hours hid ten seconds of a severe one.
+const WORSE_TIMES: f64 = 2.0;
 
 impl RightMoments {
     /// Opens the files of the host.
@@ -100,20 +106,24 @@ impl RightMoments {
             watch: ConditionWatch::new(condition),
             again_after: Duration::from_secs_f64(again_after.as_secs_f64()),
             last: None,
+            last_value: 0.0,
             must_end_first: false,
         }
     }
 
     /// Reads the counters, once a second. `None`: this kernel does not have them. Else whether a profile is due, and the value in words.
     pub fn check(&mut self) -> Option<(bool, String)> {
-        let (is_met, value) = self.watch.check()?;
-        self.must_end_first &=
-            !self.watch.is_over() && self.last.is_none_or(|last| last.elapsed() < self.again_after);
-        let is_due = is_met && !self.must_end_first;
+        let shown = self.watch.check()?;
+        let is_worse = self.watch.mostly_above(self.last_value * WORSE_TIMES);
+        self.must_end_first &= !self.watch.is_over()
+            && !is_worse
+            && self.last.is_none_or(|last| last.elapsed() < self.again_after);
+        let is_due = self.watch.is_met() && !self.must_end_first;
         if is_due {
             self.last = Some(Instant::now());
+            self.last_value = self.watch.recent.into_iter().fold(0.0, f64::max);
         }
-        Some((is_due, value))
+        Some((is_due, shown))
     }
 
     /// Begins anew after a profile was taken.
@@ -130,46 +140,54 @@ struct ConditionWatch {
     condition: ProfileCondition,
     host: HostProbe,
     before: Option<Sample>,
-    recent: [bool; 3],
+    /// The values of the last seconds.
+    recent: [f64; 3],
 }
 
 impl ConditionWatch {
     /// Opens the files of the host.
     fn new(condition: ProfileCondition) -> Self {
         let host = HostProbe::open(&Root::default()).slabinfo_every(u32::MAX);
-        Self { condition, host, before: None, recent: [false; 3] }
+        Self { condition, host, before: None, recent: [0.0; 3] }
     }
 
-    /// Reads the counters, once a second. `None`: this kernel does not have them. Else whether the condition is met, and the value
-    /// in words.
-    fn check(&mut self) -> Option<(bool, String)> {
+    /// Reads the counters, once a second. `None`: this kernel does not have them. Else the value in words.
+    fn check(&mut self) -> Option<String> {
         let mut sample = Sample::default();
         self.host.sample(&mut sample);
         let Some(before) = self.before.replace(sample) else {
-            return Some((false, String::new()));
+            return Some(String::new());
         };
         let after = self.before.as_ref()?;
         let value = value(self.condition.counter, &before, after)?;
         self.recent.rotate_left(1);
-        self.recent[2] = value > self.condition.above;
-        let is_met = self.recent.iter().filter(|is_true| **is_true).count() >= 2;
+        self.recent[2] = value;
         let is_share = !matches!(
             self.condition.counter,
             WatchedCounter::ScannedDirectly | WatchedCounter::SwappedIn | WatchedCounter::Reclaim
         );
-        let shown =
-            if is_share { Ratio::new(value).to_string() } else { format!("{value:.0} pages/s") };
-        Some((is_met, shown))
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // pages of a second
+        let pages = || format!("{} pages/s", Count::new(value.round() as u64));
+        Some(if is_share { Ratio::new(value).to_string() } else { pages() })
+    }
+
+    /// Whether the value was above this in two of the last three seconds.
+    fn mostly_above(&self, bound: f64) -> bool {
+        self.recent.iter().filter(|value| **value > bound).count() >= 2
+    }
+
+    fn is_met(&self) -> bool {
+        self.mostly_above(self.condition.above)
     }
 
     /// Whether it was false in the last three seconds.
     fn is_over(&self) -> bool {
-        self.recent.iter().all(|is_true| !is_true)
+        self.recent.iter().all(|value| *value <= self.condition.above)
     }
 
-    /// Begins anew after the condition was met: it has to be over first.
+    /// Begins anew after the condition was met: what was before does not count. It is not over by that.
     fn begin_again(&mut self) {
-        self.recent = [true; 3];
+        self.recent = [self.condition.above.next_up(); 3];
         self.before = None;
     }
 }
@@ -220,6 +238,25 @@ fn value(counter: WatchedCounter, before: &Sample, after: &Sample) -> Option<f64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lasts_is_due_again_where_it_doubles() {
+        let condition: ProfileCondition = "sys>0.1%".parse().unwrap();
+        let mut watch = ConditionWatch::new(condition.clone());
+        let above = condition.above;
+        for (recent, is_met, is_over) in [
+            ([0.0, 0.0, 1.0], false, false),
+            ([1.0, 0.0, 1.0], true, false),
+            ([above, 0.0, above], false, true),
+        ] {
+            watch.recent = recent;
+            assert_eq!((watch.is_met(), watch.is_over()), (is_met, is_over), "{recent:?}");
+        }
+        watch.begin_again();
+        assert!(!watch.is_over() && !watch.mostly_above(0.02));
+        watch.recent = [0.3, 0.1, 0.3];
+        assert!(watch.mostly_above(0.1 * WORSE_TIMES) && !watch.mostly_above(0.2 * WORSE_TIMES));
+    }
 
     #[test]
     fn conditions_are_read_and_others_refused_with_examples() {

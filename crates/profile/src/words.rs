@@ -81,7 +81,10 @@ fn hot_headline(report: &ProfileReport, first: &ReasonRow) -> String {
         .filter(|one| one.of_reason >= COMM_WORTH_SAYING && !first.reason.is_background());
     let in_whom = who.map(|one| format!(" in {}", escape(&one.name))).unwrap_or_default();
     let at_limit = matches!(first.reason, Reason::MemcgMax | Reason::MemcgHigh);
-    let cgroup = first.cgroups.first().filter(|one| at_limit && one.of_reason >= COMM_WORTH_SAYING);
+    let cgroup = first
+        .cgroups
+        .first()
+        .filter(|one| at_limit && one.of_reason >= COMM_WORTH_SAYING && one.name != ROOT);
     let of_cgroup = cgroup.map(|one| format!(" ({})", escape(&one.name))).unwrap_or_default();
     let mut text = format!(
         "{}{of_cgroup}{in_whom} {}: {means}.",

@@ -93,12 +93,25 @@ fn hostile_input_is_an_error_or_an_answer() {
     let huge = "a;f 1e308\nb;g 1e308\nc;h NaN\nd;i -5\ne;j inf\n".to_owned();
     let cut = "x 1 [000] 1.0: cycles: \n\tffff".to_owned();
     let map = "@us[a,\n    b+1\n".repeat(1_000);
-    for (at, content) in [long, many, deep, huge, cut, map].iter().enumerate() {
+    let row = "{\"kind\":\"memcg-reclaim\",\"comm\":\"x\",\"cgroup\":\"/\u{1b}[2J\",\"count\":18446744073709551615,\
+               \"total_s\":9e8,\"max_s\":9e8,\"steps\":[[65535,18446744073709551615],[0,18446744073709551615]]}";
+    let limits = "{\"path\":\"/\u{1b}[2J\",\"max_hits\":18446744073709551615,\"high_hits\":18446744073709551615,\
+                  \"grew_bytes\":-9223372036854775808}";
+    let rows = [row; 1_000].join(",").replace('\u{1b}', "\\u001b");
+    let limits = limits.replace('\u{1b}', "\\u001b");
+    let sums = format!(
+        "# {{\"unit\":\"samples\",\"seconds\":1e-300,\"episodes\":[{rows}],\"cgroups\":[{limits}]}}\n\
+         # {{\"cgroup\":\"/\\u001b[2J\"}}\nx;y 1\n# {{\"unit\":\"us\"}}\nz;w 1\n"
+    );
+    for (at, content) in [long, many, deep, huge, cut, map, sums].iter().enumerate() {
         let path = file(&directory, &format!("hostile{at}"), content);
         let output = memtide(&["profile", "--from", &path, "--json"]);
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 1 | 3)), "{at}: {code:?} {}", stderr(&output));
         assert!(!stderr(&output).contains("panicked"), "{at}: {}", stderr(&output));
+        let text = memtide(&["profile", "--from", &path]);
+        assert!(!stderr(&text).contains("panicked"), "{at}: {}", stderr(&text));
+        assert!(!stdout(&text).contains('\u{1b}'), "{at}");
     }
     let damaged = file(&directory, "perf.data", [b"PERFILE2".as_slice(), &[0xfe; 4096]].concat());
     assert_eq!(memtide(&["profile", "--from", &damaged]).status.code(), Some(3));
@@ -200,7 +213,7 @@ fn a_cgroup_is_chosen_by_its_path_or_by_what_people_call_it() {
             let report = json(&output);
             assert_eq!(report["origin"]["scope"], format!("cgroup {key}"), "{option}");
             assert_eq!(cgroups_of(&report), [key.as_str()], "{option}");
-            assert!(report["cpu"]["samples"].as_f64().unwrap() > 10.0, "{option} {report}");
+            assert!(report["cpu"]["samples"].as_f64().unwrap() >= 3.0, "{option} {report}");
         }
         let output = memtide(&["profile", "--for", "1s", option, "no-such-name"]);
         assert_eq!(output.status.code(), Some(3));
