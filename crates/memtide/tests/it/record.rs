@@ -547,7 +547,13 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.0);
+        // What was killed in it may take a moment to end.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
