@@ -25,7 +25,7 @@ use crate::evidence::Evidence;
 pub struct Activity {
     /// The moment, on the timeline's clock.
     pub at: Span,
-    /// The host.
+    /// Memory of the whole host.
     pub host: HostActivity,
     /// Services, containers, and cgroups that have a limit or are of neither; the largest first.
     pub groups: Vec<GroupActivity>,

@@ -20,14 +20,14 @@ const HISTORY: Span = Span::from_hours(1);
 /// With every tenth sample the PSS of the largest processes is read.
 const PSS_EVERY: Option<NonZeroUsize> = NonZeroUsize::new(10);
 /// Names of containers are read again as often as settings.
-const NAMES_EVERY: Duration = Duration::from_mins(1);
+const NAMES_EVERY: Duration = Duration::from_secs(60);
 /// Judging may take this part of the time. An engineering choice.
 const JUDGING_SHARE: u32 = 50;
 
 /// What a view shows.
 #[derive(Debug)]
 pub enum Feed {
-    /// This host.
+    /// This host while it is watched.
     Live(LiveFeed),
     /// A recording, of which a part is read for each moment.
     Recording(PathBuf, Option<String>),
@@ -84,11 +84,11 @@ struct Live {
     recording: Option<PathBuf>,
     /// When names of containers were read.
     named: Option<Instant>,
-    judged: Option<Judged>,
+    judged: Option<LastJudgement>,
 }
 
 /// The last judgement, when it ended, and what it took.
-struct Judged {
+struct LastJudgement {
     report: Report,
     ended: Instant,
     took: Duration,
@@ -293,7 +293,7 @@ impl Live {
         let begun = Instant::now();
         let report = answers::top(source, RECENT, group, still);
         if is_new {
-            let judged = Judged {
+            let judged = LastJudgement {
                 report: report.check.clone(),
                 took: begun.elapsed(),
                 ended: Instant::now(),

@@ -2,15 +2,15 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::worker::{Move, Request};
+use crate::worker::{Move, WorkerRequest};
 
 /// What is to be done after a key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum AfterKey {
     /// The screen is drawn again.
     Nothing,
     /// The worker is asked.
-    Ask(Request),
+    Ask(WorkerRequest),
     /// The process is suspended, as Ctrl-Z does.
     Suspend,
     /// The view ends.
@@ -19,7 +19,7 @@ pub(crate) enum Outcome {
 
 /// A key by its meaning.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Command {
+pub(crate) enum KeyMeaning {
     /// A panel by its index.
     Panel(usize),
     /// So many panels on.
@@ -65,49 +65,49 @@ pub(crate) const HELP: [(&str, &str); 16] = [
 ];
 
 /// Returns what a key means; `None` if nothing.
-pub(crate) fn command(key: KeyEvent) -> Option<Command> {
+pub(crate) fn command(key: KeyEvent) -> Option<KeyMeaning> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return match key.code {
-            KeyCode::Char('c') => Some(Command::Quit),
-            KeyCode::Char('z') => Some(Command::Suspend),
-            KeyCode::Char('f') => Some(Command::Page(1)),
-            KeyCode::Char('b') => Some(Command::Page(-1)),
+            KeyCode::Char('c') => Some(KeyMeaning::Quit),
+            KeyCode::Char('z') => Some(KeyMeaning::Suspend),
+            KeyCode::Char('f') => Some(KeyMeaning::Page(1)),
+            KeyCode::Char('b') => Some(KeyMeaning::Page(-1)),
             _ => None,
         };
     }
     Some(match key.code {
-        KeyCode::Char(digit @ '1'..='4') => Command::Panel(digit as usize - '1' as usize),
-        KeyCode::Tab => Command::NextPanel(1),
-        KeyCode::BackTab => Command::NextPanel(-1),
-        KeyCode::Down | KeyCode::Char('j') => Command::Down(1),
-        KeyCode::Up | KeyCode::Char('k') => Command::Down(-1),
-        KeyCode::PageDown => Command::Page(1),
-        KeyCode::PageUp => Command::Page(-1),
-        KeyCode::Home | KeyCode::Char('g') => Command::First,
-        KeyCode::End | KeyCode::Char('G') => Command::Last,
-        KeyCode::Enter => Command::Open,
-        KeyCode::Esc | KeyCode::Backspace => Command::Back,
-        KeyCode::Char('?' | 'h') | KeyCode::F(1) => Command::Help,
-        KeyCode::Char('s') | KeyCode::F(6) => Command::Sort(1),
-        KeyCode::Char('S') => Command::Sort(-1),
-        KeyCode::Char('M') => Command::SortBySize,
-        KeyCode::Char('/' | '\\') | KeyCode::F(3 | 4) => Command::Filter,
-        KeyCode::Char(' ') => Command::Freeze,
-        KeyCode::Right | KeyCode::Char('t') => Command::Go(Move::Samples(1)),
-        KeyCode::Left | KeyCode::Char('T') => Command::Go(Move::Samples(-1)),
-        KeyCode::Char(']') => Command::Go(Move::Minutes(1)),
-        KeyCode::Char('[') => Command::Go(Move::Minutes(-1)),
-        KeyCode::Char('}') => Command::Go(Move::Minutes(60)),
-        KeyCode::Char('{') => Command::Go(Move::Minutes(-60)),
-        KeyCode::Char('n') => Command::Go(Move::Incident { is_next: true }),
-        KeyCode::Char('N') => Command::Go(Move::Incident { is_next: false }),
-        KeyCode::Char('<') => Command::Go(Move::Start),
-        KeyCode::Char('0' | '>') => Command::Go(Move::End),
-        KeyCode::Char('w') => Command::Save,
-        KeyCode::Char('q') | KeyCode::F(10) => Command::Quit,
+        KeyCode::Char(digit @ '1'..='4') => KeyMeaning::Panel(digit as usize - '1' as usize),
+        KeyCode::Tab => KeyMeaning::NextPanel(1),
+        KeyCode::BackTab => KeyMeaning::NextPanel(-1),
+        KeyCode::Down | KeyCode::Char('j') => KeyMeaning::Down(1),
+        KeyCode::Up | KeyCode::Char('k') => KeyMeaning::Down(-1),
+        KeyCode::PageDown => KeyMeaning::Page(1),
+        KeyCode::PageUp => KeyMeaning::Page(-1),
+        KeyCode::Home | KeyCode::Char('g') => KeyMeaning::First,
+        KeyCode::End | KeyCode::Char('G') => KeyMeaning::Last,
+        KeyCode::Enter => KeyMeaning::Open,
+        KeyCode::Esc | KeyCode::Backspace => KeyMeaning::Back,
+        KeyCode::Char('?' | 'h') | KeyCode::F(1) => KeyMeaning::Help,
+        KeyCode::Char('s') | KeyCode::F(6) => KeyMeaning::Sort(1),
+        KeyCode::Char('S') => KeyMeaning::Sort(-1),
+        KeyCode::Char('M') => KeyMeaning::SortBySize,
+        KeyCode::Char('/' | '\\') | KeyCode::F(3 | 4) => KeyMeaning::Filter,
+        KeyCode::Char(' ') => KeyMeaning::Freeze,
+        KeyCode::Right | KeyCode::Char('t') => KeyMeaning::Go(Move::Samples(1)),
+        KeyCode::Left | KeyCode::Char('T') => KeyMeaning::Go(Move::Samples(-1)),
+        KeyCode::Char(']') => KeyMeaning::Go(Move::Minutes(1)),
+        KeyCode::Char('[') => KeyMeaning::Go(Move::Minutes(-1)),
+        KeyCode::Char('}') => KeyMeaning::Go(Move::Minutes(60)),
+        KeyCode::Char('{') => KeyMeaning::Go(Move::Minutes(-60)),
+        KeyCode::Char('n') => KeyMeaning::Go(Move::Incident { is_next: true }),
+        KeyCode::Char('N') => KeyMeaning::Go(Move::Incident { is_next: false }),
+        KeyCode::Char('<') => KeyMeaning::Go(Move::Start),
+        KeyCode::Char('0' | '>') => KeyMeaning::Go(Move::End),
+        KeyCode::Char('w') => KeyMeaning::Save,
+        KeyCode::Char('q') | KeyCode::F(10) => KeyMeaning::Quit,
         _ => return None,
     })
 }

@@ -20,7 +20,7 @@ use report::text::top::{TopMoment, TopView, frame};
 pub use feed::{Feed, FeedError, LiveFeed};
 pub use state::State;
 
-use worker::{Request, Shown, Worker};
+use worker::{ForView, ViewWorker, WorkerRequest};
 
 /// Why there is no view, or why it ended.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ pub fn run(feed: Feed, screen: Screen, view: TopView) -> Result<(), TopError> {
     let is_live = feed.is_live();
     let (to_ui, events) = mpsc::channel();
     let (to_worker, requests) = mpsc::channel();
-    Worker::start(feed, requests, to_ui.clone())?;
+    ViewWorker::start(feed, requests, to_ui.clone())?;
     let mut terminal = terminal::Terminal::open().map_err(TopError::Terminal)?;
     terminal::read_keys(to_ui.clone());
     terminal::listen_to_signals(to_ui).map_err(TopError::Terminal)?;
@@ -89,15 +89,15 @@ pub fn run(feed: Feed, screen: Screen, view: TopView) -> Result<(), TopError> {
     let result = show(&mut state, &mut terminal, &events, &to_worker);
     drop(terminal);
     // It may be busy reading; it ends with the channel.
-    let _ = to_worker.send(Request::End);
+    let _ = to_worker.send(WorkerRequest::End);
     result
 }
 
 /// An event of the view.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum ViewEvent {
     /// The worker has something new.
-    Shown(Shown),
+    Shown(ForView),
     /// A key was pressed.
     Key(ratatui::crossterm::event::KeyEvent),
     /// The terminal has another size.
@@ -111,8 +111,8 @@ pub(crate) enum Event {
 fn show(
     state: &mut State,
     terminal: &mut terminal::Terminal,
-    events: &mpsc::Receiver<Event>,
-    worker: &mpsc::Sender<Request>,
+    events: &mpsc::Receiver<ViewEvent>,
+    worker: &mpsc::Sender<WorkerRequest>,
 ) -> Result<(), TopError> {
     loop {
         terminal.draw(state).map_err(TopError::Terminal)?;
@@ -120,18 +120,18 @@ fn show(
         // What has come meanwhile is drawn once.
         for event in std::iter::once(first).chain(events.try_iter()) {
             match event {
-                Event::Shown(shown) => state.take(shown),
-                Event::Key(key) => match state.press(key) {
-                    keys::Outcome::Nothing => {}
-                    keys::Outcome::Ask(request) => {
+                ViewEvent::Shown(shown) => state.take(shown),
+                ViewEvent::Key(key) => match state.press(key) {
+                    keys::AfterKey::Nothing => {}
+                    keys::AfterKey::Ask(request) => {
                         let _ = worker.send(request);
                     }
-                    keys::Outcome::Suspend => terminal.suspend().map_err(TopError::Terminal)?,
-                    keys::Outcome::End => return Ok(()),
+                    keys::AfterKey::Suspend => terminal.suspend().map_err(TopError::Terminal)?,
+                    keys::AfterKey::End => return Ok(()),
                 },
-                Event::Resized => terminal.resized(),
-                Event::Continued => terminal.again().map_err(TopError::Terminal)?,
-                Event::End => return Ok(()),
+                ViewEvent::Resized => terminal.resized(),
+                ViewEvent::Continued => terminal.again().map_err(TopError::Terminal)?,
+                ViewEvent::End => return Ok(()),
             }
         }
     }

@@ -10,8 +10,8 @@ use report::text::top::{
 use report::text::{Style, StyledLine, TextPage, check_lines, finding_lines, piece};
 use report::{Report, Screen};
 
-use crate::keys::{self, Command, Outcome};
-use crate::worker::{Move, Request, Shown};
+use crate::keys::{self, AfterKey, KeyMeaning};
+use crate::worker::{ForView, Move, WorkerRequest};
 
 /// A page in the panel's place.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,9 +59,9 @@ impl State {
     }
 
     /// Takes what the worker has.
-    pub(crate) fn take(&mut self, shown: Shown) {
+    pub(crate) fn take(&mut self, shown: ForView) {
         match shown {
-            Shown::Frame { report, is_last } => {
+            ForView::Frame { report, is_last } => {
                 self.view.moment = match (self.is_live, is_last) {
                     (false, _) => TopMoment::Replay,
                     (true, false) => TopMoment::Earlier,
@@ -71,9 +71,9 @@ impl State {
                 self.report = Some(report);
                 self.find_selected();
             }
-            Shown::Courses(courses) => self.courses = courses,
-            Shown::Group(report) => self.group = Some(report),
-            Shown::Message(text) => self.view.message = text,
+            ForView::Courses(courses) => self.courses = courses,
+            ForView::Group(report) => self.group = Some(report),
+            ForView::Message(text) => self.view.message = text,
         }
     }
 
@@ -116,22 +116,22 @@ impl State {
     }
 
     /// What a key does.
-    pub(crate) fn press(&mut self, key: KeyEvent) -> Outcome {
+    pub(crate) fn press(&mut self, key: KeyEvent) -> AfterKey {
         self.view.message.clear();
         if self.view.is_filtering && key.kind != KeyEventKind::Release {
             return self.type_filter(key);
         }
         match keys::command(key) {
             Some(command) => self.run(command),
-            None => Outcome::Nothing,
+            None => AfterKey::Nothing,
         }
     }
 
-    fn type_filter(&mut self, key: KeyEvent) -> Outcome {
+    fn type_filter(&mut self, key: KeyEvent) -> AfterKey {
         let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         match key.code {
             KeyCode::Char(letter) if is_plain => self.view.filter.push(letter),
-            KeyCode::Char('c') => return Outcome::End,
+            KeyCode::Char('c') => return AfterKey::End,
             KeyCode::Backspace => {
                 self.view.filter.pop();
             }
@@ -143,51 +143,51 @@ impl State {
             _ => {}
         }
         self.find_selected();
-        Outcome::Nothing
+        AfterKey::Nothing
     }
 
-    fn run(&mut self, command: Command) -> Outcome {
+    fn run(&mut self, command: KeyMeaning) -> AfterKey {
         match command {
-            Command::Panel(index) => self.choose_panel(index),
-            Command::NextPanel(by) => {
+            KeyMeaning::Panel(index) => self.choose_panel(index),
+            KeyMeaning::NextPanel(by) => {
                 let count = TopPanel::ALL.len();
                 let now = TopPanel::ALL.iter().position(|one| *one == self.view.panel);
                 let next = now.unwrap_or(0).saturating_add(count).saturating_add_signed(by);
                 self.choose_panel(next % count)
             }
-            Command::Down(by) => self.down(by),
-            Command::Page(by) => {
+            KeyMeaning::Down(by) => self.down(by),
+            KeyMeaning::Page(by) => {
                 self.down(by.saturating_mul(isize::try_from(self.drawn.room).unwrap_or(1).max(1)))
             }
-            Command::First => self.down(isize::MIN),
-            Command::Last => self.down(isize::MAX),
-            Command::Open => self.open(),
-            Command::Back => self.back(),
-            Command::Help => {
+            KeyMeaning::First => self.down(isize::MIN),
+            KeyMeaning::Last => self.down(isize::MAX),
+            KeyMeaning::Open => self.open(),
+            KeyMeaning::Back => self.back(),
+            KeyMeaning::Help => {
                 self.view.scroll = 0;
                 self.opened = Some(Opened::Help);
-                Outcome::Ask(Request::Open(None))
+                AfterKey::Ask(WorkerRequest::Open(None))
             }
-            Command::Sort(by) => self.sort(by),
-            Command::SortBySize => {
+            KeyMeaning::Sort(by) => self.sort(by),
+            KeyMeaning::SortBySize => {
                 self.view.sort = 0;
                 self.select(0)
             }
-            Command::Filter => {
+            KeyMeaning::Filter => {
                 self.view.is_filtering = self.view.panel.is_table() && self.opened.is_none();
-                Outcome::Nothing
+                AfterKey::Nothing
             }
-            Command::Freeze => self.freeze(),
-            Command::Go(way) => Outcome::Ask(Request::Go(way)),
-            Command::Save => Outcome::Ask(Request::Save),
-            Command::Suspend => Outcome::Suspend,
-            Command::Quit if self.opened.is_some() => self.back(),
-            Command::Quit => Outcome::End,
+            KeyMeaning::Freeze => self.freeze(),
+            KeyMeaning::Go(way) => AfterKey::Ask(WorkerRequest::Go(way)),
+            KeyMeaning::Save => AfterKey::Ask(WorkerRequest::Save),
+            KeyMeaning::Suspend => AfterKey::Suspend,
+            KeyMeaning::Quit if self.opened.is_some() => self.back(),
+            KeyMeaning::Quit => AfterKey::End,
         }
     }
 
     /// Sorts by the next column that is shown.
-    fn sort(&mut self, by: isize) -> Outcome {
+    fn sort(&mut self, by: isize) -> AfterKey {
         let shown = &self.drawn.columns;
         if !shown.is_empty() {
             let now = shown.iter().position(|column| *column == self.view.sort).unwrap_or(0);
@@ -196,13 +196,13 @@ impl State {
         self.select(0)
     }
 
-    fn choose_panel(&mut self, index: usize) -> Outcome {
-        let Some(panel) = TopPanel::ALL.get(index) else { return Outcome::Nothing };
+    fn choose_panel(&mut self, index: usize) -> AfterKey {
+        let Some(panel) = TopPanel::ALL.get(index) else { return AfterKey::Nothing };
         self.view = TopView { panel: *panel, moment: self.view.moment, ..TopView::default() };
         self.opened = None;
         self.selected = None;
         self.select(0);
-        Outcome::Ask(Request::Open(None))
+        AfterKey::Ask(WorkerRequest::Open(None))
     }
 
     fn rows(&self) -> Vec<TopRow> {
@@ -210,20 +210,20 @@ impl State {
     }
 
     /// Scrolls a page, or selects another row.
-    fn down(&mut self, by: isize) -> Outcome {
+    fn down(&mut self, by: isize) -> AfterKey {
         if self.drawn.page > 0 {
             let last = self.drawn.page.saturating_sub(self.drawn.room);
             self.view.scroll = self.view.scroll.saturating_add_signed(by).min(last);
-            return Outcome::Nothing;
+            return AfterKey::Nothing;
         }
         let last = self.rows().len().saturating_sub(1);
         self.select(self.view.selected.saturating_add_signed(by).min(last))
     }
 
-    fn select(&mut self, index: usize) -> Outcome {
+    fn select(&mut self, index: usize) -> AfterKey {
         self.view.selected = index;
         self.selected = self.rows().into_iter().nth(index);
-        Outcome::Nothing
+        AfterKey::Nothing
     }
 
     /// Finds the selected row where it is now; where it is gone, the row in its place is selected.
@@ -267,12 +267,12 @@ impl State {
         }
     }
 
-    fn open(&mut self) -> Outcome {
+    fn open(&mut self) -> AfterKey {
         if self.opened.is_some() {
-            return Outcome::Nothing;
+            return AfterKey::Nothing;
         }
         let Some(row) = self.rows().into_iter().nth(self.view.selected) else {
-            return Outcome::Nothing;
+            return AfterKey::Nothing;
         };
         self.view.scroll = 0;
         match row {
@@ -281,39 +281,39 @@ impl State {
                 let finding = report.and_then(|report| report.check.findings.get(index));
                 self.opened =
                     finding.map(|one| Opened::Finding(one.id.clone(), one.scope.key.clone()));
-                Outcome::Nothing
+                AfterKey::Nothing
             }
             TopRow::Unit(path) => {
                 self.opened = Some(Opened::Unit(path.clone()));
-                Outcome::Ask(Request::Open(Some(path)))
+                AfterKey::Ask(WorkerRequest::Open(Some(path)))
             }
             TopRow::Process(key) => {
                 self.opened = Some(Opened::Process(key));
-                Outcome::Nothing
+                AfterKey::Nothing
             }
         }
     }
 
-    fn back(&mut self) -> Outcome {
+    fn back(&mut self) -> AfterKey {
         self.view.scroll = 0;
         if self.opened.take().is_some() {
             self.group = None;
-            return Outcome::Ask(Request::Open(None));
+            return AfterKey::Ask(WorkerRequest::Open(None));
         }
         self.view.filter.clear();
         self.find_selected();
-        Outcome::Nothing
+        AfterKey::Nothing
     }
 
-    fn freeze(&mut self) -> Outcome {
+    fn freeze(&mut self) -> AfterKey {
         match self.view.moment {
             TopMoment::Live => {
                 self.view.moment = TopMoment::Frozen;
-                Outcome::Ask(Request::Freeze(true))
+                AfterKey::Ask(WorkerRequest::Freeze(true))
             }
-            TopMoment::Frozen => Outcome::Ask(Request::Freeze(false)),
-            TopMoment::Earlier => Outcome::Ask(Request::Go(Move::End)),
-            TopMoment::Replay => Outcome::Nothing,
+            TopMoment::Frozen => AfterKey::Ask(WorkerRequest::Freeze(false)),
+            TopMoment::Earlier => AfterKey::Ask(WorkerRequest::Go(Move::End)),
+            TopMoment::Replay => AfterKey::Nothing,
         }
     }
 }

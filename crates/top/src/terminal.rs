@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
-use crate::Event;
+use crate::ViewEvent;
 use crate::state::State;
 
 /// How many colours a terminal has.
@@ -87,16 +87,16 @@ impl Drop for Terminal {
 }
 
 /// Reads keys in a thread of its own, until the terminal is gone.
-pub(crate) fn read_keys(to: Sender<Event>) {
+pub(crate) fn read_keys(to: Sender<ViewEvent>) {
     std::thread::spawn(move || {
         while keys(&to).is_some() {}
         // Without keys nobody can end the view.
-        let _ = to.send(Event::End);
+        let _ = to.send(ViewEvent::End);
     });
 }
 
 /// Waits for keys and passes them on; `None` if there will be no more.
-fn keys(to: &Sender<Event>) -> Option<()> {
+fn keys(to: &Sender<ViewEvent>) -> Option<()> {
     let stdin = io::stdin();
     let mut input = [PollFd::new(&stdin, PollFlags::IN)];
     match poll(&mut input, None) {
@@ -110,22 +110,22 @@ fn keys(to: &Sender<Event>) -> Option<()> {
     }
     while event::poll(Duration::ZERO).ok()? {
         if let TerminalEvent::Key(key) = event::read().ok()? {
-            to.send(Event::Key(key)).ok()?;
+            to.send(ViewEvent::Key(key)).ok()?;
         }
     }
     Some(())
 }
 
 /// Ends the view on a signal, so that the terminal is given back; draws it anew where its size is another one.
-pub(crate) fn listen_to_signals(to: Sender<Event>) -> io::Result<()> {
+pub(crate) fn listen_to_signals(to: Sender<ViewEvent>) -> io::Result<()> {
     let mut signals =
         signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCONT, SIGWINCH])?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
             let event = match signal {
-                SIGCONT => Event::Continued,
-                SIGWINCH => Event::Resized,
-                _ => Event::End,
+                SIGCONT => ViewEvent::Continued,
+                SIGWINCH => ViewEvent::Resized,
+                _ => ViewEvent::End,
             };
             if to.send(event).is_err() {
                 return;

@@ -11,7 +11,7 @@ use report::model::top::{Course, TopReport};
 use timeline::{Source, TimePoint};
 use units::{Span, WallClock};
 
-use crate::Event;
+use crate::ViewEvent;
 use crate::feed::{Feed, FeedError, OpenedFeed};
 
 /// How long a request may wait while the next sample is waited for: a tenth of a frame's time would not be seen.
@@ -21,8 +21,8 @@ const INTO_INCIDENT: Span = Span::from_secs(30);
 
 /// What the view asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Request {
-    /// Another moment.
+pub(crate) enum WorkerRequest {
+    /// To show another moment.
     Go(Move),
     /// To show the same moment whatever is sampled; or no longer.
     Freeze(bool),
@@ -30,7 +30,7 @@ pub(crate) enum Request {
     Open(Option<String>),
     /// A capture of the minutes up to the moment.
     Save,
-    /// To end.
+    /// To end with the view.
     End,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Move {
 
 /// What the worker has for the view.
 #[derive(Debug)]
-pub(crate) enum Shown {
+pub(crate) enum ForView {
     /// A moment; whether it is the last sample.
     Frame { report: Arc<TopReport>, is_last: bool },
     /// How memory ran.
@@ -62,9 +62,9 @@ pub(crate) enum Shown {
     Message(String),
 }
 
-pub(crate) struct Worker {
+pub(crate) struct ViewWorker {
     feed: OpenedFeed,
-    to_view: Sender<Event>,
+    to_view: Sender<ViewEvent>,
     /// The moment that is shown; `None`: the last sample.
     at: Option<TimePoint>,
     is_frozen: bool,
@@ -74,12 +74,12 @@ pub(crate) struct Worker {
     courses: Vec<Course>,
 }
 
-impl Worker {
+impl ViewWorker {
     /// Starts it, once it has its first frame.
     pub(crate) fn start(
         feed: Feed,
-        requests: Receiver<Request>,
-        to_view: Sender<Event>,
+        requests: Receiver<WorkerRequest>,
+        to_view: Sender<ViewEvent>,
     ) -> Result<(), FeedError> {
         let mut worker = Self {
             feed: feed.open()?,
@@ -97,16 +97,16 @@ impl Worker {
         Ok(())
     }
 
-    fn send(&self, shown: Shown) {
+    fn send(&self, shown: ForView) {
         // Nobody listens once the view has ended.
-        let _ = self.to_view.send(Event::Shown(shown));
+        let _ = self.to_view.send(ViewEvent::Shown(shown));
     }
 
     fn message(&self, text: impl Into<String>) {
-        self.send(Shown::Message(text.into()));
+        self.send(ForView::Message(text.into()));
     }
 
-    fn run(mut self, requests: &Receiver<Request>) {
+    fn run(mut self, requests: &Receiver<WorkerRequest>) {
         self.send_courses();
         match self.feed.read_history() {
             Ok(()) => self.send_courses(),
@@ -129,7 +129,7 @@ impl Worker {
                 },
             };
             match request {
-                Some(Request::End) => return,
+                Some(WorkerRequest::End) => return,
                 Some(request) => self.answer(request),
                 None => {}
             }
@@ -149,42 +149,42 @@ impl Worker {
 
     fn send_courses(&mut self) {
         self.courses = self.feed.courses();
-        self.send(Shown::Courses(self.courses.clone()));
+        self.send(ForView::Courses(self.courses.clone()));
     }
 
     fn show(&mut self, report: TopReport) {
         let report = Arc::new(report);
         self.shown = Some(Arc::clone(&report));
-        self.send(Shown::Frame { report, is_last: self.at.is_none() });
+        self.send(ForView::Frame { report, is_last: self.at.is_none() });
         self.show_opened();
     }
 
     fn show_opened(&mut self) {
         let Some(path) = self.opened.clone() else { return };
         match self.feed.group(&path, self.at) {
-            Some(report) => self.send(Shown::Group(Arc::new(report))),
+            Some(report) => self.send(ForView::Group(Arc::new(report))),
             None => self.message(format!("{path} is not there at this moment")),
         }
     }
 
-    fn answer(&mut self, request: Request) {
+    fn answer(&mut self, request: WorkerRequest) {
         match request {
-            Request::Go(way) => self.go(way),
-            Request::Freeze(is_frozen) => {
+            WorkerRequest::Go(way) => self.go(way),
+            WorkerRequest::Freeze(is_frozen) => {
                 self.is_frozen = is_frozen;
                 if !is_frozen {
                     self.go(Move::End);
                 }
             }
-            Request::Open(path) => {
+            WorkerRequest::Open(path) => {
                 self.opened = path;
                 self.show_opened();
             }
-            Request::Save => match self.save() {
+            WorkerRequest::Save => match self.save() {
                 Ok(path) => self.message(format!("saved {}", path.display())),
                 Err(why) => self.message(format!("not saved: {why}")),
             },
-            Request::End => {}
+            WorkerRequest::End => {}
         }
     }
 

@@ -13,14 +13,14 @@ use timeline::signals::{
 use timeline::{Entity, EntitySeries};
 use units::{Bytes, BytesPerSecond, Count, PageSize, PerSecond, Ratio, SignedBytes};
 
-use super::window::Window;
+use super::window::RecentReadings;
 use crate::accounting::own_limit_at;
 use crate::evidence::Evidence;
 
 /// A cgroup's memory, and what it waits for; null where the source does not have it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct GroupActivity {
-    /// Its path.
+    /// Its path below the root of the hierarchy.
     pub path: String,
     /// What people call it: a unit, a container, a pod; null where it is neither.
     pub name: Option<String>,
@@ -63,7 +63,9 @@ pub struct GroupActivity {
 /// The rows from `group` on: of all cgroups those at which a unit or a container begins, those with a limit, and of the rest
 /// those without others below them.
 pub(super) fn at(cx: &Evidence<'_>, index: usize, group: &str) -> Vec<GroupActivity> {
-    let Some(window) = Window::of_table(cx, Entity::Cgroup, index) else { return Vec::new() };
+    let Some(window) = RecentReadings::of_table(cx, Entity::Cgroup, index) else {
+        return Vec::new();
+    };
     let is_asked = |path: &str| group == ROOT || ancestors(path).any(|above| above == group);
     let all: Vec<&EntitySeries> = cx
         .timeline
@@ -89,7 +91,11 @@ pub(super) fn at(cx: &Evidence<'_>, index: usize, group: &str) -> Vec<GroupActiv
     rows
 }
 
-fn row(cx: &Evidence<'_>, window: &Window<'_>, series: &EntitySeries) -> Option<GroupActivity> {
+fn row(
+    cx: &Evidence<'_>,
+    window: &RecentReadings<'_>,
+    series: &EntitySeries,
+) -> Option<GroupActivity> {
     let page = cx.facts.page_size.unwrap_or(PageSize::USUAL);
     let bytes = window.level(series, CGROUP_CURRENT)?;
     let reads = |signal| Some(window.rate(Some(series), signal)?.to_bytes(page));

@@ -9,19 +9,19 @@ use timeline::signals::{
 };
 use units::{Bytes, BytesPerSecond, PageSize, PerSecond, Ratio};
 
-use super::window::Window;
+use super::window::RecentReadings;
 use crate::evidence::Evidence;
 
 /// Memory of the host, and who waits for it; null where the source does not have it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HostActivity {
-    /// MemTotal.
+    /// MemTotal of `/proc/meminfo`.
     #[serde(rename = "total_bytes")]
     pub total: Option<Bytes>,
-    /// MemAvailable.
+    /// MemAvailable, which the kernel estimates.
     #[serde(rename = "available_bytes")]
     pub available: Option<Bytes>,
-    /// SwapTotal.
+    /// SwapTotal of `/proc/meminfo`.
     #[serde(rename = "swap_total_bytes")]
     pub swap_total: Option<Bytes>,
     /// SwapTotal without SwapFree.
@@ -45,7 +45,7 @@ pub struct HostActivity {
 }
 
 pub(super) fn at(cx: &Evidence<'_>, index: usize) -> HostActivity {
-    let window = Window::ending_at(cx, Entity::Host, index);
+    let window = RecentReadings::ending_at(cx, Entity::Host, index);
     let page = cx.facts.page_size.unwrap_or(PageSize::USUAL);
     let bytes = |signal| Some(window.rate(None, signal)?.to_bytes(page));
     let wait = |signal| Some(window.rate(None, signal)?.to_share());

@@ -8,7 +8,7 @@ use timeline::signals::{
 use timeline::{Entity, EntitySeries};
 use units::{Bytes, Count, PageSize, PerSecond, Ratio, SignedBytes, Span};
 
-use super::window::Window;
+use super::window::RecentReadings;
 use crate::evidence::Evidence;
 
 /// What a process's size is.
@@ -29,9 +29,9 @@ pub enum ProcessSize {
 pub struct ProcessActivity {
     /// Its PID with its start time: `4711@88123`.
     pub key: String,
-    /// Its PID.
+    /// Its PID alone.
     pub pid: String,
-    /// Its name.
+    /// Its name: 15 bytes of the kernel.
     pub name: String,
     /// The service that it belongs to; empty where that is not known.
     pub service: String,
@@ -60,7 +60,9 @@ pub struct ProcessActivity {
 
 /// The processes with memory of their own, or those of one cgroup, the largest first.
 pub(super) fn at(cx: &Evidence<'_>, index: usize, group: Option<&str>) -> Vec<ProcessActivity> {
-    let Some(window) = Window::of_table(cx, Entity::Process, index) else { return Vec::new() };
+    let Some(window) = RecentReadings::of_table(cx, Entity::Process, index) else {
+        return Vec::new();
+    };
     let last = group.and_then(|group| group.rsplit('/').next());
     let is_asked = |series: &&EntitySeries| {
         last.is_none_or(|last| series.group.split('/').any(|part| part == last))
@@ -72,7 +74,11 @@ pub(super) fn at(cx: &Evidence<'_>, index: usize, group: Option<&str>) -> Vec<Pr
     rows
 }
 
-fn row(cx: &Evidence<'_>, window: &Window<'_>, series: &EntitySeries) -> Option<ProcessActivity> {
+fn row(
+    cx: &Evidence<'_>,
+    window: &RecentReadings<'_>,
+    series: &EntitySeries,
+) -> Option<ProcessActivity> {
     let (timeline, page) = (cx.timeline, cx.facts.page_size.unwrap_or(PageSize::USUAL));
     let rss_at = |at| Some(timeline.at_of(series, PROC_RSS, at)?.to_bytes(page));
     let rss = rss_at(window.now).filter(|rss| *rss > Bytes::ZERO)?;

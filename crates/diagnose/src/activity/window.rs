@@ -14,7 +14,7 @@ const GROWTH_OVER_MIN: Span = Span::from_secs(5);
 
 /// Samples at which entities of one kind were read: the one that levels are of, and those before it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Window<'a> {
+pub(super) struct RecentReadings<'a> {
     cx: &'a Evidence<'a>,
     /// The sample of the levels.
     pub(super) now: usize,
@@ -24,7 +24,7 @@ pub(super) struct Window<'a> {
     growth_from: Option<usize>,
 }
 
-impl<'a> Window<'a> {
+impl<'a> RecentReadings<'a> {
     /// The window that ends at sample `now`; nothing before a reboot or a gap is looked at.
     pub(super) fn ending_at(cx: &'a Evidence<'_>, entity: Entity, now: usize) -> Self {
         let timeline = cx.timeline;

@@ -9,7 +9,7 @@ use units::{Bytes, BytesPerSecond, Span};
 use super::typed::{some_size, span};
 use super::{GroupArgs, PartArgs};
 
-/// What a job does to the page cache, how much of it it needs, and what it takes from others
+/// See how much page cache a job needs, and what it takes
 ///
 /// The command runs once, as it is. First comes what others lost: what it pushed out, and who read how much of it again. What it
 /// reads and writes, in order, gives its I/O with a cache of any size: where more cache saves nothing, between which sizes it
@@ -30,7 +30,7 @@ Examples:
   memtide job --unit backup.service --since 02:00 --until 02:40
                                        in the recording of this host
   memtide job night.memtide --cgroup /backup
-  sudo memtide job --verify-hint fadvise --verify-hint memory-high=100M --prepare 'rm -f /b/x.tar' \\
+  sudo memtide job --verify-hint fadvise --verify-hint memory-high=100M --prepare 'rm -f x' \\
       -- tar cf /b/x.tar /srv
   sudo memtide job --cached
   memtide job --output job.json --format json -- ./backup.sh
@@ -42,8 +42,7 @@ docs/job.md explains the answer, what it cannot show, and the keys of a plan; do
 docs/job-recorded.schema.json that of a recording, docs/job-verify.schema.json that of --verify-hint.
 
 Exit codes:
-  0 answered   3 no answer: the command cannot be started, nothing of it runs, a plan has an error, bad \
-usage")]
+  0 answered   3 no answer: no such command or process, an error in a plan, bad usage")]
 pub(crate) struct JobArgs {
     /// A recording or capture with the job in it; needs --unit or the like
     #[arg(value_name = "RECORDING", requires = "about", conflicts_with_all = ["command", "plan", "pid"])]

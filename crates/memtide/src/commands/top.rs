@@ -18,10 +18,8 @@ const LINES: usize = 60;
 pub(crate) fn run(args: &TopArgs, output: &Output) -> Result<Exit, CommandError> {
     let view = TopView { panel: args.panel(), ..TopView::default() };
     let is_json = args.answer.get() == Format::Json;
-    if !is_json
-        && !args.once
-        && !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal())
-    {
+    let has_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if !(is_json || args.once || has_terminal) {
         bail!("`memtide top` needs a terminal; `memtide top --once` prints one frame");
     }
     let feed = feed(args, output)?;

@@ -79,7 +79,7 @@ impl Terminal {
         parser.screen().contents()
     }
 
-    /// Presses keys.
+    /// Presses keys, one after the other.
     pub(crate) fn press(&self, keys: &str) {
         (&self.screen).write_all(keys.as_bytes()).unwrap();
     }

@@ -114,7 +114,7 @@ fn every_key_does_what_the_help_says() {
     view.press("2", "OF LIMIT");
     view.press("3", "MAJFLT/S");
     view.press("4", "MemTotal");
-    view.press("\t", "cgroup-cache-starved");
+    view.press("\t", "evidence");
     view.press("\x1b[Z", "MemTotal");
     // A page is scrolled, by a line, a page, to its end and back.
     view.press("G", "Not to be added up");

@@ -52,7 +52,7 @@ pub struct Course {
     pub to: Option<Timestamp>,
     /// When it ends, from the first sample on: it begins there.
     pub to_s: f64,
-    /// MemTotal, bytes.
+    /// MemTotal at the last sample.
     #[serde(rename = "total_bytes")]
     pub total: Option<Bytes>,
     /// MemAvailable, bytes: the least within each step.

@@ -55,7 +55,7 @@ pub enum TopMoment {
 /// What is chosen on the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TopView {
-    /// The panel.
+    /// The panel that is shown.
     pub panel: TopPanel,
     /// The index of the column that rows are sorted by.
     pub sort: usize,

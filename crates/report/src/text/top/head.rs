@@ -5,7 +5,7 @@ use units::{Bytes, Ratio, in_one_unit};
 use super::{TopMoment, TopView};
 use crate::clock::ReportClock;
 use crate::model::top::TopReport;
-use crate::model::{Accounting, GroupSection};
+use crate::model::{Accounting, GroupSection, SourceKind};
 use crate::phrases::{group as group_phrases, source, verdict};
 use crate::text::Screen;
 use crate::text::ansi::Style;
@@ -57,7 +57,13 @@ fn host(
     }
     items.extend(source::hardware_items(&check.host));
     items.extend(check.source.file_name().map(|name| cut(name, 40)));
-    let moment = clock.moment(report.at_s, report.at).unwrap_or_default();
+    // The first sample of a capture is a moment like the others, also where a frame has nothing before it.
+    let offset = || clock.listed(Some(report.at_s), None);
+    let moment = clock.moment(report.at_s, report.at);
+    let moment = match check.source.kind {
+        SourceKind::Capture => moment.or_else(offset).unwrap_or_default(),
+        _ => moment.unwrap_or_default(),
+    };
     let offset = match view.moment {
         TopMoment::Replay => String::new(),
         _ => report.at.map_or_else(String::new, |at| {
