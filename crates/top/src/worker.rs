@@ -16,7 +16,7 @@ use crate::feed::{Feed, FeedError, OpenedFeed};
 
 /// How long a request may wait while the next sample is waited for: a tenth of a frame's time would not be seen.
 const NAP: Span = Span::from_millis(200);
-/// What was wrong is looked at when it has lasted for so long, so that there is evidence of it.
+/// What was wrong is looked at when it has lasted for so long, or half of its time, so that there is evidence of it.
 const INTO_INCIDENT: Span = Span::from_secs(30);
 
 /// What the view asks for.
@@ -216,7 +216,13 @@ impl ViewWorker {
                     self.message("nothing further");
                 }
             }
-            Err(error) => self.message(format!("{error}")),
+            // Beyond the last sample there is the last one.
+            Err(FeedError::OutOfRange(_))
+                if way == Move::Minutes(60) || way == Move::Minutes(1) =>
+            {
+                self.go(Move::End);
+            }
+            Err(error) => self.message(error.to_string()),
         }
     }
 
@@ -238,10 +244,15 @@ impl ViewWorker {
             TimePoint::AfterStart(at) => TimePoint::AfterStart(at.saturating_sub(span)),
             TimePoint::BeforeEnd(_) => now,
         };
-        let times = |span: Span, count: i32| span.times(f64::from(count.unsigned_abs()));
         match way {
-            Move::Samples(count) => Some(by(times(self.feed.interval(), count), count > 0)),
-            Move::Minutes(count) => Some(by(times(Span::from_mins(1), count), count > 0)),
+            // Samples come a little early or late: half of the distance beyond the one that is meant, the next is not reached.
+            Move::Samples(count) => {
+                let samples = (f64::from(count) + 0.5).abs();
+                Some(by(self.feed.interval().times(samples), count > 0))
+            }
+            Move::Minutes(count) => {
+                Some(by(Span::from_mins(1).times(f64::from(count).abs()), count > 0))
+            }
             Move::Start => {
                 let first = self.courses.first()?;
                 Some(
@@ -250,7 +261,8 @@ impl ViewWorker {
                     }),
                 )
             }
-            Move::Incident { is_next } => self.incident(now, is_next),
+            // The sample that is shown may lie before the moment that was asked for: the same incident is not the next one.
+            Move::Incident { is_next } => self.incident(self.at.unwrap_or(now), is_next),
             Move::End => None,
         }
     }
@@ -321,7 +333,7 @@ fn is_listed(incident: &Incident) -> bool {
 /// A moment at which the incident can be seen.
 fn moment_of(incident: &Incident) -> Option<TimePoint> {
     let lasts = Span::from_secs_f64(incident.to_s - incident.from_s);
-    let into = lasts.min(INTO_INCIDENT);
+    let into = lasts.times(0.5).min(INTO_INCIDENT);
     Some(match incident.from {
         Some(from) => TimePoint::At(wall(from).plus(into)),
         None => TimePoint::AfterStart(Span::from_secs_f64(incident.from_s).plus(into)),
