@@ -184,14 +184,13 @@ impl OpenedFeed {
         }
     }
 
-    /// How memory ran, in order of time: what was before, then what is watched.
-    pub(crate) fn courses(&mut self) -> Vec<Course> {
+    /// How memory ran, in order of time: what was before, then what is watched, `last` where the frame of the last sample has
+    /// that already.
+    pub(crate) fn courses(&mut self, last: Option<&Course>) -> Vec<Course> {
         let mut all = self.history.clone();
         match &mut self.kind {
             OpenedKind::Live(live) => {
-                let incidents = live.judged.as_ref().map(|judged| judged.report.incidents.clone());
-                let source = live.watcher.source();
-                all.push(Course::new(source, incidents.unwrap_or_default()));
+                all.push(last.cloned().unwrap_or_else(|| live.course()));
             }
             OpenedKind::Source(source) if all.is_empty() => {
                 self.history = vec![answers::course(source)];
@@ -274,6 +273,11 @@ impl Live {
     /// When the first sample was taken that is still known.
     fn begin(&mut self) -> Option<WallClock> {
         self.watcher.source().timeline.stamp(0)?.wall
+    }
+
+    fn course(&mut self) -> Course {
+        let judged = self.judged.as_ref().map(|judged| judged.report.incidents.clone());
+        Course::new(self.watcher.source(), judged.unwrap_or_default())
     }
 
     fn frame(&mut self, group: Option<&str>) -> TopReport {

@@ -1,6 +1,6 @@
 //! The live view of memory in a terminal, and the same screen over a recording or another file.
 //!
-//! Three threads, each with one job: the [worker](worker) samples and judges, a reader waits for keys, and this one draws
+//! Three threads, each with one job: the [`worker`] samples and judges, a reader waits for keys, and this one draws
 //! what it has. So no key waits for a judgement. A frame is made by `report::text::top`; here are only the choices of the
 //! reader ([`State`]) and the terminal.
 
@@ -69,7 +69,8 @@ fn last(feed: Feed) -> Result<(TopReport, Vec<report::model::top::Course>), TopE
     let mut opened = feed.open()?;
     opened.watch_a_little();
     let report = opened.last_frame()?;
-    Ok((report, opened.courses()))
+    let courses = opened.courses(Some(&report.course));
+    Ok((report, courses))
 }
 
 /// Shows the view until it is ended by a key or a signal. The terminal is as before then, whatever ended it.

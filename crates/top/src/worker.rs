@@ -14,7 +14,7 @@ use units::{Span, WallClock};
 use crate::ViewEvent;
 use crate::feed::{Feed, FeedError, OpenedFeed};
 
-/// How long a request may wait while the next sample is waited for: a tenth of a frame's time would not be seen.
+/// How long a request is waited for before it is looked whether a sample is due.
 const NAP: Span = Span::from_millis(200);
 /// What was wrong is looked at when it has lasted for so long, or half of its time, so that there is evidence of it.
 const INTO_INCIDENT: Span = Span::from_secs(30);
@@ -139,16 +139,23 @@ impl ViewWorker {
     /// Shows the new sample where the last one is shown.
     fn sampled(&mut self) {
         if self.at.is_none() && !self.is_frozen {
-            match self.feed.last_frame() {
-                Ok(frame) => self.show(frame),
-                Err(error) => self.message(error.to_string()),
-            }
+            self.show_last();
         }
         self.send_courses();
     }
 
+    fn show_last(&mut self) {
+        match self.feed.last_frame() {
+            Ok(frame) => self.show(frame),
+            Err(error) => self.message(error.to_string()),
+        }
+    }
+
     fn send_courses(&mut self) {
-        self.courses = self.feed.courses();
+        // The frame of the last sample has the course of all that is watched.
+        let is_last = self.at.is_none() && !self.is_frozen;
+        let shown = self.shown.as_ref().filter(|_| is_last);
+        self.courses = self.feed.courses(shown.map(|shown| &shown.course));
         self.send(ForView::Courses(self.courses.clone()));
     }
 
@@ -192,11 +199,7 @@ impl ViewWorker {
         if way == Move::End {
             self.at = None;
             self.is_frozen = false;
-            match self.feed.last_frame() {
-                Ok(frame) => self.show(frame),
-                Err(error) => self.message(error.to_string()),
-            }
-            return;
+            return self.show_last();
         }
         let Some(to) = self.moment_after(way) else {
             return self.message(match way {
@@ -217,9 +220,7 @@ impl ViewWorker {
                 }
             }
             // Beyond the last sample there is the last one.
-            Err(FeedError::OutOfRange(_))
-                if way == Move::Minutes(60) || way == Move::Minutes(1) =>
-            {
+            Err(FeedError::OutOfRange(_)) if matches!(way, Move::Minutes(1..)) => {
                 self.go(Move::End);
             }
             Err(error) => self.message(error.to_string()),
@@ -270,32 +271,15 @@ impl ViewWorker {
     /// The moment of the next incident after this one, or of the last before it.
     fn incident(&self, now: TimePoint, is_next: bool) -> Option<TimePoint> {
         let all = self.courses.iter().flat_map(|course| &course.incidents);
-        let moments = all.filter(|one| is_listed(one)).filter_map(moment_of);
-        match (now, is_next) {
-            (TimePoint::At(now), true) => {
-                let walls = moments.filter_map(|moment| match moment {
-                    TimePoint::At(at) if at > now => Some(at),
-                    _ => None,
-                });
-                walls.min().map(TimePoint::At)
-            }
-            (TimePoint::At(now), false) => {
-                let walls = moments.filter_map(|moment| match moment {
-                    TimePoint::At(at) if at < now => Some(at),
-                    _ => None,
-                });
-                walls.max().map(TimePoint::At)
-            }
-            (TimePoint::AfterStart(now), is_next) => {
-                let spans = moments.filter_map(|moment| match moment {
-                    TimePoint::AfterStart(at) if at != now && (at > now) == is_next => Some(at),
-                    _ => None,
-                });
-                let found = if is_next { spans.min() } else { spans.max() };
-                found.map(TimePoint::AfterStart)
-            }
-            (TimePoint::BeforeEnd(_), _) => None,
-        }
+        let moments = all.filter(|one| one.is_listed()).map(moment_of);
+        let now = position(now)?;
+        let apart = moments.filter_map(|moment| Some((position(moment)?, moment)));
+        let found = if is_next {
+            apart.filter(|(at, _)| *at > now).min_by_key(|(at, _)| *at)
+        } else {
+            apart.filter(|(at, _)| *at < now).max_by_key(|(at, _)| *at)
+        };
+        found.map(|(_, moment)| moment)
     }
 
     /// Writes a capture of the minutes up to the moment into the working directory.
@@ -325,19 +309,23 @@ fn write_capture(source: &Source, file: File, path: &Path) -> std::io::Result<()
     packed.finish()
 }
 
-/// Whether an incident is one that a reader looks for: not a consequence, and worth a warning.
-fn is_listed(incident: &Incident) -> bool {
-    incident.severity > report::model::Severity::Info && incident.root.is_none()
+/// A moment in nanoseconds, on the wall clock or from the start of a source that has none; `None` where it counts from the end.
+fn position(moment: TimePoint) -> Option<i128> {
+    match moment {
+        TimePoint::At(at) => Some(at.unix_nanos().into()),
+        TimePoint::AfterStart(after) => Some(after.as_nanos().into()),
+        TimePoint::BeforeEnd(_) => None,
+    }
 }
 
 /// A moment at which the incident can be seen.
-fn moment_of(incident: &Incident) -> Option<TimePoint> {
+fn moment_of(incident: &Incident) -> TimePoint {
     let lasts = Span::from_secs_f64(incident.to_s - incident.from_s);
     let into = lasts.times(0.5).min(INTO_INCIDENT);
-    Some(match incident.from {
+    match incident.from {
         Some(from) => TimePoint::At(wall(from).plus(into)),
         None => TimePoint::AfterStart(Span::from_secs_f64(incident.from_s).plus(into)),
-    })
+    }
 }
 
 /// A time of a report on the wall clock. Reports write milliseconds, so it is the end of that one.

@@ -13,7 +13,7 @@ use units::Bytes;
 
 use super::check::thin;
 use super::time::wall;
-use super::{Incident, Report, WhereReport};
+use super::{Incident, Report, Severity, WhereReport};
 
 /// Name and version of the contract of `top`.
 pub const TOP_SCHEMA: &str = "memtide-top/1";
@@ -91,6 +91,13 @@ impl TopReport {
     /// Returns the moment from the first sample of the whole source on, of which this may show a part.
     pub fn offset_s(&self) -> f64 {
         self.check.source.cut_at_s.unwrap_or_default() + self.at_s
+    }
+}
+
+impl Incident {
+    /// Whether it is one that a reader looks for on the time line: worth a warning, and no consequence of another.
+    pub fn is_listed(&self) -> bool {
+        self.severity > Severity::Info && self.root.is_none()
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) fn draw(
     let axis = Axis { begin, whole_s: end, cells };
     let moment = axis.cell(axis.offset(report.at, report.offset_s()));
     page.line(&curve(courses, &axis, moment, &tail));
-    page.line(&marks(report, courses, &axis, clock));
+    page.line(&incident_line(report, courses, &axis, clock));
 }
 
 /// Available memory as a share of RAM, cell by cell; the moment stands out.
@@ -99,7 +99,7 @@ fn share_at(courses: &[&Course], axis: &Axis, at_s: f64) -> Option<f64> {
 }
 
 /// A mark below the begin of each incident, and the one at the moment, or else the last before it, in words.
-fn marks(
+fn incident_line(
     report: &TopReport,
     courses: &[&Course],
     axis: &Axis,
@@ -110,7 +110,7 @@ fn marks(
     let mut last: Option<(f64, String)> = None;
     let all = courses.iter().flat_map(|course| course.incidents.iter().map(move |it| (course, it)));
     for (course, incident) in all {
-        if incident.severity == Severity::Info || incident.root.is_some() {
+        if !incident.is_listed() {
             continue;
         }
         let begin_s = axis.offset(incident.from, incident.from_s + axis.offset(course.from, 0.0));
