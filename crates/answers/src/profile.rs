@@ -7,8 +7,8 @@ use report::model::{Evidence, Finding, HotReason, KernelProfile, Level, Stretch}
 use report::{Report, Screen};
 use timeline::cgroup::{GroupName, GroupNames, ROOT};
 use timeline::signals::CGROUP_CURRENT;
-use timeline::{DatedEvent, Entity, Event, EventKind, Sample, Source, Stamp, TimePoint};
-use units::{Bytes, Span, WallClock};
+use timeline::{DatedEvent, Entity, Event, EventKind, Sample, Source, Stamp, TimePoint, TimeRange};
+use units::{Bytes, Span};
 
 use crate::coverage;
 use crate::this_host::names;
@@ -98,21 +98,13 @@ pub fn kept_profile(
     let name = || source.origin.name.clone();
     let all = kept_events(source);
     let count = all.len();
+    let wall = |index: usize| source.timeline.stamp(index).and_then(|stamp| stamp.wall);
+    let last = source.timeline.len().saturating_sub(1);
     let wanted = match at {
-        None => None,
         Some(TimePoint::At(wall)) => Some(wall),
-        Some(TimePoint::AfterStart(after)) => {
-            let first = source.timeline.stamp(0).and_then(|stamp| stamp.wall);
-            first.map(|first| first.plus(after))
-        }
-        Some(TimePoint::BeforeEnd(before)) => {
-            let last = source.timeline.len().checked_sub(1);
-            let last = last.and_then(|last| source.timeline.stamp(last)?.wall);
-            last.and_then(|last| {
-                let nanos = i64::try_from(before.as_nanos()).ok()?;
-                Some(WallClock::from_unix_nanos(last.unix_nanos().saturating_sub(nanos)))
-            })
-        }
+        at => wall(0)
+            .zip(wall(last))
+            .and_then(|ends| TimeRange { since: at, until: None }.on_clock(ends).0),
     };
     let Some(wanted) = wanted else {
         let last = all.last().and_then(|event| KeptProfile::of(event));
