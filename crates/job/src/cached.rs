@@ -290,17 +290,4 @@ mod tests {
             assert_eq!(two_levels(path), directory);
         }
     }
-
-    /// `BLESS=1 cargo test -p memtide-job` writes it anew.
-    #[test]
-    fn the_published_schema_is_fresh() {
-        let path = "../../docs/job-cached.schema.json";
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-        let schema = report::model::schema_of::<CachedNow>().unwrap() + "\n";
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &schema).unwrap();
-        }
-        let published = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(published == schema, "stale: BLESS=1 cargo test -p memtide-job");
-    }
 }

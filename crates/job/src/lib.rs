@@ -56,3 +56,31 @@ pub fn disk_rate(text: &str) -> Option<units::BytesPerSecond> {
     let bytes: units::Bytes = text.strip_suffix("/s").unwrap_or(text).parse().ok()?;
     (bytes > units::Bytes::ZERO).then(|| units::BytesPerSecond::new(units::Quantity::as_f64(bytes)))
 }
+
+#[cfg(test)]
+mod tests {
+    use report::model::schema_of;
+
+    use super::*;
+
+    /// `BLESS=1 cargo test -p memtide-job` writes them anew.
+    #[test]
+    fn the_published_schemas_are_fresh() {
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        for (name, schema) in [
+            ("job", schema_of::<JobReport>()),
+            ("job-cached", schema_of::<CachedNow>()),
+            ("job-recorded", schema_of::<RecordedJob>()),
+            ("job-verify", schema_of::<VerifyReport>()),
+        ] {
+            let path = docs.join(format!("{name}.schema.json"));
+            let schema = schema.unwrap() + "\n";
+            if std::env::var_os("BLESS").is_some() {
+                std::fs::write(&path, &schema).unwrap();
+            }
+            let published = std::fs::read_to_string(path).unwrap_or_default();
+            let advice = "BLESS=1 cargo test -p memtide-job";
+            assert!(published == schema, "docs/{name}.schema.json is stale: {advice}");
+        }
+    }
+}

@@ -402,20 +402,6 @@ fn files(touches: &Touches, steps: &[SeenStep]) -> Vec<JobFile> {
 mod tests {
     use super::*;
 
-    /// `BLESS=1 cargo test -p memtide-job` writes it anew.
-    #[test]
-    fn the_published_schema_is_fresh() {
-        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let path = docs.join("job.schema.json");
-        let schema = report::model::schema_of::<JobReport>().unwrap() + "\n";
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &schema).unwrap();
-        }
-        let published = std::fs::read_to_string(path).unwrap_or_default();
-        let advice = "BLESS=1 cargo test -p memtide-job";
-        assert!(published == schema, "docs/job.schema.json is stale: {advice}");
-    }
-
     #[test]
     fn a_file_that_is_only_between_two_steps_can_be_a_pipe() {
         let text = include_str!("../../../docs/examples/backup.toml");

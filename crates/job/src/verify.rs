@@ -149,39 +149,16 @@ fn run(
     is_interrupted: &dyn Fn() -> bool,
 ) -> Result<VerifiedRun, VerifyError> {
     if let Some(line) = &plan.prepare {
-        let failed = |why: String| VerifyError::NotPrepared(why);
-        let status = Command::new("sh").args(["-c", line]).stdout(Stdio::null()).status();
-        let status = status.map_err(|error| failed(error.to_string()))?;
-        if !status.success() {
-            return Err(failed(status.to_string()));
-        }
+        prepare(line)?;
     }
     names.iter().for_each(drop_from_cache);
-    let limit = match hint {
-        Some(JobHint::MemoryHigh(size)) => Some(*size),
-        _ => None,
+    let options = CgroupRunOptions {
+        name: "memtide-job",
+        limits: limits_of(hint),
+        every: Span::from_millis(10),
     };
-    let is_v1 = cgroup_mode() == Some(CgroupMode::V1);
-    let limits = GroupLimits {
-        memory: limit.filter(|_| is_v1),
-        high: limit.filter(|_| !is_v1),
-        ..GroupLimits::default()
-    };
-    let options = CgroupRunOptions { name: "memtide-job", limits, every: Span::from_millis(10) };
     let mut group = CommandGroup::make(&options)?;
-    let mut command = match hint {
-        Some(JobHint::Command(line)) => {
-            let mut command = Command::new("sh");
-            command.args(["-c", line]);
-            command
-        }
-        _ => {
-            let mut command = Command::new(&plan.command[0]);
-            command.args(&plan.command[1..]);
-            command
-        }
-    };
-    command.stdout(Stdio::null());
+    let mut command = command_of(plan, hint);
     group.admit(&mut command)?;
     let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
     let mut behind = (hint == Some(&JobHint::Fadvise)).then(|| DropBehind::new(page));
@@ -230,6 +207,47 @@ fn run(
             JobEnd::GoesOn | JobEnd::Ended => Some("interruption".to_owned()),
         },
     })
+}
+
+/// Undoes what the run before left.
+fn prepare(line: &str) -> Result<(), VerifyError> {
+    let status = shell(line).stdout(Stdio::null()).status();
+    let status = status.map_err(|error| VerifyError::NotPrepared(error.to_string()))?;
+    status.success().then_some(()).ok_or_else(|| VerifyError::NotPrepared(status.to_string()))
+}
+
+fn shell(line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]);
+    command
+}
+
+/// The command of the plan, or the one that a hint has in its place.
+fn command_of(plan: &VerifyPlan, hint: Option<&JobHint>) -> Command {
+    let mut command = match hint {
+        Some(JobHint::Command(line)) => shell(line),
+        _ => {
+            let mut command = Command::new(&plan.command[0]);
+            command.args(&plan.command[1..]);
+            command
+        }
+    };
+    command.stdout(Stdio::null());
+    command
+}
+
+/// The limits of a run's cgroup: version 1 has no `memory.high`.
+fn limits_of(hint: Option<&JobHint>) -> GroupLimits {
+    let limit = match hint {
+        Some(JobHint::MemoryHigh(size)) => Some(*size),
+        _ => None,
+    };
+    let is_v1 = cgroup_mode() == Some(CgroupMode::V1);
+    GroupLimits {
+        memory: limit.filter(|_| is_v1),
+        high: limit.filter(|_| !is_v1),
+        ..GroupLimits::default()
+    }
 }
 
 /// What a cgroup has of files in the cache.
