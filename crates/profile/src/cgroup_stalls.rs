@@ -88,70 +88,11 @@ enum LackOf {
 /// Adds up what each cgroup waited for. Empty where the source does not say who is in which. `reads_again`: waits for files are for
 /// what was evicted before.
 pub(crate) fn cgroup_stalls(profile: &Profile, reads_again: bool) -> Vec<CgroupStalls> {
-    let mut all: HashMap<&str, CgroupStalls> = HashMap::new();
-    let lack = |reason: Reason| match reason {
-        Reason::MemcgMax | Reason::MemcgHigh => Some(LackOf::Limit),
-        Reason::DirectReclaim | Reason::NodeReclaim | Reason::DirectCompact | Reason::Kswapd => {
-            Some(LackOf::Host)
-        }
-        Reason::SwapIn => Some(LackOf::ReadsBack),
-        reason if reason.is_file_wait() && reads_again => Some(LackOf::ReadsBack),
-        _ => None,
-    };
-    let mut busy = 0.0;
-    for (stack, weight) in profile.cpu.iter().flat_map(|(_, stacks)| stacks.iter()) {
-        let class = classify(stack);
-        if class.is_idle {
-            continue;
-        }
-        busy += weight;
-        let Some(cgroup) = &stack.cgroup else {
-            continue;
-        };
-        let row = all.entry(cgroup).or_default();
-        *row.cpu_share.get_or_insert(0.0) += weight;
-        match lack(class.reason) {
-            Some(LackOf::Limit) => *row.limit_share.get_or_insert(0.0) += weight,
-            Some(LackOf::Host) => *row.host_share.get_or_insert(0.0) += weight,
-            Some(LackOf::ReadsBack) | None => {}
-        }
-    }
-    let has_episodes = profile.episodes.is_some();
-    for (stack, seconds) in profile.blocked.iter().flat_map(|blocked| blocked.stacks.iter()) {
-        let Some(cgroup) = &stack.cgroup else {
-            continue;
-        };
-        let class = classify(stack);
-        // The sleep of memory.high comes after its reclaim; other waits are parts of episodes.
-        let is_counted = !has_episodes || class.work == Some(KernelWork::Throttle);
-        let row = all.entry(cgroup).or_default();
-        match lack(class.reason) {
-            Some(LackOf::Limit) if is_counted => row.own_limit_s += seconds,
-            Some(LackOf::Host) if !has_episodes && class.reason != Reason::Kswapd => {
-                row.host_s += seconds;
-            }
-            Some(LackOf::ReadsBack) => row.reads_back_s += seconds,
-            _ => {}
-        }
-    }
-    for (key, times) in profile.episodes.iter().flat_map(|table| table.sorted()) {
-        let Some(cgroup) = &key.cgroup else {
-            continue;
-        };
-        let is_of_task = !key.kind.reasons(&key.comm).iter().any(|reason| reason.is_background());
-        match key.kind {
-            EpisodeKind::MemcgReclaim => {
-                all.entry(cgroup).or_default().own_limit_s += times.total_s();
-            }
-            EpisodeKind::DirectReclaim | EpisodeKind::NodeReclaim | EpisodeKind::Compaction
-                if is_of_task =>
-            {
-                all.entry(cgroup).or_default().host_s += times.total_s();
-            }
-            // Pauses of reclaim are parts of it; writers do not wait for memory to be freed.
-            _ => {}
-        }
-    }
+    let mut sums = StallSums { rows: HashMap::new(), busy: 0.0, reads_again };
+    sums.add_cpu(profile);
+    sums.add_blocked(profile);
+    sums.add_episodes(profile);
+    let StallSums { rows: all, busy, .. } = sums;
     let known: HashMap<&str, &CgroupUse> =
         profile.cgroups.iter().map(|one| (one.path.as_str(), one)).collect();
     let mut rows: Vec<CgroupStalls> = all
@@ -174,6 +115,94 @@ pub(crate) fn cgroup_stalls(profile: &Profile, reads_again: bool) -> Vec<CgroupS
         order.then_with(|| one.cgroup.cmp(&other.cgroup))
     });
     rows
+}
+
+/// Sums by cgroup while they are made.
+struct StallSums<'a> {
+    rows: HashMap<&'a str, CgroupStalls>,
+    /// The weight of all samples that were not idle.
+    busy: f64,
+    reads_again: bool,
+}
+
+impl<'a> StallSums<'a> {
+    fn lack(&self, reason: Reason) -> Option<LackOf> {
+        match reason {
+            Reason::MemcgMax | Reason::MemcgHigh => Some(LackOf::Limit),
+            Reason::DirectReclaim
+            | Reason::NodeReclaim
+            | Reason::DirectCompact
+            | Reason::Kswapd => Some(LackOf::Host),
+            Reason::SwapIn => Some(LackOf::ReadsBack),
+            reason if reason.is_file_wait() && self.reads_again => Some(LackOf::ReadsBack),
+            _ => None,
+        }
+    }
+
+    fn add_cpu(&mut self, profile: &'a Profile) {
+        for (stack, weight) in profile.cpu.iter().flat_map(|(_, stacks)| stacks.iter()) {
+            let class = classify(stack);
+            if class.is_idle {
+                continue;
+            }
+            self.busy += weight;
+            let Some(cgroup) = &stack.cgroup else {
+                continue;
+            };
+            let lack = self.lack(class.reason);
+            let row = self.rows.entry(cgroup).or_default();
+            *row.cpu_share.get_or_insert(0.0) += weight;
+            match lack {
+                Some(LackOf::Limit) => *row.limit_share.get_or_insert(0.0) += weight,
+                Some(LackOf::Host) => *row.host_share.get_or_insert(0.0) += weight,
+                Some(LackOf::ReadsBack) | None => {}
+            }
+        }
+    }
+
+    fn add_blocked(&mut self, profile: &'a Profile) {
+        let has_episodes = profile.episodes.is_some();
+        for (stack, seconds) in profile.blocked.iter().flat_map(|blocked| blocked.stacks.iter()) {
+            let Some(cgroup) = &stack.cgroup else {
+                continue;
+            };
+            let class = classify(stack);
+            // The sleep of memory.high comes after its reclaim; other waits are parts of episodes.
+            let is_counted = !has_episodes || class.work == Some(KernelWork::Throttle);
+            let lack = self.lack(class.reason);
+            let row = self.rows.entry(cgroup).or_default();
+            match lack {
+                Some(LackOf::Limit) if is_counted => row.own_limit_s += seconds,
+                Some(LackOf::Host) if !has_episodes && class.reason != Reason::Kswapd => {
+                    row.host_s += seconds;
+                }
+                Some(LackOf::ReadsBack) => row.reads_back_s += seconds,
+                _ => {}
+            }
+        }
+    }
+
+    fn add_episodes(&mut self, profile: &'a Profile) {
+        for (key, times) in profile.episodes.iter().flat_map(|table| table.sorted()) {
+            let Some(cgroup) = &key.cgroup else {
+                continue;
+            };
+            let is_of_task =
+                !key.kind.reasons(&key.comm).iter().any(|reason| reason.is_background());
+            match key.kind {
+                EpisodeKind::MemcgReclaim => {
+                    self.rows.entry(cgroup).or_default().own_limit_s += times.total_s();
+                }
+                EpisodeKind::DirectReclaim | EpisodeKind::NodeReclaim | EpisodeKind::Compaction
+                    if is_of_task =>
+                {
+                    self.rows.entry(cgroup).or_default().host_s += times.total_s();
+                }
+                // Pauses of reclaim are parts of it; writers do not wait for memory to be freed.
+                _ => {}
+            }
+        }
+    }
 }
 
 /// Limits of a cgroup and of those around it that were met.
