@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::lab::{has_machine, machines_in, qemus_with};
-use crate::terminal::{Terminal, end_of, wait_for};
+use crate::terminal::{Terminal, end_of, signal as send, wait_for};
 
 /// Starts a shell on a terminal with this directory for temporary files.
 fn start_shell(terminal: &Terminal, temporary: &Path) -> Child {
@@ -50,7 +50,7 @@ fn signalled(signal: Signal, moment: Moment) {
     let before = terminal.setting();
     let mut shell = start_shell(&terminal, directory.path());
     moment.wait(&terminal, directory.path());
-    kill_process(Pid::from_child(&shell), signal).unwrap();
+    send(&shell, signal);
     let status = end_of(&mut shell);
     assert_eq!(qemus_with(directory.path()), 0, "{case}");
     assert_eq!(machines_in(directory.path()), 0, "{case}");
@@ -120,7 +120,7 @@ fn a_shell_that_is_killed_leaves_a_usable_terminal_and_files_that_the_next_remov
     assert_eq!(machines_in(directory.path()), 1);
     let mut next = start_shell(&terminal, directory.path());
     Moment::Tried.wait(&terminal, directory.path());
-    kill_process(Pid::from_child(&next), Signal::TERM).unwrap();
+    send(&next, Signal::TERM);
     end_of(&mut next);
     assert_eq!(machines_in(directory.path()), 0);
 }

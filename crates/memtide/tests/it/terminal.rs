@@ -49,7 +49,7 @@ impl Terminal {
         terminal
     }
 
-    /// Gives it another size. A program that it does not control has to be told with SIGWINCH.
+    /// Gives it another size. A program that it does not control needs a SIGWINCH as well.
     pub(crate) fn resize(&self, columns: u16, lines: u16) {
         let size = Winsize { ws_col: columns, ws_row: lines, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.device, size).unwrap();
