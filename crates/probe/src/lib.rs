@@ -26,6 +26,7 @@ mod fields;
 mod file_cache;
 mod file_places;
 mod file_stat;
+mod free_heap;
 mod host;
 #[cfg(test)]
 mod hostile;
@@ -57,6 +58,7 @@ pub use directory::{Sink, Walk};
 pub use error::{ParseError, ReadError};
 pub use fdinfo::field as fdinfo_field;
 pub use file_cache::FileCacheUse;
+pub use free_heap::give_back_free_heap;
 pub use host::facts as host_facts;
 pub use host::live::{HostProbe, boot_id, children_cpu, now, process_cpu, thread_cpu};
 pub use host::meminfo::Meminfo;

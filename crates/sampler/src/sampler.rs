@@ -122,6 +122,11 @@ impl Sampler {
         self.pace.due_after_start()
     }
 
+    /// How long it is until the next sample is due; zero if it is.
+    pub fn until_due(&self) -> Span {
+        self.pace.due().saturating_sub(awake())
+    }
+
     /// Whether the next sample is due. If not, waits until it is, until a signal comes, or for `at_most`.
     pub fn wait(&self, at_most: Span) -> bool {
         let now = awake();

@@ -149,6 +149,11 @@ impl Watcher {
         self.sampler.wait(at_most)
     }
 
+    /// Until the next sample is due.
+    pub fn until_due(&self) -> Span {
+        self.sampler.until_due()
+    }
+
     /// Takes a sample. A late one is recorded at its actual time. Forgets what is older than the window.
     pub fn take(&mut self) {
         let taken = self.sampler.take();
@@ -205,6 +210,8 @@ impl Watcher {
         timeline.keep_last(timeline.len() - first);
         *facts = std::mem::take(facts).within(from, watched);
         self.reports.forget_before(window.max(self.options.recent));
+        // A busy minute would else count as memory of this process for ever.
+        probe::give_back_free_heap();
     }
 
     /// Whether the last sample is taken.

@@ -42,7 +42,8 @@ impl IteratorProgram {
         let types = std::fs::metadata(root.path(TYPES)).map_or(0, |types| types.len());
         fits(types, memory_left::least(&root).as_ref())?;
         let link = self.load_and_attach(constant);
-        trim_heap();
+        // While a program is loaded, the types take 40 MiB in many small pieces.
+        crate::give_back_free_heap();
         link
     }
 
@@ -96,18 +97,6 @@ fn fits(types: u64, least: Option<&MemoryLeft>) -> Result<(), String> {
         _ => Ok(()),
     }
 }
-
-/// Returns freed heap to the kernel: while a program is loaded, the types take 40 MiB in many small pieces, which the
-/// allocator would keep.
-#[cfg(target_env = "gnu")]
-#[allow(unsafe_code)]
-fn trim_heap() {
-    // SAFETY: it takes a number, and only gives free memory back to the kernel.
-    unsafe { libc::malloc_trim(0) };
-}
-
-#[cfg(not(target_env = "gnu"))]
-fn trim_heap() {}
 
 /// Formats an error and its causes in one line. Of a verifier's log, which is pages long, it takes only the line with
 /// the error: the last one that is not statistics.

@@ -13,20 +13,10 @@ use super::privilege::{is_root, may, needs, words};
 pub fn lock_memory() -> String {
     // Nothing is locked the first time. A refusal leaves all as it was.
     let _ = munlockall();
-    give_back_free();
+    probe::give_back_free_heap();
     let own_pages = OwnPages::find();
     own_pages.give_back();
     lock_all(&own_pages)
-}
-
-/// Returns free heap to the kernel, which the allocator would keep.
-#[allow(unsafe_code)]
-fn give_back_free() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: it takes a number, and only gives free memory back to the kernel.
-    unsafe {
-        libc::malloc_trim(0);
-    }
 }
 
 fn lock_all(own_pages: &OwnPages) -> String {
