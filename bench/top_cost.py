@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""CPU time of memtide top beside htop, btop and atop, each on a terminal of 80 x 24 with a frame each second.
+"""CPU time of memtide top beside htop, btop, atop and below, each on a terminal of 80 x 24 with a frame each second.
 
 Usage: bench/top_cost.py MEMTIDE [PROCESSES...]
+
+Those that are not on the path are left out. BELOW_CONFIG is a configuration of below, for its cgroup_root.
 
 They run at the same time, so that each sees the same machine, for SECONDS after a warm-up. CPU time is that of the process and its
 threads, from /proc/PID/stat. For memtide also: how long a key waits for the frame that it asks for (KEYS keys), and memory.
@@ -20,7 +22,7 @@ import time
 
 SECONDS = 20
 WARM_UP = 5
-KEYS = 200
+KEYS = 1000
 
 
 class Program:
@@ -71,7 +73,10 @@ def main():
     memtide = sys.argv[1]
     counts = [int(count) for count in sys.argv[2:]] or [60, 500, 2000]
     commands = {"memtide top": [memtide, "top", "--no-history", "--panel", "processes"]}
-    for name, more in (("htop", ["-d", "10"]), ("btop", []), ("atop", ["1"])):
+    below = ["live", "--interval-s", "1"]
+    if config := os.environ.get("BELOW_CONFIG"):
+        below = ["--config", config, *below]
+    for name, more in (("htop", ["-d", "10"]), ("btop", []), ("atop", ["1"]), ("below", below)):
         if shutil.which(name):
             commands[name] = [name, *more]
     print(f"{'processes':>9}  {'program':<12} {'CPU':>8} {'PSS':>9}")
@@ -87,7 +92,7 @@ def main():
             share = (program.cpu() - at_first) / lasted
             print(f"{count:>9}  {program.name:<12} {share:>7.2%} {program.rss_mib():>5.1f} MiB")
         waits = sorted(programs[0].key(b"jk"[i % 2:i % 2 + 1]) for i in range(KEYS))
-        print(f"{'':>9}  a key: median {waits[KEYS // 2] * 1e3:.1f} ms, 99th of 100 {waits[KEYS * 99 // 100] * 1e3:.1f} ms")
+        print(f"{'':>9}  a key: median {waits[KEYS // 2] * 1e3:.1f} ms, 99th of 100 (of {KEYS}) {waits[KEYS * 99 // 100] * 1e3:.1f} ms")
         for program in programs:
             program.end()
         for sleeper in sleepers:

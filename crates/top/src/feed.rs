@@ -1,7 +1,9 @@
-//! Where frames come from: this host while it is watched, with its recording behind it; a recording; another source.
+//! Where frames come from: this host while it is watched, with its recording behind it; a recording; another source; captures that
+//! others write meanwhile.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use answers::this_host::{self, Besides};
@@ -10,19 +12,25 @@ use probe::{ProcessDetail, Root};
 use report::Report;
 use report::model::top::{Course, TopReport};
 use sampler::{RECENT, WatchOptions, Watcher};
-use timeline::{OutOfRange, Source, SourceKind, TimePoint, TimeRange};
+use timeline::{Facts, OutOfRange, Source, SourceKind, TimePoint, TimeRange, Timeline};
 use units::{Span, WallClock};
 
 /// A frame is about a moment and the minutes before it.
 const MINUTES_BEFORE: Span = Span::from_mins(10);
 /// How much of a recording is shown behind what is watched.
 const HISTORY: Span = Span::from_hours(1);
+/// The recording is read again when so much more of what was watched is forgotten.
+const HISTORY_AGAIN: Span = Span::from_mins(5);
+/// Reading a capture that grows may take this part of the time.
+const READING_SHARE: u32 = 10;
 /// With every tenth sample the PSS of the largest processes is read.
 const PSS_EVERY: Option<NonZeroUsize> = NonZeroUsize::new(10);
 /// Names of containers are read again as often as settings.
 const NAMES_EVERY: Duration = Duration::from_secs(60);
 /// Judging may take this part of the time. An engineering choice.
 const JUDGING_SHARE: u32 = 50;
+/// A judgement is not shown for longer than this, whatever the next one takes.
+const JUDGED_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// What a view shows.
 #[derive(Debug)]
@@ -33,6 +41,35 @@ pub enum Feed {
     Recording(PathBuf, Option<String>),
     /// A source in memory.
     Source(Box<Source>, Option<String>),
+    /// What runs elsewhere and is captured into files here.
+    Run(Receiver<RunNews>),
+}
+
+/// News of a run that is captured while it is shown.
+#[derive(Debug)]
+pub enum RunNews {
+    /// Samples are written into another capture from now on.
+    Capture {
+        /// How it is called on the screen.
+        name: String,
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Something new began, in a few words.
+    Phase(String),
+    /// The run has ended, and the view with it.
+    End,
+}
+
+/// What a feed has since it was last asked.
+#[derive(Debug, PartialEq)]
+pub(crate) enum FeedStep {
+    Nothing,
+    Sampled,
+    /// A sentence for whoever watches.
+    Note(String),
+    /// There will be nothing more to show.
+    Ended,
 }
 
 /// How this host is watched.
@@ -76,6 +113,19 @@ enum OpenedKind {
     Live(Box<Live>),
     Recording(PathBuf),
     Source(Box<Source>),
+    Run(Box<FollowedRun>),
+}
+
+/// A run of which the last capture is read again and again.
+struct FollowedRun {
+    news: Receiver<RunNews>,
+    /// The last capture, and how it is called.
+    capture: Option<(String, PathBuf)>,
+    /// How many bytes of the capture are read.
+    read: u64,
+    /// Before this it is not read again: reading has its share of the time, as judging has.
+    next: Instant,
+    source: Source,
 }
 
 struct Live {
@@ -85,6 +135,25 @@ struct Live {
     /// When names of containers were read.
     named: Option<Instant>,
     judged: Option<LastJudgement>,
+    /// Of the cgroup that is opened.
+    opened: Option<(String, LastJudgement)>,
+    /// Until when its recording was read, or is being read.
+    history_until: Option<WallClock>,
+}
+
+/// A part of a recording that is read to show how memory ran.
+#[derive(Debug)]
+pub(crate) struct HistoryPart {
+    path: PathBuf,
+    range: TimeRange,
+    root: Root,
+}
+
+impl HistoryPart {
+    /// Reads it, which may take seconds.
+    pub(crate) fn read(self) -> Result<Course, FeedError> {
+        Ok(answers::course(&open(&self.path, self.range, &self.root)?))
+    }
 }
 
 /// The last judgement, when it ended, and what it took.
@@ -94,9 +163,21 @@ struct LastJudgement {
     took: Duration,
 }
 
+impl LastJudgement {
+    /// Notes what was found since `begun`.
+    fn since(begun: Instant, report: Report) -> Self {
+        Self { report, took: begun.elapsed(), ended: Instant::now() }
+    }
+
+    /// Whether it is time for the next one.
+    fn is_due(&self) -> bool {
+        self.ended.elapsed() >= (self.took * JUDGING_SHARE).min(JUDGED_AGE_MAX)
+    }
+}
+
 impl Feed {
     pub(crate) const fn is_live(&self) -> bool {
-        matches!(self, Self::Live(_))
+        matches!(self, Self::Live(_) | Self::Run(_))
     }
 
     pub(crate) fn open(self) -> Result<OpenedFeed, FeedError> {
@@ -120,6 +201,8 @@ impl Feed {
                     recording: live.recording,
                     named: None,
                     judged: None,
+                    opened: None,
+                    history_until: None,
                 }));
                 opened(kind, live.group)
             }
@@ -130,6 +213,7 @@ impl Feed {
                 }
                 opened(OpenedKind::Source(source), group)
             }
+            Self::Run(news) => opened(OpenedKind::Run(Box::new(FollowedRun::begin(news)?)), None),
         })
     }
 }
@@ -145,15 +229,25 @@ impl OpenedFeed {
         }
     }
 
-    /// Takes a sample if one is due, or waits for it, at most so long. Returns whether one was taken; `None` where the source
-    /// is not this host.
-    pub(crate) fn sample(&mut self, at_most: Span) -> Option<bool> {
-        let OpenedKind::Live(live) = &mut self.kind else { return None };
-        let is_due = live.watcher.wait(at_most);
-        if is_due {
-            live.watcher.take();
+    /// Takes a sample of this host if one is due, or reads what others have captured since.
+    pub(crate) fn step(&mut self) -> FeedStep {
+        match &mut self.kind {
+            OpenedKind::Live(live) if live.watcher.until_due() == Span::ZERO => {
+                live.watcher.take();
+                FeedStep::Sampled
+            }
+            OpenedKind::Run(run) => run.step(),
+            _ => FeedStep::Nothing,
         }
-        Some(is_due)
+    }
+
+    /// How long it is until there may be something new; `None` where there never will.
+    pub(crate) fn due(&self) -> Option<Span> {
+        match &self.kind {
+            OpenedKind::Live(live) => Some(live.watcher.until_due()),
+            OpenedKind::Run(_) => Some(FollowedRun::EVERY),
+            OpenedKind::Recording(_) | OpenedKind::Source(_) => None,
+        }
     }
 
     /// The frame of the last sample.
@@ -176,9 +270,7 @@ impl OpenedFeed {
     /// What `check` says of a cgroup at the moment that is shown: `at`, or the last sample.
     pub(crate) fn group(&mut self, path: &str, at: Option<TimePoint>) -> Option<Report> {
         match (&mut self.kind, at, &self.shown) {
-            (OpenedKind::Live(live), None, _) => {
-                Some(answers::check_now(live.watcher.source(), RECENT, Some(path)))
-            }
+            (OpenedKind::Live(live), None, _) => Some(live.group(path)),
             (_, _, Some(shown)) => Some(answers::check_now(shown, RECENT, Some(path))),
             _ => None,
         }
@@ -192,6 +284,9 @@ impl OpenedFeed {
             OpenedKind::Live(live) => {
                 all.push(last.cloned().unwrap_or_else(|| live.course()));
             }
+            OpenedKind::Run(run) => {
+                all.push(last.cloned().unwrap_or_else(|| answers::course(&run.source)));
+            }
             OpenedKind::Source(source) if all.is_empty() => {
                 self.history = vec![answers::course(source)];
                 all.clone_from(&self.history);
@@ -201,30 +296,53 @@ impl OpenedFeed {
         all
     }
 
-    /// Reads what was before: of this host the last hour of its recording, of a recording all of it.
-    pub(crate) fn read_history(&mut self) -> Result<(), FeedError> {
-        let source = match &mut self.kind {
+    /// What is to be read of the time before: of this host the hour of its recording before what is still known, again where much of
+    /// that was forgotten; of a recording all of it, once. `None`: nothing new.
+    pub(crate) fn history(&mut self) -> Option<HistoryPart> {
+        match &mut self.kind {
             OpenedKind::Live(live) => {
-                let Some(path) = live.recording.clone() else { return Ok(()) };
-                let Some(begin) = live.begin() else { return Ok(()) };
+                let (path, begin) = (live.recording.clone()?, live.begin()?);
+                let is_new =
+                    live.history_until.is_none_or(|until| begin >= until.plus(HISTORY_AGAIN));
+                live.history_until = is_new.then_some(begin).or(live.history_until);
                 let range = TimeRange::before(TimePoint::At(begin), HISTORY);
-                open(&path, range, &live.root)?
+                is_new.then(|| HistoryPart { path, range, root: live.root.clone() })
             }
-            OpenedKind::Recording(path) => open(path, TimeRange::default(), &Root::default())?,
-            OpenedKind::Source(_) => return Ok(()),
-        };
-        self.history = vec![answers::course(&source)];
-        Ok(())
+            OpenedKind::Recording(path) if self.history.is_empty() => Some(HistoryPart {
+                path: path.clone(),
+                range: TimeRange::default(),
+                root: Root::default(),
+            }),
+            _ => None,
+        }
     }
 
-    /// The distance of samples at the moment that is shown.
-    pub(crate) fn interval(&self) -> Span {
-        let usual = || match &self.kind {
-            OpenedKind::Source(source) => source.timeline.interval(),
-            _ => None,
-        };
-        let shown = self.shown.as_ref().and_then(|shown| shown.timeline.interval());
-        shown.or_else(usual).unwrap_or(Span::from_secs(1))
+    /// Takes what was read of the time before.
+    pub(crate) fn remember(&mut self, course: Course) {
+        self.history = vec![course];
+    }
+
+    /// Whether new samples come.
+    pub(crate) const fn is_live(&self) -> bool {
+        matches!(self.kind, OpenedKind::Live(_) | OpenedKind::Run(_))
+    }
+
+    /// The moment of the sample after the one that is shown at a moment, or before it; `None` where there is none.
+    pub(crate) fn neighbour(&mut self, at: TimePoint, is_next: bool) -> Option<TimePoint> {
+        match &mut self.kind {
+            OpenedKind::Live(live) => {
+                let is_watched = live.is_watched(at);
+                let recorded =
+                    |live: &Live| neighbour_recorded(live.recording.as_deref()?, at, is_next);
+                let before = (!is_watched).then(|| recorded(live)).flatten();
+                before
+                    .or_else(|| neighbour_in(live.watcher.source(), at, is_next))
+                    .or_else(|| if is_watched && !is_next { recorded(live) } else { None })
+            }
+            OpenedKind::Recording(path) => neighbour_recorded(path, at, is_next),
+            OpenedKind::Source(source) => neighbour_in(source, at, is_next),
+            OpenedKind::Run(run) => neighbour_in(&run.source, at, is_next),
+        }
     }
 
     /// The minutes up to the moment that is shown, to be kept.
@@ -239,12 +357,9 @@ impl OpenedFeed {
         let range = TimeRange::before(at, MINUTES_BEFORE);
         match &mut self.kind {
             OpenedKind::Live(live) => {
-                let is_watched = match (at, live.begin()) {
-                    (TimePoint::At(at), Some(begin)) => at >= begin,
-                    _ => true,
-                };
+                let is_watched = live.is_watched(at);
                 match (&live.recording, is_watched) {
-                    (Some(path), false) => Ok(open(path, range, &live.root)?),
+                    (Some(path), false) => open(path, range, &live.root),
                     // All of it is watched for these minutes: reports of the time before stay.
                     _ => {
                         let range = TimeRange { until: Some(at), ..TimeRange::default() };
@@ -253,17 +368,122 @@ impl OpenedFeed {
                     }
                 }
             }
-            OpenedKind::Recording(path) => Ok(open(path, range, &Root::default())?),
+            OpenedKind::Recording(path) => open(path, range, &Root::default()),
             OpenedKind::Source(source) => {
                 source.as_ref().clone().within(range).map_err(FeedError::OutOfRange)
             }
+            OpenedKind::Run(run) => run.source.clone().within(range).map_err(FeedError::OutOfRange),
         }
     }
 }
 
+impl FollowedRun {
+    /// How often it is looked for new samples.
+    const EVERY: Span = Span::from_millis(250);
+
+    /// Waits for the first samples.
+    fn begin(news: Receiver<RunNews>) -> Result<Self, FeedError> {
+        let source = Source::new(SourceKind::Live, "", Timeline::default(), Facts::default());
+        let mut run = Self { news, capture: None, read: 0, next: Instant::now(), source };
+        loop {
+            match run.step() {
+                FeedStep::Sampled => return Ok(run),
+                FeedStep::Ended => return Err(FeedError::Empty("the run".to_owned())),
+                FeedStep::Nothing | FeedStep::Note(_) => {
+                    std::thread::sleep(Self::EVERY.as_duration());
+                }
+            }
+        }
+    }
+
+    fn step(&mut self) -> FeedStep {
+        let mut note = None;
+        loop {
+            match self.news.try_recv() {
+                Ok(RunNews::Capture { name, path }) => {
+                    self.capture = Some((name, path));
+                    self.read = 0;
+                }
+                Ok(RunNews::Phase(text)) => note = Some(text),
+                Ok(RunNews::End) | Err(TryRecvError::Disconnected) => return FeedStep::Ended,
+                Err(TryRecvError::Empty) => break,
+            }
+        }
+        if let Some(text) = note {
+            return FeedStep::Note(text);
+        }
+        let begun = Instant::now();
+        if begun < self.next || self.read_new().is_none() {
+            return FeedStep::Nothing;
+        }
+        self.next = Instant::now() + begun.elapsed() * READING_SHARE;
+        FeedStep::Sampled
+    }
+
+    /// Reads the capture anew if there is more of it. A file that is gone, or has no sample yet, leaves what is shown.
+    fn read_new(&mut self) -> Option<()> {
+        let (name, path) = self.capture.as_ref()?;
+        let len = std::fs::metadata(path).ok()?.len();
+        if len <= self.read {
+            return None;
+        }
+        let mut bytes = std::fs::read(path).ok()?;
+        // The last line is still being written.
+        bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n')? + 1);
+        let source = import::open_bytes(name, &bytes).ok()?;
+        if source.timeline.len() < 2 {
+            return None;
+        }
+        self.read = len;
+        self.source = source;
+        Some(())
+    }
+}
+
+/// The moment of the sample after the last one that is not after `at`, or of the one before it.
+fn neighbour_in(source: &Source, at: TimePoint, is_next: bool) -> Option<TimePoint> {
+    let timeline = &source.timeline;
+    let begin = timeline.times().first().copied().unwrap_or_default();
+    let moment = |index: usize| match at {
+        TimePoint::At(_) => Some(TimePoint::At(timeline.stamp(index)?.wall?)),
+        _ => Some(TimePoint::AfterStart(timeline.times().get(index)?.saturating_sub(begin))),
+    };
+    let is_later = |index: usize| match (moment(index), at) {
+        (Some(TimePoint::At(one)), TimePoint::At(at)) => one > at,
+        (Some(TimePoint::AfterStart(one)), TimePoint::AfterStart(at)) => one > at,
+        _ => false,
+    };
+    let shown = (0..timeline.len()).rev().find(|index| !is_later(*index));
+    match (shown, is_next) {
+        (None, true) => moment(0),
+        (None, false) => None,
+        (Some(shown), true) => moment(shown + 1),
+        (Some(shown), false) => moment(shown.checked_sub(1)?),
+    }
+}
+
+/// As [`neighbour_in`], in a recording: near the moment each sample is read, further away what is kept of it.
+fn neighbour_recorded(path: &Path, at: TimePoint, is_next: bool) -> Option<TimePoint> {
+    [Span::from_mins(2), Span::from_hours(24), Span::from_hours(24 * 366)].into_iter().find_map(
+        |far| {
+            let range = if is_next {
+                TimeRange { since: Some(at), until: Some(at.later(far)) }
+            } else {
+                TimeRange::before(at, far)
+            };
+            let part = answers::open_screened(path, range, &mut |_| ()).ok()?;
+            neighbour_in(&part, at, is_next)
+        },
+    )
+}
+
 /// Reads a part of a recording, with the names of its containers.
-fn open(path: &Path, range: TimeRange, root: &Root) -> Result<Source, OpenError> {
-    let mut source = answers::open_screened(path, range, &mut |_| ())?;
+fn open(path: &Path, range: TimeRange, root: &Root) -> Result<Source, FeedError> {
+    let mut source =
+        answers::open_screened(path, range, &mut |_| ()).map_err(|error| match error {
+            OpenError::OutOfRange { why, .. } => FeedError::OutOfRange(why),
+            error => FeedError::Open(error),
+        })?;
     // Nothing is searched for, so nothing can fail.
     let _ = this_host::complete(root, &mut source, Besides::default());
     Ok(source)
@@ -275,34 +495,49 @@ impl Live {
         self.watcher.source().timeline.stamp(0)?.wall
     }
 
+    /// Whether a moment is one of what is watched, rather than before it.
+    fn is_watched(&mut self, at: TimePoint) -> bool {
+        match (at, self.begin()) {
+            (TimePoint::At(at), Some(begin)) => at >= begin,
+            _ => true,
+        }
+    }
+
+    /// What `check` says of a cgroup now, or what it found shortly before.
+    fn group(&mut self, path: &str) -> Report {
+        let known = self.opened.take().filter(|(known, judged)| known == path && !judged.is_due());
+        let judged = known.map_or_else(
+            || {
+                let begun = Instant::now();
+                let report = answers::check_now(self.watcher.source(), RECENT, Some(path));
+                LastJudgement::since(begun, report)
+            },
+            |(_, judged)| judged,
+        );
+        let report = judged.report.clone();
+        self.opened = Some((path.to_owned(), judged));
+        report
+    }
+
     fn course(&mut self) -> Course {
         let judged = self.judged.as_ref().map(|judged| judged.report.incidents.clone());
         Course::new(self.watcher.source(), judged.unwrap_or_default())
     }
 
     fn frame(&mut self, group: Option<&str>) -> TopReport {
-        let is_due = |then: Instant, every: Duration| then.elapsed() >= every;
         let source = self.watcher.source();
-        if self.named.is_none_or(|then| is_due(then, NAMES_EVERY)) {
+        if self.named.is_none_or(|then| then.elapsed() >= NAMES_EVERY) {
             self.named = Some(Instant::now());
             debug_assert_eq!(source.origin.kind, SourceKind::Live);
             let _ = this_host::complete(&self.root, source, Besides::default());
         }
-        let still = self
-            .judged
-            .as_ref()
-            .filter(|judged| !is_due(judged.ended, judged.took * JUDGING_SHARE))
-            .map(|judged| judged.report.clone());
+        let known = self.judged.as_ref().filter(|judged| !judged.is_due());
+        let still = known.map(|judged| judged.report.clone());
         let is_new = still.is_none();
         let begun = Instant::now();
         let report = answers::top(source, RECENT, group, still);
         if is_new {
-            let judged = LastJudgement {
-                report: report.check.clone(),
-                took: begun.elapsed(),
-                ended: Instant::now(),
-            };
-            self.judged = Some(judged);
+            self.judged = Some(LastJudgement::since(begun, report.check.clone()));
         }
         report
     }

@@ -37,6 +37,8 @@ pub(crate) enum KeyMeaning {
     Sort(isize),
     SortBySize,
     Filter,
+    /// Units below another unit are left out, or shown again.
+    Fold,
     Freeze,
     Go(Move),
     Save,
@@ -45,13 +47,14 @@ pub(crate) enum KeyMeaning {
 }
 
 /// Every key with its meaning, in the order of the help: keys of htop, less and below.
-pub(crate) const HELP: [(&str, &str); 16] = [
+pub(crate) const HELP: [(&str, &str); 17] = [
     ("1 2 3 4, Tab", "findings, units, processes, where"),
     ("↑ ↓ j k, PgUp PgDn, g G", "move in the list, scroll a page"),
     ("Enter", "open the row: evidence and fix, limits and pressure, figures"),
     ("Esc, Backspace", "back; clear the filter"),
     ("s S, M", "sort by the next or the previous column, by memory"),
     ("/", "show only rows with this in their name"),
+    ("f", "fold: leave out units below another unit"),
     ("← →, t T", "a sample back, a sample on"),
     ("[ ]", "a minute back, a minute on"),
     ("{ }", "an hour back, an hour on"),
@@ -95,6 +98,7 @@ pub(crate) fn command(key: KeyEvent) -> Option<KeyMeaning> {
         KeyCode::Char('S') => KeyMeaning::Sort(-1),
         KeyCode::Char('M') => KeyMeaning::SortBySize,
         KeyCode::Char('/' | '\\') | KeyCode::F(3 | 4) => KeyMeaning::Filter,
+        KeyCode::Char('f') => KeyMeaning::Fold,
         KeyCode::Char(' ') => KeyMeaning::Freeze,
         KeyCode::Right | KeyCode::Char('t') => KeyMeaning::Go(Move::Samples(1)),
         KeyCode::Left | KeyCode::Char('T') => KeyMeaning::Go(Move::Samples(-1)),

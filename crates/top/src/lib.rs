@@ -17,10 +17,10 @@ use report::model::top::TopReport;
 use report::text::TextPage;
 use report::text::top::{TopMoment, TopView, frame};
 
-pub use feed::{Feed, FeedError, LiveFeed};
+pub use feed::{Feed, FeedError, LiveFeed, RunNews};
 pub use state::State;
 
-use worker::{ForView, ViewWorker, WorkerRequest};
+use worker::{ForView, ForWorker, ViewWorker, WorkerRequest};
 
 /// Why there is no view, or why it ended.
 #[derive(Debug, thiserror::Error)]
@@ -81,8 +81,8 @@ pub fn run(feed: Feed, screen: Screen, view: TopView) -> Result<(), TopError> {
     let is_live = feed.is_live();
     let (to_ui, events) = mpsc::channel();
     let (to_worker, requests) = mpsc::channel();
-    ViewWorker::start(feed, requests, to_ui.clone())?;
-    let mut terminal = terminal::Terminal::open().map_err(TopError::Terminal)?;
+    ViewWorker::start(feed, (to_worker.clone(), requests), to_ui.clone())?;
+    let mut terminal = terminal::Terminal::open(screen.colour).map_err(TopError::Terminal)?;
     terminal::read_keys(to_ui.clone());
     terminal::listen_to_signals(to_ui).map_err(TopError::Terminal)?;
     let moment = if is_live { TopMoment::Live } else { TopMoment::Replay };
@@ -90,7 +90,7 @@ pub fn run(feed: Feed, screen: Screen, view: TopView) -> Result<(), TopError> {
     let result = show(&mut state, &mut terminal, &events, &to_worker);
     drop(terminal);
     // It may be busy reading; it ends with the channel.
-    let _ = to_worker.send(WorkerRequest::End);
+    let _ = to_worker.send(ForWorker::Request(WorkerRequest::End));
     result
 }
 
@@ -113,19 +113,24 @@ fn show(
     state: &mut State,
     terminal: &mut terminal::Terminal,
     events: &mpsc::Receiver<ViewEvent>,
-    worker: &mpsc::Sender<WorkerRequest>,
+    worker: &mpsc::Sender<ForWorker>,
 ) -> Result<(), TopError> {
     loop {
         terminal.draw(state).map_err(TopError::Terminal)?;
         let Ok(first) = events.recv() else { return Ok(()) };
-        // What has come meanwhile is drawn once.
-        for event in std::iter::once(first).chain(events.try_iter()) {
+        let mut next = Some(first);
+        // What has come meanwhile is drawn once, up to a key: it means what stands on the screen.
+        while let Some(event) = next {
+            next = match event {
+                ViewEvent::Key(_) => None,
+                _ => events.try_recv().ok(),
+            };
             match event {
                 ViewEvent::Shown(shown) => state.take(shown),
                 ViewEvent::Key(key) => match state.press(key) {
                     keys::AfterKey::Nothing => {}
                     keys::AfterKey::Ask(request) => {
-                        let _ = worker.send(request);
+                        let _ = worker.send(ForWorker::Request(request));
                     }
                     keys::AfterKey::Suspend => terminal.suspend().map_err(TopError::Terminal)?,
                     keys::AfterKey::End => return Ok(()),

@@ -11,7 +11,7 @@ use report::text::{Style, StyledLine, TextPage, check_lines, finding_lines, piec
 use report::{Report, Screen};
 
 use crate::keys::{self, AfterKey, KeyMeaning};
-use crate::worker::{ForView, Move, WorkerRequest};
+use crate::worker::{ForView, WorkerRequest};
 
 /// A page in the panel's place.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,11 +30,10 @@ enum Opened {
 pub struct State {
     view: TopView,
     screen: Screen,
-    is_live: bool,
     report: Option<Arc<TopReport>>,
     courses: Vec<Course>,
-    /// What `check` says of the opened cgroup.
-    group: Option<Arc<Report>>,
+    /// What `check` says of a cgroup; `None` where it is not there.
+    group: Option<(String, Option<Arc<Report>>)>,
     opened: Option<Opened>,
     /// The selected row: it stays selected wherever it moves.
     selected: Option<TopRow>,
@@ -46,7 +45,6 @@ impl State {
     /// The view of a source that has not been read yet.
     pub fn new(view: TopView, screen: Screen) -> Self {
         Self {
-            is_live: view.moment == TopMoment::Live,
             view,
             screen,
             report: None,
@@ -61,18 +59,14 @@ impl State {
     /// Takes what the worker has.
     pub(crate) fn take(&mut self, shown: ForView) {
         match shown {
-            ForView::Frame { report, is_last } => {
-                self.view.moment = match (self.is_live, is_last) {
-                    (false, _) => TopMoment::Replay,
-                    (true, false) => TopMoment::Earlier,
-                    (true, true) => TopMoment::Live,
-                };
+            ForView::Frame { report, moment } => {
+                self.view.moment = moment;
                 self.follow(&report);
                 self.report = Some(report);
                 self.find_selected();
             }
             ForView::Courses(courses) => self.courses = courses,
-            ForView::Group(report) => self.group = Some(report),
+            ForView::Group(path, report) => self.group = Some((path, report)),
             ForView::Message(text) => self.view.message = text,
         }
     }
@@ -89,11 +83,12 @@ impl State {
     }
 
     fn page(&self, opened: &Opened, report: &TopReport, screen: &Screen) -> Vec<StyledLine> {
-        let gone = |what: &str| {
+        let sentence = |text: String| {
             let mut page = TextPage::new(screen);
-            page.line(&[piece(Style::Plain, format!("{what} is not there at this moment."))]);
+            page.line(&[piece(Style::Plain, text)]);
             page.into_lines()
         };
+        let gone = |what: &str| sentence(format!("{what} is not there at this moment."));
         let reading = screen.reading();
         match opened {
             Opened::Help => help(&reading),
@@ -104,11 +99,12 @@ impl State {
                     .map_or_else(|| gone(id), |index| finding_lines(&report.check, index, &reading))
             }
             Opened::Unit(path) => {
-                let is_it = |group: &&Arc<Report>| {
-                    group.group.as_ref().is_some_and(|section| section.path == *path)
-                };
-                let group = self.group.as_ref().filter(is_it);
-                group.map_or_else(|| gone(path), |group| check_lines(group, &reading))
+                let group = self.group.as_ref().filter(|(known, _)| known == path);
+                match group {
+                    None => sentence(format!("{path} is being read …")),
+                    Some((_, None)) => gone(path),
+                    Some((_, Some(report))) => check_lines(report, &reading),
+                }
             }
             Opened::Process(key) => process_page(report, key, &reading)
                 .map_or_else(|| gone("The process"), TextPage::into_lines),
@@ -131,7 +127,9 @@ impl State {
         let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         match key.code {
             KeyCode::Char(letter) if is_plain => self.view.filter.push(letter),
-            KeyCode::Char('c') => return AfterKey::End,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                return AfterKey::End;
+            }
             KeyCode::Backspace => {
                 self.view.filter.pop();
             }
@@ -177,6 +175,11 @@ impl State {
                 self.view.is_filtering = self.view.panel.is_table() && self.opened.is_none();
                 AfterKey::Nothing
             }
+            KeyMeaning::Fold => {
+                self.view.is_folded = !self.view.is_folded;
+                self.find_selected();
+                AfterKey::Nothing
+            }
             KeyMeaning::Freeze => self.freeze(),
             KeyMeaning::Go(way) => AfterKey::Ask(WorkerRequest::Go(way)),
             KeyMeaning::Save => AfterKey::Ask(WorkerRequest::Save),
@@ -198,7 +201,8 @@ impl State {
 
     fn choose_panel(&mut self, index: usize) -> AfterKey {
         let Some(panel) = TopPanel::ALL.get(index) else { return AfterKey::Nothing };
-        self.view = TopView { panel: *panel, moment: self.view.moment, ..TopView::default() };
+        let TopView { moment, is_folded, .. } = self.view;
+        self.view = TopView { panel: *panel, moment, is_folded, ..TopView::default() };
         self.opened = None;
         self.selected = None;
         self.select(0);
@@ -234,21 +238,26 @@ impl State {
         self.select(index);
     }
 
-    /// Goes on with the successor of a process that was started anew: of the same name in the same service.
+    /// Goes on with the successor of a process that was started anew: one of the same name in the same service that was not there
+    /// before. A step back in time follows nothing.
     fn follow(&mut self, report: &TopReport) {
         let successor = |key: &str| {
-            let is_there = report.processes.iter().any(|process| process.key == key);
-            let before =
-                self.report.as_ref()?.processes.iter().find(|process| process.key == key)?;
+            let before = self
+                .report
+                .as_ref()
+                .filter(|before| (before.at, before.at_s) < (report.at, report.at_s))?;
+            let is_in =
+                |report: &TopReport, key: &str| report.processes.iter().any(|one| one.key == key);
+            let ended = before.processes.iter().find(|process| process.key == key)?;
             let alike = report.processes.iter().filter(|process| {
-                !is_there
-                    && !before.service.is_empty()
-                    && process.name == before.name
-                    && process.service == before.service
+                !ended.service.is_empty()
+                    && process.name == ended.name
+                    && process.service == ended.service
+                    && !is_in(before, &process.key)
             });
-            alike
-                .max_by_key(|process| process.pid.parse::<u32>().unwrap_or_default())
-                .map(|it| it.key.clone())
+            // The first to start is the one that was started in its place.
+            let first = alike.min_by_key(|process| started(&process.key));
+            first.filter(|_| !is_in(report, key)).map(|it| it.key.clone())
         };
         let selected = match &self.selected {
             Some(TopRow::Process(key)) => successor(key),
@@ -276,11 +285,8 @@ impl State {
         };
         self.view.scroll = 0;
         match row {
-            TopRow::Finding(index) => {
-                let report = self.report.as_ref();
-                let finding = report.and_then(|report| report.check.findings.get(index));
-                self.opened =
-                    finding.map(|one| Opened::Finding(one.id.clone(), one.scope.key.clone()));
+            TopRow::Finding(id, subject) => {
+                self.opened = Some(Opened::Finding(id, subject));
                 AfterKey::Nothing
             }
             TopRow::Unit(path) => {
@@ -307,15 +313,15 @@ impl State {
 
     fn freeze(&mut self) -> AfterKey {
         match self.view.moment {
-            TopMoment::Live => {
-                self.view.moment = TopMoment::Frozen;
-                AfterKey::Ask(WorkerRequest::Freeze(true))
-            }
-            TopMoment::Frozen => AfterKey::Ask(WorkerRequest::Freeze(false)),
-            TopMoment::Earlier => AfterKey::Ask(WorkerRequest::Go(Move::End)),
             TopMoment::Replay => AfterKey::Nothing,
+            _ => AfterKey::Ask(WorkerRequest::Freeze),
         }
     }
+}
+
+/// When a process was started, in ticks since the boot, of its key `PID@START`.
+fn started(key: &str) -> u64 {
+    key.rsplit('@').next().and_then(|start| start.parse().ok()).unwrap_or_default()
 }
 
 fn help(screen: &Screen) -> Vec<StyledLine> {

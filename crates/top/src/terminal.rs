@@ -9,11 +9,12 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, Event as TerminalEvent};
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style as CellStyle};
+use report::ColourMode;
 use report::text::top::TopFrame;
 use report::text::{Style, StyledLine};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use crate::ViewEvent;
 use crate::state::State;
@@ -37,8 +38,9 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Takes the terminal over. A panic gives it back before its message is written.
-    pub(crate) fn open() -> io::Result<Self> {
-        Ok(Self { inner: Some(ratatui::try_init()?), palette: palette(), is_ascii: is_ascii() })
+    pub(crate) fn open(colour: ColourMode) -> io::Result<Self> {
+        let palette = palette(colour);
+        Ok(Self { inner: Some(ratatui::try_init()?), palette, is_ascii: is_ascii() })
     }
 
     pub(crate) fn draw(&mut self, state: &mut State) -> io::Result<()> {
@@ -66,7 +68,8 @@ impl Terminal {
     pub(crate) fn suspend(&mut self) -> io::Result<()> {
         self.inner = None;
         ratatui::try_restore()?;
-        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
+        // To this thread, which does not go on before the process has stopped.
+        signal_hook::low_level::raise(SIGTSTP)?;
         self.again()
     }
 
@@ -204,10 +207,11 @@ const fn of_sixteen(indexed: u8) -> Color {
     }
 }
 
-fn palette() -> Palette {
+/// Whether there is colour was decided for all commands; how many colours there are, only a view has to know.
+fn palette(colour: ColourMode) -> Palette {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let term = std::env::var("TERM").unwrap_or_default();
-    if is_set("NO_COLOR") || term == "dumb" {
+    if colour == ColourMode::Plain {
         Palette::None
     } else if is_set("COLORTERM") || term.contains("256") {
         Palette::All
@@ -224,9 +228,7 @@ fn is_ascii() -> bool {
         .find(|value| !value.is_empty());
     locale.is_some_and(|locale| {
         let locale = locale.to_lowercase();
-        locale == "posix"
-            || (locale == "c")
-            || !(locale.contains("utf-8") || locale.contains("utf8"))
+        !(locale.contains("utf-8") || locale.contains("utf8"))
     })
 }
 

@@ -8,24 +8,26 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use report::Report;
 use report::model::Incident;
 use report::model::top::{Course, TopReport};
+use report::text::top::TopMoment;
 use timeline::{Source, TimePoint};
 use units::{Span, WallClock};
 
 use crate::ViewEvent;
-use crate::feed::{Feed, FeedError, OpenedFeed};
+use crate::feed::{Feed, FeedError, FeedStep, OpenedFeed};
 
-/// How long a request is waited for before it is looked whether a sample is due.
-const NAP: Span = Span::from_millis(200);
 /// What was wrong is looked at when it has lasted for so long, or half of its time, so that there is evidence of it.
 const INTO_INCIDENT: Span = Span::from_secs(30);
+
+/// So many steps that arrived together are taken together; each may read a part of a recording.
+const SAMPLES_AT_ONCE: u32 = 100;
 
 /// What the view asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WorkerRequest {
     /// To show another moment.
     Go(Move),
-    /// To show the same moment whatever is sampled; or no longer.
-    Freeze(bool),
+    /// To stay at the moment that is shown whatever is sampled, or to go on with the last sample.
+    Freeze,
     /// With each frame what `check` says of this cgroup; or of none.
     Open(Option<String>),
     /// A capture of the minutes up to the moment.
@@ -49,15 +51,33 @@ pub(crate) enum Move {
     End,
 }
 
+/// Where a way leads.
+enum MoveTarget {
+    At(TimePoint),
+    /// To the last sample.
+    End,
+    /// Nowhere, and why.
+    Nowhere(&'static str),
+}
+
+/// What arrives for the worker.
+#[derive(Debug)]
+pub(crate) enum ForWorker {
+    /// The view asks.
+    Request(WorkerRequest),
+    /// How memory ran before was read.
+    History(Result<Box<Course>, FeedError>),
+}
+
 /// What the worker has for the view.
 #[derive(Debug)]
 pub(crate) enum ForView {
-    /// A moment; whether it is the last sample.
-    Frame { report: Arc<TopReport>, is_last: bool },
+    /// A moment, and whether it moves on.
+    Frame { report: Arc<TopReport>, moment: TopMoment },
     /// How memory ran.
     Courses(Vec<Course>),
-    /// What `check` says of the opened cgroup.
-    Group(Arc<Report>),
+    /// What `check` says of the cgroup that was opened; `None` where it is not there at that moment.
+    Group(String, Option<Arc<Report>>),
     /// A sentence about what was asked for.
     Message(String),
 }
@@ -65,8 +85,10 @@ pub(crate) enum ForView {
 pub(crate) struct ViewWorker {
     feed: OpenedFeed,
     to_view: Sender<ViewEvent>,
+    to_self: Sender<ForWorker>,
     /// The moment that is shown; `None`: the last sample.
     at: Option<TimePoint>,
+    /// Whether it is the one at which the view was frozen.
     is_frozen: bool,
     opened: Option<String>,
     /// The report that is shown.
@@ -78,19 +100,20 @@ impl ViewWorker {
     /// Starts it, once it has its first frame.
     pub(crate) fn start(
         feed: Feed,
-        requests: Receiver<WorkerRequest>,
+        (to_self, requests): (Sender<ForWorker>, Receiver<ForWorker>),
         to_view: Sender<ViewEvent>,
     ) -> Result<(), FeedError> {
         let mut worker = Self {
             feed: feed.open()?,
             to_view,
+            to_self,
             at: None,
             is_frozen: false,
             opened: None,
             shown: None,
             courses: Vec::new(),
         };
-        worker.feed.sample(Span::ZERO);
+        worker.feed.step();
         let first = worker.feed.last_frame()?;
         worker.show(first);
         std::thread::spawn(move || worker.run(&requests));
@@ -106,42 +129,63 @@ impl ViewWorker {
         self.send(ForView::Message(text.into()));
     }
 
-    fn run(mut self, requests: &Receiver<WorkerRequest>) {
+    fn run(mut self, requests: &Receiver<ForWorker>) {
         self.send_courses();
-        match self.feed.read_history() {
-            Ok(()) => self.send_courses(),
-            Err(error) => self.message(format!("the recording cannot be read: {error}")),
-        }
+        self.read_history();
+        let mut waiting = None;
         loop {
-            let request = match self.feed.sample(Span::ZERO) {
-                Some(true) => {
-                    self.sampled();
-                    requests.try_recv().ok()
+            match self.feed.step() {
+                FeedStep::Nothing => {}
+                FeedStep::Sampled => self.sampled(),
+                FeedStep::Note(text) => self.message(text),
+                FeedStep::Ended => {
+                    let _ = self.to_view.send(ViewEvent::End);
+                    return;
                 }
-                Some(false) => match requests.recv_timeout(NAP.as_duration()) {
-                    Ok(request) => Some(request),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => return,
-                },
-                None => match requests.recv() {
-                    Ok(request) => Some(request),
-                    Err(_) => return,
-                },
+            }
+            let first = match (waiting.take(), self.feed.due()) {
+                (Some(waiting), _) => Ok(waiting),
+                (None, Some(due)) => requests.recv_timeout(due.as_duration()),
+                (None, None) => requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
-            match request {
-                Some(WorkerRequest::End) => return,
-                Some(request) => self.answer(request),
-                None => {}
+            let arrived = first.map(|first| {
+                let (arrived, other) = merged(first, requests);
+                waiting = other;
+                arrived
+            });
+            match arrived {
+                Ok(ForWorker::Request(WorkerRequest::End))
+                | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(ForWorker::Request(request)) => self.answer(request),
+                Ok(ForWorker::History(Ok(course))) => {
+                    self.feed.remember(*course);
+                    self.send_courses();
+                }
+                Ok(ForWorker::History(Err(error))) => {
+                    self.message(format!("the recording cannot be read: {error}"));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
 
     /// Shows the new sample where the last one is shown.
     fn sampled(&mut self) {
-        if self.at.is_none() && !self.is_frozen {
+        if self.at.is_none() {
             self.show_last();
         }
         self.send_courses();
+        self.read_history();
+    }
+
+    /// Reads how memory ran before, in a thread: a week of it may take seconds.
+    fn read_history(&mut self) {
+        let Some(part) = self.feed.history() else { return };
+        let to_self = self.to_self.clone();
+        std::thread::spawn(move || {
+            // The view may have ended meanwhile.
+            let _ = to_self.send(ForWorker::History(part.read().map(Box::new)));
+        });
     }
 
     fn show_last(&mut self) {
@@ -153,8 +197,7 @@ impl ViewWorker {
 
     fn send_courses(&mut self) {
         // The frame of the last sample has the course of all that is watched.
-        let is_last = self.at.is_none() && !self.is_frozen;
-        let shown = self.shown.as_ref().filter(|_| is_last);
+        let shown = self.shown.as_ref().filter(|_| self.at.is_none());
         self.courses = self.feed.courses(shown.map(|shown| &shown.course));
         self.send(ForView::Courses(self.courses.clone()));
     }
@@ -162,66 +205,73 @@ impl ViewWorker {
     fn show(&mut self, report: TopReport) {
         let report = Arc::new(report);
         self.shown = Some(Arc::clone(&report));
-        self.send(ForView::Frame { report, is_last: self.at.is_none() });
+        self.send(ForView::Frame { report, moment: self.moment() });
         self.show_opened();
+    }
+
+    fn moment(&self) -> TopMoment {
+        match (self.feed.is_live(), self.at) {
+            (false, _) => TopMoment::Replay,
+            (true, None) => TopMoment::Live,
+            (true, Some(_)) if self.is_frozen => TopMoment::Frozen,
+            (true, Some(_)) => TopMoment::Earlier,
+        }
     }
 
     fn show_opened(&mut self) {
         let Some(path) = self.opened.clone() else { return };
-        match self.feed.group(&path, self.at) {
-            Some(report) => self.send(ForView::Group(Arc::new(report))),
-            None => self.message(format!("{path} is not there at this moment")),
-        }
+        let report = self.feed.group(&path, self.at);
+        self.send(ForView::Group(path, report.map(Arc::new)));
     }
 
     fn answer(&mut self, request: WorkerRequest) {
         match request {
             WorkerRequest::Go(way) => self.go(way),
-            WorkerRequest::Freeze(is_frozen) => {
-                self.is_frozen = is_frozen;
-                if !is_frozen {
-                    self.go(Move::End);
+            WorkerRequest::Freeze if !self.feed.is_live() => {}
+            WorkerRequest::Freeze if self.at.is_some() => self.go(Move::End),
+            WorkerRequest::Freeze => {
+                if let Some(now) = self.now() {
+                    self.is_frozen = true;
+                    self.show_at(now, Move::End);
                 }
             }
             WorkerRequest::Open(path) => {
                 self.opened = path;
                 self.show_opened();
             }
-            WorkerRequest::Save => match self.save() {
-                Ok(path) => self.message(format!("saved {}", path.display())),
-                Err(why) => self.message(format!("not saved: {why}")),
-            },
+            WorkerRequest::Save => self.save(),
             WorkerRequest::End => {}
         }
     }
 
     fn go(&mut self, way: Move) {
-        if way == Move::End {
-            self.at = None;
-            self.is_frozen = false;
-            return self.show_last();
-        }
-        let Some(to) = self.moment_after(way) else {
-            return self.message(match way {
-                Move::Incident { is_next: true } => "no incident after this moment",
-                Move::Incident { is_next: false } => "no incident before this moment",
-                _ => "this source has no time to move in",
-            });
-        };
-        let before = self.shown.clone();
-        match self.feed.frame_at(to) {
-            Ok(frame) => {
-                let is_same =
-                    before.is_some_and(|before| before.at == frame.at && before.at_s == frame.at_s);
-                self.at = Some(to);
-                self.show(frame);
-                if is_same {
+        self.is_frozen = false;
+        match self.target(way) {
+            MoveTarget::At(to) => self.show_at(to, way),
+            MoveTarget::End => {
+                let was_there = self.at.is_none() && !self.feed.is_live();
+                self.at = None;
+                self.show_last();
+                if was_there {
                     self.message("nothing further");
                 }
             }
-            // Beyond the last sample there is the last one.
+            MoveTarget::Nowhere(why) => self.message(why),
+        }
+    }
+
+    fn show_at(&mut self, to: TimePoint, way: Move) {
+        match self.feed.frame_at(to) {
+            Ok(frame) => {
+                self.at = Some(to);
+                self.show(frame);
+            }
+            // Beyond an end there is the sample at that end.
             Err(FeedError::OutOfRange(_)) if matches!(way, Move::Minutes(1..)) => {
                 self.go(Move::End);
+            }
+            Err(FeedError::OutOfRange(_)) if matches!(way, Move::Minutes(_)) => {
+                self.go(Move::Start);
             }
             Err(error) => self.message(error.to_string()),
         }
@@ -236,35 +286,40 @@ impl ViewWorker {
         Some(TimePoint::At(wall(at)))
     }
 
-    fn moment_after(&self, way: Move) -> Option<TimePoint> {
-        let now = self.now()?;
-        let by = |span: Span, is_later: bool| match now {
-            TimePoint::At(at) if is_later => TimePoint::At(at.plus(span)),
-            TimePoint::At(at) => TimePoint::At(at.minus(span)),
-            TimePoint::AfterStart(at) if is_later => TimePoint::AfterStart(at.plus(span)),
-            TimePoint::AfterStart(at) => TimePoint::AfterStart(at.saturating_sub(span)),
-            TimePoint::BeforeEnd(_) => now,
+    fn target(&mut self, way: Move) -> MoveTarget {
+        let Some(now) = self.now() else {
+            return MoveTarget::Nowhere("this source has no time to move in");
         };
         match way {
-            // Samples come a little early or late: half of the distance beyond the one that is meant, the next is not reached.
             Move::Samples(count) => {
-                let samples = (f64::from(count) + 0.5).abs();
-                Some(by(self.feed.interval().times(samples), count > 0))
+                let mut to = None;
+                for _ in 0..count.unsigned_abs().min(SAMPLES_AT_ONCE) {
+                    let Some(next) = self.feed.neighbour(to.unwrap_or(now), count > 0) else {
+                        if count > 0 {
+                            return MoveTarget::End;
+                        }
+                        break;
+                    };
+                    to = Some(next);
+                }
+                to.map_or(MoveTarget::Nowhere("nothing before this sample"), MoveTarget::At)
             }
             Move::Minutes(count) => {
-                Some(by(Span::from_mins(1).times(f64::from(count).abs()), count > 0))
+                let by = Span::from_mins(1).times(f64::from(count).abs());
+                MoveTarget::At(if count > 0 { now.later(by) } else { now.earlier(by) })
             }
-            Move::Start => {
-                let first = self.courses.first()?;
-                Some(
-                    first.from.map_or(TimePoint::AfterStart(Span::ZERO), |from| {
-                        TimePoint::At(wall(from))
-                    }),
-                )
-            }
+            Move::Start => match self.courses.first() {
+                Some(Course { from: Some(from), .. }) => MoveTarget::At(TimePoint::At(wall(*from))),
+                Some(_) => MoveTarget::At(TimePoint::AfterStart(Span::ZERO)),
+                None => MoveTarget::Nowhere("this source has no time to move in"),
+            },
             // The sample that is shown may lie before the moment that was asked for: the same incident is not the next one.
-            Move::Incident { is_next } => self.incident(self.at.unwrap_or(now), is_next),
-            Move::End => None,
+            Move::Incident { is_next } => match self.incident(self.at.unwrap_or(now), is_next) {
+                Some(at) => MoveTarget::At(at),
+                None if is_next => MoveTarget::Nowhere("no incident after this moment"),
+                None => MoveTarget::Nowhere("no incident before this moment"),
+            },
+            Move::End => MoveTarget::End,
         }
     }
 
@@ -282,24 +337,54 @@ impl ViewWorker {
         found.map(|(_, moment)| moment)
     }
 
-    /// Writes a capture of the minutes up to the moment into the working directory.
-    fn save(&mut self) -> Result<PathBuf, String> {
-        let source = self.feed.kept(self.at).ok_or("there is nothing to save")?;
-        let shown = self.shown.as_ref().ok_or("there is nothing to save")?;
+    /// Writes a capture of the minutes up to the moment into the working directory, in a thread: it may take seconds.
+    fn save(&mut self) {
+        let (Some(source), Some(shown)) = (self.feed.kept(self.at), &self.shown) else {
+            return self.message("not saved: there is nothing to save");
+        };
         let time = match shown.at {
             Some(at) => at.strftime("%Y%m%dT%H%M%SZ").to_string(),
             None => format!("{:.0}s", shown.at_s),
         };
         let path = PathBuf::from(format!("memtide-top-{time}.jsonl.zst"));
-        let file =
-            File::create_new(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let written = write_capture(&source, file, &path);
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&path);
-            error.to_string()
-        })?;
-        Ok(path)
+        self.message(format!("writing {} …", path.display()));
+        let to_view = self.to_view.clone();
+        std::thread::spawn(move || {
+            let text = match put_capture(&source, &path) {
+                Ok(()) => format!("saved {}", path.display()),
+                Err(error) => format!("not saved: {}: {error}", path.display()),
+            };
+            // The view may have ended meanwhile.
+            let _ = to_view.send(ViewEvent::Shown(ForView::Message(text)));
+        });
     }
+}
+
+/// What arrived first, with the moves that arrived after it where it is one: only where they lead is shown. And what arrived behind
+/// those, if anything.
+fn merged(first: ForWorker, more: &Receiver<ForWorker>) -> (ForWorker, Option<ForWorker>) {
+    let ForWorker::Request(WorkerRequest::Go(mut way)) = first else { return (first, None) };
+    while let Ok(next) = more.try_recv() {
+        way = match (way, &next) {
+            (_, ForWorker::Request(WorkerRequest::Go(to @ (Move::Start | Move::End)))) => *to,
+            (Move::Samples(one), ForWorker::Request(WorkerRequest::Go(Move::Samples(other)))) => {
+                Move::Samples(one.saturating_add(*other))
+            }
+            (Move::Minutes(one), ForWorker::Request(WorkerRequest::Go(Move::Minutes(other)))) => {
+                Move::Minutes(one.saturating_add(*other))
+            }
+            _ => return (ForWorker::Request(WorkerRequest::Go(way)), Some(next)),
+        };
+    }
+    (ForWorker::Request(WorkerRequest::Go(way)), None)
+}
+
+/// Writes a new file, which is whole or not there.
+fn put_capture(source: &Source, path: &Path) -> std::io::Result<()> {
+    let file = File::create_new(path)?;
+    write_capture(source, file, path).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })
 }
 
 fn write_capture(source: &Source, file: File, path: &Path) -> std::io::Result<()> {
@@ -332,4 +417,86 @@ fn moment_of(incident: &Incident) -> TimePoint {
 fn wall(at: jiff::Timestamp) -> WallClock {
     let nanos = i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX);
     WallClock::from_unix_nanos(nanos).plus(Span::from_nanos(999_999))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A worker over a labelled capture, two samples a second, and what it shows.
+    struct Shown {
+        worker: ViewWorker,
+        events: Receiver<ViewEvent>,
+    }
+
+    impl Shown {
+        fn of(case: &str) -> Self {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join(format!("../../corpus/captures/{case}/capture.jsonl.gz"));
+            let source = import::open(&path, &mut |_| ()).unwrap();
+            let (to_view, events) = mpsc::channel();
+            let feed = Feed::Source(Box::new(source), None).open().unwrap();
+            let mut worker = ViewWorker {
+                feed,
+                to_view,
+                to_self: mpsc::channel().0,
+                at: None,
+                is_frozen: false,
+                opened: None,
+                shown: None,
+                courses: Vec::new(),
+            };
+            worker.show_last();
+            worker.send_courses();
+            Self { worker, events }
+        }
+
+        /// The second that is shown after a way.
+        fn go(&mut self, way: Move) -> f64 {
+            self.worker.answer(WorkerRequest::Go(way));
+            // To a quarter of a second: samples are a little early or late.
+            (self.worker.shown.as_ref().unwrap().offset_s() * 4.0).round() / 4.0
+        }
+
+        fn last_message(&self) -> Option<String> {
+            self.events
+                .try_iter()
+                .filter_map(|event| match event {
+                    ViewEvent::Shown(ForView::Message(text)) => Some(text),
+                    _ => None,
+                })
+                .last()
+        }
+    }
+
+    #[test]
+    fn each_step_is_one_sample_and_an_end_is_an_end() {
+        let mut shown = Shown::of("cgroup-cache-starved--6.12-80m");
+        let end = shown.go(Move::End);
+        assert_eq!(shown.last_message().as_deref(), Some("nothing further"));
+        assert_eq!(shown.go(Move::Samples(-1)), end - 0.5);
+        assert_eq!(shown.go(Move::Samples(-1)), end - 1.0);
+        assert_eq!(shown.go(Move::Samples(1)), end - 0.5);
+        assert_eq!(shown.go(Move::Samples(1)), end);
+        assert_eq!(shown.go(Move::Samples(1)), end);
+        assert_eq!(shown.go(Move::Minutes(-60)), 0.0);
+        assert_eq!(shown.go(Move::Samples(-1)), 0.0);
+        assert_eq!(shown.last_message().as_deref(), Some("nothing before this sample"));
+        assert_eq!(shown.go(Move::Samples(1)), 0.5);
+        assert_eq!(shown.go(Move::Minutes(60)), end);
+    }
+
+    #[test]
+    fn an_incident_is_found_once() {
+        let mut shown = Shown::of("cgroup-cache-starved--6.12-80m");
+        shown.go(Move::Start);
+        let at = shown.go(Move::Incident { is_next: true });
+        assert!(at > 0.0, "{at}");
+        assert_eq!(shown.go(Move::Incident { is_next: true }), at);
+        assert_eq!(shown.last_message().as_deref(), Some("no incident after this moment"));
+    }
 }

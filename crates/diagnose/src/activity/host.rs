@@ -62,8 +62,9 @@ pub(super) fn at(cx: &Evidence<'_>, index: usize) -> HostActivity {
         memory_wait: wait(PSI_MEMORY_SOME),
         memory_standstill: wait(PSI_MEMORY_FULL),
         io_wait: wait(PSI_IO_SOME),
-        reclaimed: bytes(PGSTEAL_KSWAPD)
-            .zip(bytes(PGSTEAL_DIRECT))
-            .map(|(kswapd, direct)| PerSecond::new(kswapd.get() + direct.get())),
+        reclaimed: match [bytes(PGSTEAL_KSWAPD), bytes(PGSTEAL_DIRECT)] {
+            [Some(kswapd), Some(direct)] => Some(PerSecond::new(kswapd.get() + direct.get())),
+            [one, other] => one.or(other),
+        },
     }
 }

@@ -98,9 +98,17 @@ impl<'a> RecentReadings<'a> {
         size_at: impl Fn(usize) -> Option<units::Bytes>,
     ) -> Option<SignedBytes> {
         let from = self.growth_from?;
-        self.between(from, self.now).filter(|seen| *seen >= GROWTH_OVER_MIN)?;
+        let seen = self.between(from, self.now).filter(|seen| *seen >= GROWTH_OVER_MIN)?;
         let [before, now] = [size_at(from)?, size_at(self.now)?]
             .map(|size| i64::try_from(size.get()).unwrap_or(i64::MAX));
-        Some(SignedBytes::between(before, now))
+        let grown = SignedBytes::between(before, now);
+        // Readings that are further apart than a minute have the growth of more than that.
+        let minutes = seen.as_secs_f64() / GROWTH_OVER.as_secs_f64();
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // saturates
+        Some(if minutes > 1.5 {
+            SignedBytes::new((grown.get() as f64 / minutes) as i64)
+        } else {
+            grown
+        })
     }
 }

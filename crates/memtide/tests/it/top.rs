@@ -1,11 +1,13 @@
 //! `memtide top`: frames as text, and the view on a terminal with every key.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::lab::has_machine;
 use crate::support::{folded, json, memtide, root, stderr, stdout};
 use crate::terminal::{Terminal, end_of, signal, wait_for};
 
@@ -68,9 +70,13 @@ struct View {
 
 impl View {
     fn open(arguments: &[&str]) -> Self {
+        Self::of(&[&["top"], arguments].concat(), &std::env::temp_dir())
+    }
+
+    /// What a command of memtide shows that runs in this directory.
+    fn of(command: &[&str], directory: &Path) -> Self {
         let terminal = Terminal::of_size(80, 24);
-        let directory = std::env::temp_dir();
-        let program = terminal.run(&[&["top"], arguments].concat(), |command| {
+        let program = terminal.run(command, |command| {
             command
                 .env("TERM", "xterm-256color")
                 .env("LC_ALL", "C.UTF-8")
@@ -119,7 +125,12 @@ fn every_key_does_what_the_help_says() {
     // A page is scrolled, by a line, a page, to its end and back.
     view.press("G", "Not to be added up");
     let top = view.press("g", "MemTotal");
-    assert_eq!(view.press("j\x1b[Ak", "MemTotal"), top);
+    view.terminal.press("j");
+    wait_for(|| view.picture() != top);
+    assert_ne!(view.picture(), top);
+    view.terminal.press("k");
+    wait_for(|| view.picture() == top);
+    assert_eq!(view.picture(), top);
     view.press("\x1b[6~", "smaller caches");
     view.press("\x1b[5~", "MemTotal");
     // A finding is opened and closed.
@@ -184,6 +195,48 @@ fn rows_are_sorted_by_the_columns_that_are_shown() {
 }
 
 #[test]
+fn units_below_another_unit_are_folded() {
+    let directory = tempfile::tempdir().unwrap();
+    let group = |name: &str, file: &str, text: &str| {
+        (format!("/sys/fs/cgroup/{name}/{file}"), format!("{text}\n"))
+    };
+    let mut sample =
+        vec![("/proc/meminfo".to_owned(), "MemTotal: 1000000 kB\nMemFree: 900000 kB\n".to_owned())];
+    for (name, used) in [("outer", "80000000"), ("outer/in", "60000000"), ("other", "9000000")] {
+        sample.push(group(name, "memory.current", used));
+        sample.push(group(name, "memory.max", "100000000"));
+    }
+    let sample: Vec<_> = sample.iter().map(|(path, text)| (&**path, text.clone())).collect();
+    let file = crate::support::capture(&[sample.clone(), sample]);
+    let file = crate::support::file(&directory, "nested.jsonl", file);
+    let view = View::open(&["--panel", "units", &file]);
+    view.wait("/outer/in");
+    let folded = view.press("f", "1 below");
+    assert!(folded.contains("/other") && !folded.contains("/outer/in"), "{folded}");
+    view.press("f", "/outer/in");
+    view.end("q");
+}
+
+/// The view is closed by a key, and the run goes on.
+#[test]
+fn a_scenario_is_watched_while_it_is_played() {
+    if !has_machine() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let run = ["lab", "run", "container-starved", "--arm", "starved", "--watch"];
+    let mut view = View::of(&run, directory.path());
+    view.wait("arm starved");
+    let sick = view.wait("re-reads its files");
+    assert!(sick.contains("MiB available"), "{sick}");
+    view.press("q", "the run goes on");
+    end_of(&mut view.program);
+    let answer = view.picture();
+    assert!(answer.contains("cgroup-cache-starved"), "{answer}");
+    assert!(directory.path().join("lab-container-starved/report.html").is_file());
+}
+
+#[test]
 fn a_live_view_goes_on_freezes_goes_back_and_is_saved() {
     let view = View::open(&["--no-history", "--every", "200ms"]);
     view.wait("live");
@@ -199,7 +252,7 @@ fn a_live_view_goes_on_freezes_goes_back_and_is_saved() {
     let earlier = moment(&view.picture());
     std::thread::sleep(Duration::from_millis(800));
     assert_eq!(moment(&view.picture()), earlier);
-    let saved = view.press("w", ".jsonl.zst");
+    let saved = view.press("w", "saved ");
     let name = saved.lines().last().unwrap().split_whitespace().last().unwrap();
     let path = std::env::temp_dir().join(name);
     let report = json(&memtide(&["check", "--json", path.to_str().unwrap()]));
@@ -230,13 +283,9 @@ fn the_terminal_is_as_before_whatever_ends_the_view() {
 fn a_terminal_of_any_size_has_a_frame() {
     let view = View::open(&[&capture(DIRTY)]);
     view.wait("dirty");
-    for (columns, lines, expected) in [
-        (20, 5, "needs"),
-        (200, 60, "page cache"),
-        (1, 1, ""),
-        (80, 12, "replay"),
-        (40, 24, "replay"),
-    ] {
+    for (columns, lines, expected) in
+        [(20, 5, "needs"), (200, 60, "page cache"), (80, 12, "replay"), (40, 24, "replay")]
+    {
         view.terminal.resize(columns, lines);
         signal(&view.program, Signal::WINCH);
         view.size.set((columns, lines));

@@ -65,6 +65,8 @@ pub struct TopView {
     pub is_filtering: bool,
     /// The index of the selected row.
     pub selected: usize,
+    /// Whether units below another unit are left out.
+    pub is_folded: bool,
     /// How many lines of a page are above the panel.
     pub scroll: usize,
     /// Which moment is shown.
@@ -148,7 +150,7 @@ pub fn frame(
     let room = lines.saturating_sub(all.len() + foot.len());
     let begin = all.len();
     let mut body = match opened {
-        Some(lines) => part_of(lines, view.scroll, room),
+        Some(lines) => part_of(&wrapped(lines, screen.width()), view.scroll, room),
         None => panel(report, view, &clock, (screen, room)),
     };
     body.lines.truncate(room);
@@ -177,6 +179,30 @@ fn panel(
             part_of(&page.into_lines(), view.scroll, room)
         }
     }
+}
+
+/// The same lines, those that are too long for the screen on several: a command that is cut does something else.
+fn wrapped(lines: &[StyledLine], columns: usize) -> Vec<StyledLine> {
+    let mut all = Vec::with_capacity(lines.len());
+    for line in lines {
+        let (mut row, mut used) = (StyledLine::new(), 0);
+        for (style, text) in line {
+            let mut part = String::new();
+            for letter in text.chars() {
+                let cells = width(letter.encode_utf8(&mut [0; 4]));
+                if used + cells > columns {
+                    row.push(piece(*style, std::mem::take(&mut part)));
+                    all.push(std::mem::take(&mut row));
+                    used = 0;
+                }
+                part.push(letter);
+                used += cells;
+            }
+            row.push(piece(*style, part));
+        }
+        all.push(row);
+    }
+    all
 }
 
 /// Returns the lines of a page from `scroll` on; the last ones where it is too far.
@@ -235,13 +261,15 @@ fn keys(page: &mut TextPage, view: &TopView, is_opened: bool, screen: &Screen) {
     let what = match (is_opened, view.panel) {
         (true, _) => "Esc back  ↑↓ scroll",
         (false, TopPanel::Findings) => "⏎ open",
-        (false, TopPanel::Units | TopPanel::Processes) => "⏎ open  s sort  / filter",
+        (false, TopPanel::Units) => "⏎ open  s sort  / filter  f fold",
+        (false, TopPanel::Processes) => "⏎ open  s sort  / filter",
         (false, TopPanel::Where) => "↑↓ scroll",
     };
+    let room = screen.width().saturating_sub(width(moment));
     let text = if view.message.is_empty() {
         let live = match view.moment {
             TopMoment::Live => "  space freeze",
-            TopMoment::Frozen | TopMoment::Earlier => "  0 now",
+            TopMoment::Frozen | TopMoment::Earlier => "  space go on",
             TopMoment::Replay => "",
         };
         let filter = if view.filter.is_empty() {
@@ -249,10 +277,14 @@ fn keys(page: &mut TextPage, view: &TopView, is_opened: bool, screen: &Screen) {
         } else {
             format!("  only “{}”", view.filter)
         };
-        format!("  {what}{filter}  ←→[] time  n N incident{live}  ? help  q end")
+        // On a narrow screen the keys that the help lists as well give way.
+        let ways = ["  ←→[] time  n N incident", "  ←→ time", ""];
+        let ends = "  ? help  q end";
+        let line = |ways: &str| format!("  {what}{filter}{live}{ways}{ends}");
+        let fits = ways.iter().map(|ways| line(ways)).find(|line| width(line) <= room);
+        fits.unwrap_or_else(|| line(""))
     } else {
         format!("  {}", view.message)
     };
-    let room = screen.width().saturating_sub(width(moment));
     page.line(&[piece(style, moment), piece(Style::Faint, super::wrap::cut(&text, room))]);
 }

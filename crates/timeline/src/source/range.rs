@@ -113,7 +113,8 @@ impl TimePoint {
         }
     }
 
-    fn earlier(self, by: Span) -> Self {
+    /// The moment so long before.
+    pub fn earlier(self, by: Span) -> Self {
         match self {
             Self::At(wall) => Self::At(wall.minus(by)),
             Self::AfterStart(span) => Self::AfterStart(span.saturating_sub(by)),
@@ -121,7 +122,8 @@ impl TimePoint {
         }
     }
 
-    fn later(self, by: Span) -> Self {
+    /// The moment so long after.
+    pub fn later(self, by: Span) -> Self {
         match self {
             Self::At(wall) => Self::At(wall.plus(by)),
             Self::AfterStart(span) => Self::AfterStart(span.plus(by)),

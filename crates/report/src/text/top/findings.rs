@@ -17,7 +17,8 @@ const INDENT: usize = 10;
 
 /// Returns the findings that have a row: the roots, then what is over.
 pub(super) fn rows(report: &TopReport) -> Vec<TopRow> {
-    report.check.roots().map(|(index, _)| TopRow::Finding(index)).collect()
+    let roots = report.check.roots();
+    roots.map(|(_, one)| TopRow::Finding(one.id.clone(), one.scope.key.clone())).collect()
 }
 
 pub(super) fn draw(

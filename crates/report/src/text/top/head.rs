@@ -64,8 +64,8 @@ fn host(
         SourceKind::Capture => moment.or_else(offset).unwrap_or_default(),
         _ => moment.unwrap_or_default(),
     };
-    let offset = match view.moment {
-        TopMoment::Replay => String::new(),
+    let offset = match (view.moment, check.source.kind) {
+        (TopMoment::Replay, _) | (_, SourceKind::Capture) => String::new(),
         _ => report.at.map_or_else(String::new, |at| {
             at.to_zoned(screen.zone.clone()).strftime(" %:z").to_string()
         }),
@@ -158,7 +158,11 @@ fn limits(
 ) {
     let most = if lines >= TALL { 8 } else { 2 };
     for limit in group.limits.iter().take(most) {
-        let used = limit.used_bytes.unwrap_or_default();
+        let Some(used) = limit.used_bytes else {
+            let text = format!("limit     {} of {}, use unknown", limit.limit_bytes, limit.place);
+            page.line(&[piece(Style::Plain, cut(&text, screen.width()))]);
+            continue;
+        };
         let parts = bar::used_and_free(used, limit.limit_bytes);
         let tail = format!("{} of {}", in_one_unit(used, "of", limit.limit_bytes), limit.place);
         bar_line(page, "limit", &parts, &cut(&tail, screen.width() / 2), screen);

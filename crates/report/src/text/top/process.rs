@@ -22,7 +22,12 @@ pub fn process_page(report: &TopReport, key: &str, screen: &Screen) -> Option<Te
     row("service", Some(process.service.clone()));
     row("RAM and swap", Some(process.bytes.to_string()));
     row("in swap", process.swap.map(|swap| swap.to_string()));
-    row("growth", process.growth.map(|growth| format!("{growth:+} in the last minute (RSS)")));
+    row(
+        "growth",
+        process.growth.map(|growth| {
+            format!("{growth:+} in the last minute, or as long as it was watched (RSS)")
+        }),
+    );
     row("major faults", process.major_faults.map(|rate| rate.to_string()));
     row("minor faults", process.minor_faults.map(|rate| rate.to_string()));
     row("CPUs busy", process.cpus.map(|cpus| cpus.to_string()));

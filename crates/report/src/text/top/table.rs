@@ -10,8 +10,8 @@ use crate::text::wrap::{cut, cut_name, width};
 /// What a row is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TopRow {
-    /// The index of a finding of the report.
-    Finding(usize),
+    /// A finding by its rule and its subject.
+    Finding(String, String),
     /// The path of a cgroup.
     Unit(String),
     /// The key of a process: PID and start.
@@ -41,7 +41,7 @@ pub(super) struct TopTable<'a, R> {
     pub(super) named: &'static str,
     pub(super) name: fn(&R) -> String,
     /// What follows a name, faint.
-    pub(super) note: fn(&R) -> String,
+    pub(super) note: &'a dyn Fn(&R) -> String,
     /// How bad a finding about the row is; it has a mark then.
     pub(super) severity: &'a dyn Fn(&R) -> Option<Severity>,
     /// What is shown where there is no row.

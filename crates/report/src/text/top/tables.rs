@@ -1,7 +1,10 @@
 //! The tables of a frame: units and processes.
 
+use std::collections::{HashMap, HashSet};
+
 use diagnose::activity::{GroupActivity, ProcessActivity, ProcessSize};
 use timeline::Entity;
+use timeline::cgroup::ancestors;
 use units::{Bytes, Count, PerSecond, Quantity, SignedBytes};
 
 use super::table::{TopColumn, TopTable, sorted};
@@ -172,7 +175,38 @@ pub(super) fn units<'a>(report: &'a TopReport, view: &TopView) -> Vec<&'a GroupA
         let name = row.name.clone().into_iter();
         name.chain([row.path.clone()]).collect()
     };
-    sorted(&report.units, &UNITS, view, names)
+    let mut rows = sorted(&report.units, &UNITS, view, names);
+    if view.is_folded {
+        let shown: HashSet<&str> = rows.iter().map(|row| &*row.path).collect();
+        rows.retain(|row| outermost(&row.path, &shown) == row.path);
+    }
+    rows
+}
+
+/// The outermost of these cgroups around a cgroup, or itself.
+fn outermost<'p>(path: &'p str, of: &HashSet<&str>) -> &'p str {
+    ancestors(path)
+        .filter(|above| of.contains(above))
+        .min_by_key(|above| above.len())
+        .unwrap_or(path)
+}
+
+/// What a fold leaves out below each row: how many units, and the worst that is wrong with one.
+fn folded<'a>(
+    report: &'a TopReport,
+    rows: &[&GroupActivity],
+) -> HashMap<&'a str, (usize, Option<Severity>)> {
+    let shown: HashSet<&str> = rows.iter().map(|row| &*row.path).collect();
+    let mut below: HashMap<&str, (usize, Option<Severity>)> = HashMap::new();
+    for unit in &report.units {
+        let above = outermost(&unit.path, &shown);
+        if above != unit.path {
+            let (count, worst) = below.entry(above).or_default();
+            *count += 1;
+            *worst = (*worst).max(severity_of(report, Entity::Cgroup, &unit.path));
+        }
+    }
+    below
 }
 
 pub(super) fn processes<'a>(report: &'a TopReport, view: &TopView) -> Vec<&'a ProcessActivity> {
@@ -182,6 +216,7 @@ pub(super) fn processes<'a>(report: &'a TopReport, view: &TopView) -> Vec<&'a Pr
 
 pub(super) fn draw_units(report: &TopReport, view: &TopView, place: (&Screen, usize)) -> TopFrame {
     let rows = units(report, view);
+    let below = if view.is_folded { folded(report, &rows) } else { HashMap::new() };
     let mut hidden = Vec::new();
     if report.now.swap_total == Some(Bytes::ZERO) {
         hidden.extend(["SWAP", "SWAP IN"]);
@@ -196,13 +231,17 @@ pub(super) fn draw_units(report: &TopReport, view: &TopView, place: (&Screen, us
         hidden,
         named: "UNIT",
         name: |row| row.name.clone().unwrap_or_else(|| row.path.clone()),
-        note: |row| {
+        note: &|row| {
+            let left_out = below.get(&*row.path).map(|(count, _)| format!("{count} below"));
             let limit = row.limit.map(|limit| format!("limit {limit}"));
             let kills = row.kills.filter(|kills| kills.get() > 0);
             let killed = kills.map(|kills| format!("{kills} killed"));
-            killed.into_iter().chain(limit).collect::<Vec<_>>().join(", ")
+            killed.into_iter().chain(limit).chain(left_out).collect::<Vec<_>>().join(", ")
         },
-        severity: &|row| severity_of(report, Entity::Cgroup, &row.path),
+        severity: &|row| {
+            let worst_below = below.get(&*row.path).and_then(|(_, worst)| *worst);
+            severity_of(report, Entity::Cgroup, &row.path).max(worst_below)
+        },
         none: "This source has no cgroups, or their memory is not accounted.",
     }
     .draw(view, place)
@@ -219,7 +258,7 @@ pub(super) fn draw_processes(
         hidden: if report.now.swap_total == Some(Bytes::ZERO) { vec!["SWAP"] } else { Vec::new() },
         named: "PROCESS",
         name: named,
-        note: |row| if row.service == row.name { String::new() } else { row.service.clone() },
+        note: &|row| if row.service == row.name { String::new() } else { row.service.clone() },
         severity: &|row| severity_of(report, Entity::Process, &named(row)),
         none: "This source has no processes.",
     }
