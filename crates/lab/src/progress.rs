@@ -1,5 +1,7 @@
 //! What happens while a scenario is played, for whoever watches.
 
+use std::path::PathBuf;
+
 use units::Span;
 
 use crate::LabError;
@@ -15,6 +17,13 @@ pub enum RunStep<'a> {
         arm: &'static str,
         /// The kernel's version.
         kernel: &'a str,
+    },
+    /// It has booted.
+    Booted {
+        /// The arm's name.
+        arm: &'static str,
+        /// The capture that its samples arrive in, a line each; it ends with the arm.
+        capture: PathBuf,
     },
     /// A message from the machine.
     Message {

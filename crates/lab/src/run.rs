@@ -133,6 +133,7 @@ impl<'a> Player<'a> {
         let begun = Instant::now();
         let mut vm =
             Vm::boot(&self.image, &initramfs, &self.machine, self.options.accelerator, progress)?;
+        progress(RunStep::Booted { arm: arm.name, capture: vm.capture_path() })?;
         let measurements = follow(&mut vm, begun, self.options.timeout, progress);
         // A machine that died leaves its samples, too.
         let capture = self.keep(&vm, arm);

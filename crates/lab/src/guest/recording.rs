@@ -1,7 +1,7 @@
 //! Samples of this machine while a scenario is played, into a port.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::LineWriter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -59,6 +59,7 @@ impl GuestRecording {
 
 /// Samples this machine into a port until it has ended; gives the number of samples.
 fn sample(port: File, every: Span, has_ended: &AtomicBool) -> Result<u64, String> {
+    const BUFFER: usize = 1 << 20;
     let options = CaptureOptions {
         duration: DURATION_MAX,
         every,
@@ -66,7 +67,8 @@ fn sample(port: File, every: Span, has_ended: &AtomicBool) -> Result<u64, String
         heaps: Vec::new(),
     };
     let _ = rustix::process::nice(-20);
-    let port = BufWriter::with_capacity(1 << 20, port);
+    // A sample is a line: what a machine that dies has sampled is here, and whoever watches sees it at once.
+    let port = LineWriter::with_capacity(BUFFER, port);
     let sampled = sampler::capture(&Root::default(), &options, port, &mut |_| {
         if has_ended.load(Ordering::Relaxed) {
             std::ops::ControlFlow::Break(())

@@ -143,6 +143,9 @@ pub(crate) struct LabRunArgs {
     /// Also profile the kernel's memory work in each arm
     #[arg(long)]
     pub(crate) profile: bool,
+    /// Show the machine's memory live while it works, as memtide top does
+    #[arg(long)]
+    pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
     /// The memory controller of cgroup v1 instead of v2

@@ -39,6 +39,9 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> Result<Exit, CommandErr
     };
     let is_interrupted = interrupt::listen_to_any();
     let mut watcher = RunWatcher::new(output);
+    if args.watch {
+        watcher.show_live()?;
+    }
     let outcomes = lab::run(scenario, &options, &mut |step| {
         watcher.step(&step);
         if is_interrupted() { Err(LabError::Interrupted) } else { Ok(()) }
