@@ -2,7 +2,7 @@
 """Predicted against measured: `memtide job` watches a command once without a limit, then the same command runs in memory
 cgroups (v1) of several sizes and is measured by the kernel's account of it. As root, on a disk (not tmpfs).
 
-usage: job_sizes.py MEMTIDE DIRECTORY JOB SIZE_MIB...    JOB: backup, sort, gc, tar, compile
+usage: job_sizes.py MEMTIDE DIRECTORY JOB SIZE_MIB...    JOB: backup, sort, gc, tar, compile, rsync, split
 Figures of docs/job.md are of this script."""
 import json, os, random, shutil, subprocess, sys, time
 
@@ -104,7 +104,21 @@ def compile():
     return f"cd {path} && for f in f*.cc; do g++ -save-temps=obj -c $f || exit; done && ar rc all.a f*.o && rm -f f*.ii f*.s"
 
 
-MAKE = {"backup": backup, "sort": sort, "gc": gc, "tar": tar, "compile": compile}[JOB]
+def rsync():
+    tree(f"{D}/tree")
+    shutil.rmtree(f"{D}/copy", ignore_errors=True)
+    # The second run reads both trees again, as its sums ask for.
+    return f"rsync -a {D}/tree/ {D}/copy/ && rsync -ac {D}/tree/ {D}/copy/"
+
+
+def split():
+    logs()
+    shutil.rmtree(f"{D}/parts", ignore_errors=True)
+    os.makedirs(f"{D}/parts")
+    return f"cat {D}/logs/*.log | split -b 4M - {D}/parts/p && sha256sum {D}/parts/p* >{D}/parts/sums && gzip -1 {D}/parts/p*"
+
+
+MAKE = {"backup": backup, "sort": sort, "gc": gc, "tar": tar, "compile": compile, "rsync": rsync, "split": split}[JOB]
 
 
 def prepare():

@@ -6,7 +6,7 @@ use crate::model::JobReport;
 use crate::observe::{LeftCached, OtherGroup};
 
 /// Less than this is nothing: programs that start read as much.
-const WORTH_A_WORD: Bytes = Bytes::from_mib(1);
+pub(crate) const WORTH_A_WORD: Bytes = Bytes::from_mib(1);
 
 /// Who read this share of what was read again is named alone.
 const NAMED_ALONE_MIN: Ratio = Ratio::new(0.8);
@@ -71,7 +71,7 @@ impl JobHarm<'_> {
             Some(Bytes::ZERO) => {
                 let available = self.available.unwrap_or_default();
                 format!(
-                    "It pushed nothing out of the cache of the host: no file page was evicted while \
+                    "It pushed nothing out of the cache of the host, which evicted no file page while \
                  it ran, with {available} available."
                 )
             }

@@ -298,11 +298,17 @@ fn conditions(seen: &Observation) -> WriteConditions {
     WriteConditions { cancelled_max: had_room.then_some(seen.io.cancelled_bytes), ..default }
 }
 
+/// Below it a program's own pages and the kernel's take all. An engineering choice.
+const LIMIT_MIN: Bytes = Bytes::from_mib(32);
+
 fn limit(curve: &JobCurve, (net, least): (f64, Bytes), now: Bytes, own: Bytes) -> JobLimit {
     let is_same = |point: &&CurvePoint| point.net().as_f64() <= net * SAME;
-    let cache = curve.points.iter().find(is_same).map_or(now, |point| point.cache_bytes);
+    // More than all that it touched is of no use to it.
+    let all = now.min(curve.footprint_bytes);
+    let cache = curve.points.iter().find(is_same).map_or(all, |point| point.cache_bytes);
     let cache = cache.max(least);
-    JobLimit { memory_high_bytes: (own + cache.share(MARGIN)).rounded_up(), cache_bytes: cache }
+    let high = (own + cache.share(MARGIN)).rounded_up().max(LIMIT_MIN);
+    JobLimit { memory_high_bytes: high, cache_bytes: cache }
 }
 
 fn planned_steps(run: &JobPlanRun, model: &JobModel) -> Vec<SeenStep> {

@@ -401,7 +401,7 @@ impl JobWatch {
     fn end(mut self, running: &[u32], ended: EndedAccount) -> Observation {
         let wall = span(self.begun.elapsed());
         let host = self.host.end();
-        let others = self.others.end(&running.iter().copied().collect());
+        let others = self.others.end(&running.iter().copied().collect(), host.evicted);
         let sampled = self.files.finish(ended.end == JobEnd::GoesOn);
         let own_memory = sampled.own_memory;
         let mut io = ended.io;

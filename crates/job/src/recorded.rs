@@ -98,7 +98,10 @@ impl RecordedJob {
             Some((group.key.clone(), readers.remove(unique_name(&group.key))?))
         });
         let by_key: BTreeMap<String, Vec<OtherReader>> = by_key.collect();
-        let mut others = lost(&growth, source.facts.cgroup_mode, &of_job, by_key);
+        let steal = [PGSTEAL_KSWAPD, PGSTEAL_DIRECT, PGSTEAL_KHUGEPAGED];
+        let of_host: Bytes = steal.into_iter().filter_map(|one| cx.host_pages(one)).sum();
+        let evicted_bytes = cx.host_pages(PGSTEAL_FILE).map(|file| file.min(of_host));
+        let mut others = lost(&growth, (source.facts.cgroup_mode, evicted_bytes), &of_job, by_key);
         others.retain(|group| !group.has_job);
         let own = timeline.entity(Entity::Cgroup, cgroup);
         let files: Vec<Bytes> = own
@@ -114,8 +117,6 @@ impl RecordedJob {
             .unwrap_or_default();
         let (first, last) = own.and_then(EntitySeries::samples).unwrap_or_default();
         let time = |at: usize| timeline.stamp(at).map(|stamp| stamp.awake_or_boot());
-        let steal = [PGSTEAL_KSWAPD, PGSTEAL_DIRECT, PGSTEAL_KHUGEPAGED];
-        let of_host: Bytes = steal.into_iter().filter_map(|one| cx.host_pages(one)).sum();
         Self {
             schema: RECORDED_JOB_SCHEMA.to_owned(),
             name: GroupNames::default().called(cgroup).into_owned(),
@@ -138,7 +139,7 @@ impl RecordedJob {
             cached_most_bytes: files.iter().copied().max(),
             cached_last_bytes: files.last().copied(),
             others,
-            evicted_bytes: cx.host_pages(PGSTEAL_FILE).map(|file| file.min(of_host)),
+            evicted_bytes,
             refaulted_bytes: cx.host_pages(REFAULT_FILE),
         }
     }

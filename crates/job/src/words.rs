@@ -183,6 +183,12 @@ pub(crate) fn short(path: &str) -> &str {
 /// What limit would keep it from pushing out others.
 pub(crate) fn limit(seen: &JobSeen) -> Vec<String> {
     let limit = seen.limit;
+    if limit.cache_bytes < crate::harm::WORTH_A_WORD {
+        return vec![format!(
+            "It needs {} of cache: there is nothing to limit.",
+            limit.cache_bytes
+        )];
+    }
     let what = format!(
         "With {} of cache its I/O is the same as now (own memory: {})",
         limit.cache_bytes, seen.own_memory_bytes
@@ -190,7 +196,9 @@ pub(crate) fn limit(seen: &JobSeen) -> Vec<String> {
     let (high, add) = (typed(limit.memory_high_bytes), typed(limit.cache_bytes));
     vec![
         format!("{what}, so a limit costs it nothing and leaves others their cache:"),
-        format!("systemd-run --scope -p MemoryHigh={high} COMMAND"),
+        format!(
+            "systemd-run --scope -p MemoryHigh={high} COMMAND    # with cgroup v1: MemoryMax={high}"
+        ),
         format!("memtide headroom --add {add} --as cache"),
     ]
 }

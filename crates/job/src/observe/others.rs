@@ -135,7 +135,12 @@ impl Others {
     }
 
     /// What became of others since the beginning, those who read the most again first. Processes of the job are no others.
-    pub(super) fn end(&mut self, of_job: &HashSet<u32>) -> Vec<OtherGroup> {
+    /// `host_evicted`: file pages that the host evicted meanwhile.
+    pub(super) fn end(
+        &mut self,
+        of_job: &HashSet<u32>,
+        host_evicted: Option<Bytes>,
+    ) -> Vec<OtherGroup> {
         let after = self.read();
         let readers = self.readers(&after, of_job);
         let growth = |(group, then): (&String, &GroupThen)| {
@@ -149,7 +154,7 @@ impl Others {
             (group.clone(), grown)
         };
         let growth = after.groups.iter().map(growth).collect();
-        lost(&growth, self.mode, &self.of_job, readers)
+        lost(&growth, (self.mode, host_evicted), &self.of_job, readers)
     }
 
     fn read(&mut self) -> HostThen {
@@ -199,10 +204,11 @@ pub(crate) struct GroupGrowth {
     pub(crate) cached_after: u64,
 }
 
-/// What each cgroup lost, those that read the most again first; readers are processes that are not of the job.
+/// What each cgroup lost, those that read the most again first; readers are processes that are not of the job. Where the host
+/// evicted no file page, only limits did: others lost something to the job below a limit that is around both.
 pub(crate) fn lost(
     growth: &BTreeMap<String, GroupGrowth>,
-    mode: Option<CgroupMode>,
+    (mode, host_evicted): (Option<CgroupMode>, Option<Bytes>),
     of_job: &BTreeSet<String>,
     mut readers: BTreeMap<String, Vec<OtherReader>>,
 ) -> Vec<OtherGroup> {
@@ -219,8 +225,10 @@ pub(crate) fn lost(
     };
     let is_around_job =
         |group: &str| of_job.iter().any(|job| ancestors(job).any(|one| one == group));
-    let met_limit =
-        |group: &str| hits.get(group).is_some_and(|hits| *hits > 0) && !is_around_job(group);
+    let met = |group: &str| hits.get(group).is_some_and(|hits| *hits > 0);
+    let met_limit = |group: &str| met(group) && !is_around_job(group);
+    let shares_limit = |group: &str| ancestors(group).any(|one| met(one) && is_around_job(one));
+    let may_be_harm = |group: &str| host_evicted != Some(Bytes::ZERO) || shares_limit(group);
     let row = |(group, refaulted): (&str, u64)| {
         let mut readers = readers.remove(group).unwrap_or_default();
         readers.sort_by_key(|reader| std::cmp::Reverse((reader.read_bytes, reader.pid)));
@@ -235,7 +243,8 @@ pub(crate) fn lost(
         } else {
             (Bytes::new(refaulted), Bytes::new(shrunk))
         };
-        (reread_bytes + shrunk_bytes > Bytes::ZERO).then(|| OtherGroup {
+        let is_lost = reread_bytes + shrunk_bytes > Bytes::ZERO && may_be_harm(group);
+        is_lost.then(|| OtherGroup {
             name: GroupNames::default().called(group).into_owned(),
             cgroup: group.to_owned(),
             reread_bytes,
@@ -265,6 +274,25 @@ fn without_those_below(all: BTreeMap<&str, u64>) -> BTreeMap<&str, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_reclaim_of_the_host_took_is_the_jobs_doing_only_below_a_common_limit() {
+        let grown =
+            |refaulted, limit_hits| GroupGrowth { refaulted, limit_hits, ..GroupGrowth::default() };
+        let growth = BTreeMap::from([
+            ("/shared".to_owned(), grown(9 << 20, 7)),
+            ("/shared/job".to_owned(), grown(0, 0)),
+            ("/shared/db".to_owned(), grown(9 << 20, 0)),
+            ("/builds".to_owned(), grown(8 << 20, 0)),
+        ]);
+        let of_job = BTreeSet::from(["/shared/job".to_owned()]);
+        let names = |evicted| {
+            let all = lost(&growth, (Some(CgroupMode::V1), evicted), &of_job, BTreeMap::new());
+            all.into_iter().map(|group| group.cgroup).collect::<Vec<_>>()
+        };
+        assert_eq!(names(Some(Bytes::ZERO)), ["/shared/db"]);
+        assert_eq!(names(Some(Bytes::from_mib(1))), ["/shared/db", "/builds"]);
+    }
 
     #[test]
     fn a_figure_of_a_cgroup_is_that_of_its_own_processes() {
