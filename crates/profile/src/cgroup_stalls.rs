@@ -206,6 +206,15 @@ impl<'a> StallSums<'a> {
 }
 
 /// Limits of a cgroup and of those around it that were met.
+/// Whether a limit of a cgroup, or of one around it, was met meanwhile.
+pub(crate) fn has_met_limit(path: &str, profile: &Profile) -> bool {
+    let around: Vec<&str> = ancestors(path).filter(|path| *path != ROOT).collect();
+    profile
+        .cgroups
+        .iter()
+        .any(|one| around.contains(&one.path.as_str()) && one.max_hits + one.high_hits > 0)
+}
+
 fn met_limits(path: &str, known: &HashMap<&str, &CgroupUse>) -> Vec<MetLimit> {
     let mut all = Vec::new();
     for one in ancestors(path).filter(|path| *path != ROOT).filter_map(|path| known.get(path)) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::callers::CallTree;
-use crate::cgroup_stalls::cgroup_stalls;
+use crate::cgroup_stalls::{cgroup_stalls, has_met_limit};
 use crate::classify::{StackClass, classify};
 use crate::collected::{CpuUnit, Profile};
 use crate::episode::EpisodeTimes;
@@ -135,6 +135,7 @@ impl ProfileReport {
             blocked,
             has_episodes: profile.episodes.is_some(),
             cgroups,
+            reread_bytes: reread_bytes(profile),
             swap_share: (swap_share > 0.0).then_some(swap_share),
             hot,
             reasons: rows,
@@ -312,7 +313,7 @@ fn hot_by(row: &ReasonRow, profile: &Profile) -> Vec<HotBy> {
     if is_trouble && !is_single && has_enough && row.share.is_some_and(|share| share >= HOT_SHARE) {
         by.push(HotBy::Share);
     }
-    let is_wait = is_trouble || (row.reason.is_file_wait() && reads_again(profile));
+    let is_wait = is_trouble || (row.reason.is_file_wait() && is_for_evicted(row, profile));
     if is_wait && row.stalled_tasks.is_some_and(|tasks| tasks >= HOT_STALLED_TASKS) {
         by.push(HotBy::StalledTasks);
     }
@@ -324,6 +325,23 @@ fn hot_by(row: &ReasonRow, profile: &Profile) -> Vec<HotBy> {
         }
     }
     by
+}
+
+/// Whether a wait for files is one for what was evicted. The host's counters say it of the host; of a part of it only where a limit
+/// around that was met.
+fn is_for_evicted(row: &ReasonRow, profile: &Profile) -> bool {
+    let met_limit = || row.cgroups.iter().any(|one| has_met_limit(&one.name, profile));
+    reads_again(profile) && (profile.origin.scope.is_none() || met_limit())
+}
+
+/// What the host read again, where it was so much that programs may have waited for it.
+fn reread_bytes(profile: &Profile) -> Option<u64> {
+    let counter = |name: &str| profile.vmstat_delta.get(name).copied().filter(|n| *n > 0);
+    let refaults = counter("workingset_refault_file").or_else(|| counter("workingset_refault"))?;
+    #[allow(clippy::cast_precision_loss)] // pages of a minute
+    let is_much = refaults as f64 >= REFAULT_PAGES_PER_S * profile.origin.seconds?;
+    let pages = u64::try_from(refaults).ok().filter(|_| is_much)?;
+    Some(pages * 4096)
 }
 
 /// Whether much of what is read was in memory before: else files are read for the first time, which is no lack of memory.

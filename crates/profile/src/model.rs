@@ -37,6 +37,10 @@ pub struct ProfileReport {
     /// What each cgroup waited for, the longest first; empty where the source does not say who is in which.
     #[serde(default)]
     pub cgroups: Vec<CgroupStalls>,
+    /// File pages of the host that were read again after an eviction (refaults), in bytes; `None` where they were few, or where the
+    /// source does not count them.
+    #[serde(default)]
+    pub reread_bytes: Option<u64>,
     /// Swap-in, and reclaim that writes to swap.
     pub swap_share: Option<f64>,
     /// Settings of the host at the time that explain a reason.

@@ -276,6 +276,12 @@ fn calm_headline(report: &ProfileReport) -> String {
             whole_percent(share)
         );
     }
+    let samples = report.cpu.as_ref().and_then(|cpu| cpu.samples);
+    if let Some(few) = samples.filter(|few| *few < HOT_SAMPLES_MIN && report.blocked.is_none()) {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a few
+        let few = counted(few.round() as u64, "sample");
+        return format!("{few}: too few to judge, {HOT_SAMPLES_MIN:.0} are needed.");
+    }
     let is_measured = |row: &&ReasonRow| row.group == ReasonGroup::Trouble;
     let is_large = |row: &&ReasonRow| row.share.is_some_and(|share| share >= HOT_SHARE);
     if let Some(row) = report.reasons.iter().filter(is_measured).find(is_large) {
@@ -317,12 +323,32 @@ fn calm_headline(report: &ProfileReport) -> String {
         None => {}
     }
     if report.cpu.is_none() && report.origin.files.is_empty() {
-        let seen = if waits < 0.005 {
+        let unknown = report.reasons.iter().filter(|row| row.reason == Reason::OtherKernel);
+        let unknown: f64 = unknown.filter_map(|row| row.stalled_tasks).sum();
+        let seen = if unknown >= 0.005 {
+            format!("{} tasks wait, for what only root can see", tasks(unknown))
+        } else if waits < 0.005 {
             "none of the waiting that was seen is for memory".to_owned()
         } else {
             format!("reclaim, compaction and swapping {}", parts.join(" and "))
         };
         return format!("CPU samples could not be taken; {seen}.");
+    }
+    if let Some(reread) = report.reread_bytes.filter(|_| report.origin.scope.is_none()) {
+        let limits = report.cgroups.iter().flat_map(|one| &one.limits);
+        let met = limits.max_by_key(|limit| limit.hits).map_or_else(String::new, |limit| {
+            format!(
+                " Cgroup {} met its limit {} times.",
+                escape(&limit.cgroup),
+                Count::new(limit.hits)
+            )
+        });
+        return format!(
+            "{} of files that had been evicted were read again meanwhile; of the waiting for them little was caught: \
+             reclaim, compaction and swapping {}.{met} A longer profile (--for 30s) catches more.",
+            Bytes::new(reread),
+            parts.join(" and ")
+        );
     }
     let first = match (&report.cpu, &report.origin.scope) {
         (Some(_), None) => "Memory is not what makes this host slow",
