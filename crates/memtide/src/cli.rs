@@ -17,6 +17,7 @@ mod headroom;
 mod install;
 mod job;
 mod lab;
+mod mcp;
 mod part;
 mod profile;
 mod record;
@@ -48,6 +49,7 @@ pub(crate) use lab::{
     LabRunArgs, LabScoreArgs, LabShellArgs, LookupArgs, MapArgs, PartOfLabArgs, ReadArgs,
     ShareArgs, WriteArgs, WriteContent,
 };
+pub(crate) use mcp::McpArgs;
 pub(crate) use part::{AroundArgs, PartArgs};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::{RecordArgs, TasksBy};
@@ -107,6 +109,7 @@ pub(crate) enum Command {
     Rules(RulesArgs),
     Signals(SignalsArgs),
     Lab(LabArgs),
+    Mcp(McpArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

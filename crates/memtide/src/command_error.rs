@@ -129,6 +129,14 @@ impl SaysWhatToDo for OpenError {
     }
 }
 
+impl SaysWhatToDo for mcp::McpError {
+    fn what_to_do(&self) -> Option<String> {
+        let is_protocol = matches!(self, Self::Protocol(_));
+        is_protocol
+            .then(|| "`memtide mcp` is started by an assistant's client, not by hand".to_owned())
+    }
+}
+
 impl SaysWhatToDo for TopError {
     fn what_to_do(&self) -> Option<String> {
         match self {

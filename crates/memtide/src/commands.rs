@@ -13,6 +13,7 @@ pub(crate) mod headroom;
 pub(crate) mod job;
 pub(crate) mod lab;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod page;
 pub(crate) mod profile;
 pub(crate) mod record;

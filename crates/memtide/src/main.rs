@@ -12,7 +12,7 @@ mod output_file;
 
 use std::process::ExitCode;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, McpArgs};
 use command_error::CommandError;
 use exit::Exit;
 use output::Output;
@@ -64,6 +64,7 @@ fn run(command: Command, output: &Output) -> Result<Exit, CommandError> {
         Command::Job(args) => commands::job::run(&args, output),
         Command::Export(args) => commands::export::run(&args, output),
         Command::Rules(args) => commands::rules::run(&args, output),
+        Command::Mcp(McpArgs {}) => commands::mcp::run(),
         Command::Lab(args) => commands::lab::run(&args, output),
         Command::Signals(args) => commands::signals::run(&args, output),
         Command::Completions(args) => commands::completions::run(&args, output),

@@ -31,6 +31,7 @@ mod lab;
 mod lab_shell;
 mod levels;
 mod live;
+mod mcp;
 mod pages;
 mod paste;
 mod profile;
