@@ -1,6 +1,6 @@
 /**
  * Pictures of reports, the same in every run: `vite-node screenshots.ts DIR [all]`, with MEMTIDE naming the binary. Makes
- * README's, `report-starved.png`, that of docs/report.md, `report-light.png`, and a picture of each chart that it explains;
+ * the guide's, `report-starved.png`, that of docs/report.md, `report-light.png`, and a picture of each chart that it explains;
  * with `all` also each kind of page as a whole, wide and narrow, light and dark.
  */
 
