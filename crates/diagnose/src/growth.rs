@@ -61,7 +61,7 @@ pub struct Growth {
     pub judged: Span,
     /// The number of readings that were judged.
     pub readings: usize,
-    /// The slope, of a class that grows without an end.
+    /// The slope, of a class that grows without an end, and of a line that has no class yet.
     pub rate: Option<GrowthRate>,
     /// Where growth ends, of a class that levels off.
     pub levels_off_at: Option<Bytes>,

@@ -6,6 +6,7 @@ use super::class::GrowthClass;
 use super::cycles::Cycles;
 use super::decision::GrowthDecision;
 use super::features::Features;
+use super::few_readings;
 use super::reason::{CurveKind, GrowthChange, GrowthFit, GrowthMethod, GrowthReason};
 use super::series::Prepared;
 use super::shape::CurveShape;
@@ -20,8 +21,14 @@ pub(super) fn growth(
     limit: Option<Bytes>,
 ) -> Growth {
     let now = prepared.ends_at();
-    let grows = decision.class.leaks();
-    let rate = grows.then(|| rate(&features.judged.trend, prepared));
+    let rate = match decision.class {
+        class if class.leaks() => Some(rate(&features.judged.trend, prepared)),
+        // A line has a rate, whatever it will turn out to be.
+        GrowthClass::Unknown => {
+            few_readings::straight(prepared).map(|trend| rate(&trend, prepared))
+        }
+        _ => None,
+    };
     // What grew in an earlier part was killed, and need not grow now.
     let goes_on = prepared.now.is_none();
     let limit_in = rate.filter(|_| goes_on).and_then(|rate| limit_in(rate, now, limit));

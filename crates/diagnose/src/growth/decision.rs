@@ -25,6 +25,8 @@ const LAST_PACE_MIN: f64 = 0.3;
 /// a leak from fragmentation.
 const CONFIDENCE_MAX: f64 = 0.97;
 const CONFIDENCE_TOTAL_ONLY_MAX: f64 = 0.7;
+/// What a class is as sure of, where the heap was read less often than a class needs: an engineering choice.
+const HEAP_SPARSE: f64 = 0.7;
 
 /// A class and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,6 +71,9 @@ pub(super) fn decide(features: &Features) -> GrowthDecision {
         READINGS_SURE..100 => 0.92,
         _ => 1.0,
     };
+    if features.live_known && features.heap_readings < READINGS_MIN {
+        decision.confidence *= HEAP_SPARSE;
+    }
     let surest = if features.live_known { CONFIDENCE_MAX } else { CONFIDENCE_TOTAL_ONLY_MAX };
     decision.confidence = decision.confidence.clamp(0.05, surest);
     decision

@@ -27,6 +27,7 @@ pub(super) struct Features {
     pub(super) judged: CurveShape,
     pub(super) total: CurveShape,
     pub(super) live_known: bool,
+    pub(super) heap_readings: usize,
     pub(super) excess: Option<Excess>,
     /// The trend of what lies outside the heap, after the start.
     pub(super) outside: Option<Trend>,
@@ -48,6 +49,7 @@ impl Features {
         Self {
             readings: prepared.readings,
             live_known: judged.is_some(),
+            heap_readings: prepared.heap_readings,
             excess: heap.map(|(live, free)| excess(live, free, total.ends)),
             outside,
             judged: judged.unwrap_or_else(|| total.clone()),

@@ -1,11 +1,11 @@
-//! Fewer readings than a class needs, as people paste them: whether they rise in a line at all.
+//! Readings without a class, as few that people paste: whether they rise in a line at all.
 
-use units::{Bytes, Ratio};
+use units::{Bytes, Quantity as _, Ratio};
 
 use super::decision::{READINGS_MIN, Z_SEEN};
 use super::series::Prepared;
 use super::trend::Trend;
-use super::{Growth, GrowthClass, GrowthFit, GrowthMethod, answer};
+use super::{Growth, GrowthClass, GrowthFit, GrowthMethod, NOISE_FLOOR, answer};
 
 /// Eight readings that rise one after the other are made by chance once in 40,000 series.
 const FEW_MIN: usize = 8;
@@ -16,17 +16,28 @@ const GOES_ON: f64 = 0.7;
 /// A class rests on more readings.
 const CONFIDENCE_OF_FEW: Ratio = Ratio::from_percent(40.0);
 
-/// Returns the growth of a series that rises in a line; `None` if it does not, or has enough readings for a class.
-pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> {
-    if !(FEW_MIN..READINGS_MIN).contains(&prepared.readings) {
+/// Returns the trend of a total that rises in a line; `None` if it does not.
+pub(super) fn straight(prepared: &Prepared) -> Option<Trend> {
+    if prepared.readings < FEW_MIN {
         return None;
     }
-    let trend = Trend::of_blocks(&prepared.total);
+    let trend = if prepared.readings < READINGS_MIN {
+        Trend::of_blocks(&prepared.total)
+    } else {
+        Trend::of(&prepared.total)
+    };
     let is_steady = Trend::slope_ratio(&prepared.total) >= GOES_ON;
     let is_line = trend.z >= Z_SEEN && trend.from > 0.0 && trend.r_squared >= STRAIGHT;
-    if !(is_line && is_steady) {
+    let is_growth = trend.growth() >= NOISE_FLOOR.as_f64();
+    (is_line && is_steady && is_growth).then_some(trend)
+}
+
+/// Returns the growth of a series that rises in a line; `None` if it does not, or has enough readings for a class.
+pub(super) fn line(prepared: &Prepared, limit: Option<Bytes>) -> Option<Growth> {
+    if prepared.readings >= READINGS_MIN {
         return None;
     }
+    let trend = straight(prepared)?;
     let now = prepared.ends_at();
     let goes_on = prepared.now.is_none();
     let rate = answer::rate(&trend, prepared);

@@ -12,6 +12,10 @@ const RESTART: f64 = 0.5;
 const RESTARTS_MAX: usize = 2;
 /// A level is left from this part of the whole rise on.
 const LEAVES: f64 = 0.05;
+/// Readings of the heap that show its course, if it was read less often than the total: an engineering choice.
+const HEAP_READINGS_MIN: usize = 10;
+/// They begin and end within this share of the span from its ends.
+const HEAP_ENDS: f64 = 0.1;
 /// The readings that make the part since the last restart worth judging.
 const PART_READINGS_MIN: usize = 60;
 
@@ -48,6 +52,8 @@ pub(super) struct Prepared {
     pub(super) free: Option<GrowthCurve>,
     pub(super) span: Span,
     pub(super) readings: usize,
+    /// Readings with the live size.
+    pub(super) heap_readings: usize,
     /// Restarts within the series that nothing but its sizes shows.
     pub(super) restarts: usize,
     /// Kills within the series.
@@ -177,7 +183,7 @@ fn reduced(points: &[GrowthPoint]) -> Prepared {
             }
         }
         let is_known = curve.len() * 10 >= points.len() * 9;
-        is_known.then_some(curve)
+        if is_known { Some(curve) } else { between_readings(&curve, points, length) }
     };
     let thinned = |curve: &GrowthCurve| curve.thinned(POINTS_MAX);
     Prepared {
@@ -186,6 +192,36 @@ fn reduced(points: &[GrowthPoint]) -> Prepared {
         free: curve(|point| point.live.and(point.free)).map(|c| thinned(&c)),
         span,
         readings: points.len(),
+        heap_readings: points.iter().filter(|point| point.live.is_some()).count(),
         ..Prepared::default()
     }
+}
+
+/// Returns a curve on the times of all points: a large heap is read less often than its process's size, and is taken to
+/// change evenly from one reading to the next.
+fn between_readings(
+    known: &GrowthCurve,
+    points: &[GrowthPoint],
+    length: f64,
+) -> Option<GrowthCurve> {
+    let (first, last) = (known.at.first()?, known.at.last()?);
+    let is_known =
+        known.len() >= HEAP_READINGS_MIN && *first <= HEAP_ENDS && *last >= 1.0 - HEAP_ENDS;
+    let start = points.first()?.at;
+    let mut curve = GrowthCurve::default();
+    let mut behind = 0;
+    for point in points {
+        let at = (point.at - start).as_secs_f64() / length;
+        while behind < known.len() && known.at[behind] <= at {
+            behind += 1;
+        }
+        let before = behind.saturating_sub(1);
+        let after = behind.min(known.len() - 1);
+        let (from, to) = (known.values[before], known.values[after]);
+        let width = known.at[after] - known.at[before];
+        let share = if width > 0.0 { (at - known.at[before]) / width } else { 0.0 };
+        curve.at.push(at);
+        curve.values.push(from + (to - from) * share);
+    }
+    is_known.then_some(curve)
 }

@@ -74,7 +74,7 @@ pub struct GrowthEntry {
     pub judged_s: Span,
     /// The readings that were judged.
     pub readings: usize,
-    /// How fast it grows; null for classes that do not grow without an end.
+    /// How fast it grows; null for classes that do not grow without an end. Of class `unknown`: where it rises in a line.
     pub rate_bytes_per_s: Option<BytesPerSecond>,
     /// The lower end of the rate's 95 % interval.
     pub rate_from_bytes_per_s: Option<BytesPerSecond>,
@@ -175,6 +175,8 @@ impl GrowthEntry {
             evidence: sentences::reasons(growth),
             advice: if growth.gave_back() && series.killed.is_empty() {
                 sentences::JUDGE_THE_RISE
+            } else if growth.class == GrowthClass::Unknown && growth.method.is_of_live {
+                sentences::WATCH_ON
             } else {
                 sentences::advice(growth.class, series.killed.len())
             },

@@ -23,6 +23,9 @@ pub(crate) const GAVE_BACK: &str =
 pub(crate) const JUDGE_THE_RISE: &str =
     "If it should not have grown, judge the time in which it did by --since and --until.";
 
+/// What to do where the live size is known, and no class yet.
+pub(crate) const WATCH_ON: &str = "Watch it for longer.";
+
 /// Returns what the class means, as a sentence.
 pub(crate) const fn meaning(class: GrowthClass, kind: GrowthOwnerKind) -> &'static str {
     match class {
@@ -68,12 +71,12 @@ pub(crate) const fn advice(class: GrowthClass, kills: usize) -> &'static str {
              `memleak` of bcc); look for caches and queues without a bound."
         }
         GrowthClass::LeakAndFragmentation => {
-            "Profile the heap for the leak first; then try `MALLOC_ARENA_MAX=2` or jemalloc \
-             for the free memory."
+            "Profile the heap for the leak first; then try jemalloc or, if several threads \
+             allocate, `MALLOC_ARENA_MAX=2` for the free memory."
         }
         GrowthClass::Fragmentation => {
-            "Try `MALLOC_ARENA_MAX=2` or jemalloc: `memtide trial` measures memory and speed \
-             together; a heap profile will not show it."
+            "Try jemalloc or, if several threads allocate, `MALLOC_ARENA_MAX=2`: `memtide trial` \
+             measures memory and speed together; a heap profile will not show it."
         }
         GrowthClass::Saturating => {
             "Record the heap too (live and free bytes of malloc), or wait until it levels off \
