@@ -156,7 +156,7 @@ pub fn by_owner(
 ) -> Result<OwnerTable, NoTable> {
     let total = account(cx, index).map_err(NoTable::NoTotal)?.total;
     let found = match by {
-        GroupBy::Process => processes::each(cx, index),
+        GroupBy::Process => processes::each(cx, index, inventory),
         GroupBy::User => {
             processes::of_users(cx, index, inventory).or_else(|_| cgroups::owners(cx, index, by))
         }

@@ -1,11 +1,12 @@
 use proptest::prelude::*;
 use timeline::cgroup::{ContainerNames, GroupNames};
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_MAX, MEM_TOTAL, NODE_FREE, NODE_TOTAL, PROC_PSS, PROC_RSS,
+    CGROUP_CURRENT, CGROUP_MAX, MEM_TOTAL, NODE_FREE, NODE_TOTAL, PROC_PSS, PROC_PSS_SHMEM,
+    PROC_RSS,
 };
 use timeline::{
     Entity::{Cgroup, Node, Process},
-    Facts, Sample, SharedKind, SharedMeasure, SharedMemory, SharedObject, Timeline,
+    Facts, Sample, SharedKind, SharedMeasure, SharedMemory, SharedObject, Timeline, UserProcess,
 };
 use units::{Limit, PageSize, Pages};
 
@@ -199,7 +200,7 @@ fn processes_and_their_users_are_by_one_measure() {
         row.row.set(PROC_RSS, Pages::new(rss * 256));
         row.row.set(PROC_PSS, MIB(pss));
     }
-    const REST: &str = "in no process: page cache, shared memory that none maps, the kernel";
+    const REST: &str = "in no process: page cache, shared memory without an owner, the kernel";
     let by_process = of(&[at.clone()], GroupBy::Process);
     assert_eq!(
         sizes(&by_process),
@@ -213,6 +214,41 @@ fn processes_and_their_users_are_by_one_measure() {
     names.users.insert(70, "postgres".to_owned());
     let users = table_with(&[at], GroupBy::User, &inventory, names).unwrap();
     assert_eq!(sizes(&users), [("postgres", 290), ("user 33", 40), (REST, 570), ("free", 100)]);
+}
+
+#[test]
+fn shared_memory_that_no_process_maps_now_is_its_owners() {
+    let mut at = sample(0, &[]);
+    for (key, label, pss, shared) in
+        [("1@1", "postgres", 60, 50), ("2@1", "postgres", 20, 10), ("3@1", "web", 40, 0)]
+    {
+        let row = at.table_mut(Process).entry(key);
+        row.label.push_str(label);
+        row.row.set(PROC_RSS, Pages::new(pss * 256));
+        row.row.set(PROC_PSS, MIB(pss));
+        row.row.set(PROC_PSS_SHMEM, MIB(shared));
+    }
+    let owner = UserProcess { pid: 1, name: "postgres".to_owned(), ..UserProcess::default() };
+    let segment = SharedObject {
+        kind: SharedKind::Mapping,
+        bytes: MIB(541),
+        measure: SharedMeasure::InRam,
+        users: 2,
+        first_user: Some(owner),
+    };
+    let mut inventory = Inventory {
+        shared: Some(SharedMemory { objects: vec![segment], ..SharedMemory::default() }),
+        ..Inventory::default()
+    };
+    for (process, uid) in [("1@1", 70), ("2@1", 70), ("3@1", 33)] {
+        inventory.process_users.insert(process.to_owned(), uid);
+    }
+    let by_process = table(&[at.clone()], GroupBy::Process, &inventory).unwrap();
+    // Of 541 MiB, 60 are in the PSS of both already.
+    assert_eq!(sizes(&by_process)[..2], [("postgres (1)", 541), ("web (3)", 40)]);
+    assert!(by_process.rows[0].note.contains("481 MiB of shared memory that none maps now"));
+    let by_user = table(&[at], GroupBy::User, &inventory).unwrap();
+    assert_eq!(by_user.rows[0].bytes, MIB(561));
 }
 
 #[test]
