@@ -4,6 +4,7 @@
 use crate::rule::Rule;
 
 mod accounting_mismatch;
+mod allocator_churn;
 mod available_exhaustion;
 mod balloon_inflated;
 mod boot_reserved;
@@ -163,6 +164,7 @@ pub static ALL: &[Rule] = &[
     process_leak::RULE,
     heap_fragmentation_growth::RULE,
     malloc_arena_bloat::RULE,
+    allocator_churn::RULE,
     runtime_heap::RULE,
     unexplained_stall::RULE,
     accounting_mismatch::RULE,

@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 31] = [
+const WITHOUT_A_CASE: [(&str, &str); 32] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -73,6 +73,7 @@ const WITHOUT_A_CASE: [(&str, &str); 31] = [
     ("process-leak", "no capture lasts for an hour and has figures of a malloc heap"),
     ("heap-fragmentation-growth", "no capture lasts for an hour and has figures of a malloc heap"),
     ("malloc-arena-bloat", "no capture has figures of a malloc heap"),
+    ("allocator-churn", "no capture has a program that gives memory back at once"),
     ("runtime-heap", "no capture has figures of a runtime's heap"),
 ];
 
