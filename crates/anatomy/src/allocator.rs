@@ -28,6 +28,10 @@ pub enum AllocatorKind {
     Python,
     /// Ruby: pages of objects.
     Ruby,
+    /// The Erlang virtual machine: carriers of its own allocators.
+    Erlang,
+    /// PHP: the Zend memory manager.
+    Php,
 }
 
 impl AllocatorKind {
@@ -45,6 +49,8 @@ impl AllocatorKind {
             Self::V8 => "V8",
             Self::Python => "CPython",
             Self::Ruby => "Ruby",
+            Self::Erlang => "Erlang virtual machine",
+            Self::Php => "PHP",
         }
     }
 
@@ -62,12 +68,28 @@ impl AllocatorKind {
             Self::V8 => "v8",
             Self::Python => "cpython",
             Self::Ruby => "ruby",
+            Self::Erlang => "erlang",
+            Self::Php => "php",
         }
     }
 
     /// Whether it provides `malloc` itself. Of those, one serves the process; the others are a runtime's own heap.
     pub const fn is_malloc(self) -> bool {
-        !matches!(self, Self::Go | Self::Jvm | Self::V8 | Self::Python | Self::Ruby)
+        match self {
+            Self::Ptmalloc
+            | Self::Jemalloc
+            | Self::Gperftools
+            | Self::GoogleTcmalloc
+            | Self::Mimalloc
+            | Self::Musl => true,
+            Self::Go
+            | Self::Jvm
+            | Self::V8
+            | Self::Python
+            | Self::Ruby
+            | Self::Erlang
+            | Self::Php => false,
+        }
     }
 }
 
@@ -123,7 +145,7 @@ pub(crate) fn by_library(path: &[u8]) -> Option<(AllocatorKind, Option<String>)>
 }
 
 /// Symbols that only these allocators define.
-const SYMBOLS: [(&[u8], AllocatorKind); 26] = [
+const SYMBOLS: [(&[u8], AllocatorKind); 28] = [
     (b"gnu_get_libc_version", AllocatorKind::Ptmalloc),
     (b"__libc_mallopt", AllocatorKind::Ptmalloc),
     (b"__malloc_hugepage_config", AllocatorKind::Ptmalloc),
@@ -151,6 +173,9 @@ const SYMBOLS: [(&[u8], AllocatorKind); 26] = [
     (b"PyObject_Malloc", AllocatorKind::Python),
     (b"rb_gc_start", AllocatorKind::Ruby),
     (b"ruby_description", AllocatorKind::Ruby),
+    // Of the interface for native functions of Erlang, and of PHP's for extensions.
+    (b"enif_alloc", AllocatorKind::Erlang),
+    (b"zend_mm_startup", AllocatorKind::Php),
 ];
 
 /// Returns the allocator that a symbol belongs to.

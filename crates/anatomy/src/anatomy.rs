@@ -66,17 +66,21 @@ struct Division<'a> {
     files: FileRoles<'a>,
     shapes: RuntimeShapes<'a>,
     ranges: RangesInOrder,
+    /// The unnamed memory of which most is in RAM and not malloc's.
+    largest_unnamed: Option<usize>,
 }
 
 impl<'a> Division<'a> {
     fn new(input: &'a AnatomyInput<'a>) -> Self {
         let mappings = input.blocks.iter().map(|block| &block.mapping);
         let nothing = MallocRanges::default();
+        let ranges = input.malloc.unwrap_or(&nothing);
         Self {
             stacks: StackRoles::find(input.blocks, input.stack_pointers, input.stack_limit),
             files: FileRoles::new(input.blocks, input.program, input.tmpfs, input.image_sizes),
             shapes: RuntimeShapes::new(mappings, input),
-            ranges: RangesInOrder::new(input.malloc.unwrap_or(&nothing)),
+            ranges: RangesInOrder::new(ranges),
+            largest_unnamed: largest_unnamed(input.blocks, RangesInOrder::new(ranges)),
             input,
         }
     }
@@ -175,8 +179,36 @@ impl<'a> Division<'a> {
             return likely_malloc(PartKind::MallocThreadArenas, "thread arenas", by);
         }
         let is_known = self.input.malloc.is_some();
-        let found = self.shapes.by_shape(mapping);
-        found.unwrap_or_else(|| self.shapes.unknown(is_known))
+        let found = self.shapes.by_shape(mapping, self.is_of_reservation(index));
+        found
+            .or_else(|| self.of_known_program(index))
+            .unwrap_or_else(|| self.shapes.unknown(is_known))
+    }
+
+    /// Whether a block is a part of a range of which the rest, directly before or behind it, is without access.
+    fn is_of_reservation(&self, index: usize) -> bool {
+        let range = &self.input.blocks[index].mapping.range;
+        let before = index.checked_sub(1).and_then(|before| self.input.blocks.get(before));
+        let behind = self.input.blocks.get(index + 1);
+        let is_reserved = |one: &&SmapsBlock| {
+            let access = &one.mapping.access;
+            one.mapping.is_anonymous() && !(access.read || access.write || access.execute)
+        };
+        before.filter(is_reserved).is_some_and(|one| one.mapping.range.end == range.start)
+            || behind.filter(is_reserved).is_some_and(|one| one.mapping.range.start == range.end)
+    }
+
+    /// Memory that a program of which the sources are known maps itself.
+    fn of_known_program(&self, index: usize) -> Option<Place> {
+        /// InnoDB's smallest buffer pool is 5 MiB.
+        const POOL_MIN: u64 = 5 << 20;
+        let is_pool = self.files.is_mariadb()
+            && self.input.malloc.is_some()
+            && self.largest_unnamed == Some(index)
+            && self.input.blocks[index].mapping.size_bytes() >= POOL_MIN;
+        let by = "the largest memory that MariaDB or MySQL maps itself, outside of malloc";
+        let label = "InnoDB buffer pool";
+        is_pool.then(|| Place::likely([PartStep::new(PartKind::BufferPool, label).by(by)]))
     }
 
     /// Address space without access.
@@ -211,13 +243,7 @@ impl<'a> Division<'a> {
             let by = "the program break of a process with glibc; malloc's structures were not read";
             return likely_malloc(PartKind::MallocMain, "main arena", by);
         }
-        if self.shapes.has(AllocatorKind::Musl) {
-            let kind = AllocatorKind::Musl;
-            let by = "the program break of a process with musl";
-            return Place::likely([PartStep::new(PartKind::RuntimeHeap(kind), kind.name()).by(by)]);
-        }
-        let by = "the kernel names it [heap]; glibc's malloc does not own it";
-        Place::certain([PartStep::new(PartKind::ProgramBreak, "program break").by(by)])
+        self.shapes.program_break()
     }
 
     /// Whether a block has the shape of a thread arena's heap: 64 MiB, in use from their start.
@@ -237,6 +263,21 @@ impl<'a> Division<'a> {
             && next.is_anonymous()
             && !(next.access.read || next.access.write)
     }
+}
+
+/// Finds the unnamed memory of which most is in RAM and in no range of malloc's.
+fn largest_unnamed(blocks: &[SmapsBlock], mut malloc: RangesInOrder) -> Option<usize> {
+    let is_plain =
+        |one: &Mapping| one.is_anonymous() && one.name.is_empty() && one.is_private_writable();
+    let candidates = blocks.iter().enumerate().filter(|(_, block)| is_plain(&block.mapping));
+    let own = candidates.map(|(index, block)| {
+        let within = malloc.within(&block.mapping.range);
+        let mallocs: Bytes = within
+            .map(|(_, overlap, range)| range.resident.min(Bytes::new(overlap.end - overlap.start)))
+            .sum();
+        (PartSizes::of(block).rss.saturating_sub(mallocs), index)
+    });
+    own.max().map(|(_, index)| index)
 }
 
 fn malloc_heap() -> PartStep {

@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use probe::{FileKey, Mapping, SmapsBlock, VmFlag};
 
+use crate::allocator::AllocatorKind;
 use crate::find_allocators::key_of;
-use crate::part::{PartKind, PartStep, Place};
+use crate::part::{PartKind, PartStep, Place, ZGC_LABEL};
+use crate::runtimes::ZGC_HEAP;
 
 /// What is known of the files of a process.
 pub(crate) struct FileRoles<'a> {
@@ -52,9 +54,15 @@ impl<'a> FileRoles<'a> {
                 PartStep::new(PartKind::Device, name).by("its name, or its flag of a driver");
             return Place::certain([device]);
         }
+        if mapping.name.starts_with(ZGC_HEAP) {
+            let heap = PartKind::RuntimeHeap(AllocatorKind::Jvm);
+            let by = "the name that ZGC gives its heap, which it maps up to three times";
+            return Place::certain([PartStep::new(heap, ZGC_LABEL).by(by)]);
+        }
         if let Some((kind, evidence)) = self.shared_memory(mapping) {
             let group = PartStep::new(PartKind::SharedMemory, "shared memory");
-            return Place::certain([group, PartStep::new(kind, name).by(evidence)]);
+            let label = self.shared_name(kind, mapping).unwrap_or(name);
+            return Place::certain([group, PartStep::new(kind, label).by(evidence)]);
         }
         if self.executed.contains(&key_of(mapping)) {
             let mut steps = self.image(mapping);
@@ -101,6 +109,39 @@ impl<'a> FileRoles<'a> {
             PartStep::new(PartKind::Libraries, "libraries"),
             PartStep::new(PartKind::Library, name),
         ]
+    }
+
+    /// The last part of the program's path.
+    fn program_name(&self) -> &[u8] {
+        self.program.and_then(|path| path.rsplit(|byte| *byte == b'/').next()).unwrap_or_default()
+    }
+
+    /// Whether the program is a server of MariaDB or MySQL.
+    pub(crate) fn is_mariadb(&self) -> bool {
+        matches!(self.program_name(), b"mariadbd" | b"mysqld")
+    }
+
+    /// What shared memory without a file is: its kernel name, `/dev/zero` or a key, says nothing, and none was ever a file.
+    fn shared_name(&self, kind: PartKind, mapping: &Mapping) -> Option<String> {
+        match kind {
+            PartKind::Memfd => {
+                let path = mapping.path()?.strip_prefix(b"/")?;
+                Some(String::from_utf8_lossy(path).into_owned())
+            }
+            PartKind::SystemV => {
+                let key =
+                    String::from_utf8_lossy(mapping.path()?.strip_prefix(b"/SYSV")?).into_owned();
+                Some(format!("System V segment {} (key 0x{key})", mapping.inode))
+            }
+            PartKind::SharedAnonymous if mapping.name.starts_with(b"/dev/zero") => {
+                Some(match self.program_name() {
+                    b"postgres" => "PostgreSQL shared memory".to_owned(),
+                    name if name.starts_with(b"php") => "PHP shared memory (opcache)".to_owned(),
+                    _ => "anonymous shared memory".to_owned(),
+                })
+            }
+            _ => None,
+        }
     }
 
     fn shared_memory(&self, mapping: &Mapping) -> Option<(PartKind, &'static str)> {

@@ -26,6 +26,8 @@ pub enum PartKind {
     ProgramBreak,
     /// The heap of a runtime or of another allocator.
     RuntimeHeap(AllocatorKind),
+    /// The pages of a database that it keeps in memory of its own.
+    BufferPool,
     /// Machine code that a runtime makes while it runs.
     JitCode,
     Stacks,
@@ -117,6 +119,16 @@ impl ProcessPart {
         }
     }
 
+    /// Returns what is in RAM of it, each page once: ZGC maps each page of its heap up to three times, and RSS counts each of
+    /// these. Shared with nobody else, its share by users is its size.
+    pub fn once(&self) -> Bytes {
+        match self.kind {
+            PartKind::RuntimeHeap(AllocatorKind::Jvm) if self.label == ZGC_LABEL => self.sizes.pss,
+            _ if self.parts.is_empty() => self.sizes.rss,
+            _ => self.parts.iter().map(Self::once).sum(),
+        }
+    }
+
     /// Calls `each` for every leaf.
     pub fn each_leaf<'a>(&'a self, each: &mut dyn FnMut(&'a ProcessPart)) {
         if self.parts.is_empty() {
@@ -174,6 +186,8 @@ impl ProcessPart {
     }
 }
 
+/// What ZGC's heap is called.
+pub(crate) const ZGC_LABEL: &str = "Java heap (ZGC)";
 /// A part has at most this many parts.
 pub(crate) const PARTS_MAX: usize = 64;
 

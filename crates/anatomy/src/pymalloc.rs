@@ -7,6 +7,7 @@
 
 use probe::{ProcessMemory, SmapsBlock};
 
+use crate::malloc_ranges::MallocRanges;
 use crate::sampled_pages::SampledPages;
 
 /// An arena of Python before 3.10; a smaller mapping has none.
@@ -15,8 +16,12 @@ const POOLS: [u64; 2] = [16 << 10, 4 << 10];
 const HEADER: usize = 48;
 
 /// Returns the first addresses of the mappings in which most pools have a valid header.
-pub fn python_arenas(memory: &ProcessMemory, blocks: &[SmapsBlock]) -> Vec<u64> {
-    let sampled = SampledPages::new(memory, blocks, ARENA_MIN);
+pub fn python_arenas(
+    memory: &ProcessMemory,
+    blocks: &[SmapsBlock],
+    malloc: Option<&MallocRanges>,
+) -> Vec<u64> {
+    let sampled = SampledPages::new(memory, blocks, ARENA_MIN).without(malloc);
     sampled.first_addresses(|block| {
         let has_pools = |pool_size: u64| {
             let (mut valid, mut used) = (0, 0);
@@ -45,7 +50,8 @@ fn is_pool_header(header: &[u8; HEADER], pool_size: u64) -> bool {
     // Size classes are multiples of 16 bytes, up to 512.
     let size = (class + 1) * 16;
     let capacity = (pool_size - HEADER as u64) / size;
-    class < 32 && count <= capacity && count > 0
+    // A pool of which all blocks are free keeps its header; one that was never used has none.
+    class < 32 && count <= capacity
         // The offset is that of the next block that was never used.
         && (HEADER as u64..=pool_size).contains(&next)
         && (next - HEADER as u64).is_multiple_of(size)
@@ -71,6 +77,7 @@ mod tests {
             |count, class, next, last| is_pool_header(&header(count, class, next, last), 16 << 10);
         assert!(pool(200, 3, 48 + 200 * 64, 16_384 - 64));
         assert!(!pool(0, 0, 0, 0), "zeros");
+        assert!(pool(0, 3, 48 + 200 * 64, 16_384 - 64), "all blocks are free");
         assert!(!pool(300, 3, 48 + 200 * 64, 16_384 - 64), "more blocks than fit");
         assert!(!pool(200, 3, 50, 16_384 - 64));
         assert!(!pool(200, 3, 48 + 200 * 64, 16_384 - 48));

@@ -1,7 +1,8 @@
 //! Reads everything that is needed of a living process, and divides its memory.
 
 use probe::{
-    ProcessIdentity, ProcessLimits, ProcessMemory, ReadError, Root, SmapsBlock, StackPointers,
+    MemoryVariable, ProcessIdentity, ProcessLimits, ProcessMemory, ReadError, Root, SmapsBlock,
+    StackPointers,
 };
 use units::PageSize;
 
@@ -49,8 +50,8 @@ pub struct ProcessAnatomy {
     pub identity: ProcessIdentity,
     /// Its limits; absent if they cannot be read.
     pub limits: Option<ProcessLimits>,
-    /// Names of settings for allocators that it was started with; absent if they cannot be read.
-    pub memory_variables: Option<Vec<&'static str>>,
+    /// Settings for allocators that it was started with; absent if they cannot be read.
+    pub memory_variables: Option<Vec<MemoryVariable>>,
     /// Whether it ignores them, as it was started with more rights than its user has; absent if that cannot be read.
     pub ignores_variables: Option<bool>,
     /// Its allocators, and files that could not be opened.
@@ -99,7 +100,7 @@ impl ProcessAnatomy {
         let tmpfs = noted(mountinfo, &mut problems).map(|text| probe::tmpfs_devices(&text));
         let headers = if is_asked {
             let found = &allocators.allocators;
-            RuntimeHeaders::read(root, pid, options.page, &smaps.blocks, found)
+            RuntimeHeaders::read(root, pid, options.page, &smaps.blocks, malloc, found)
         } else {
             RuntimeHeaders::default()
         };
@@ -180,6 +181,7 @@ impl RuntimeHeaders {
         pid: u32,
         page: PageSize,
         blocks: &[SmapsBlock],
+        malloc: Option<&MallocRanges>,
         allocators: &[Allocator],
     ) -> Self {
         let has = |kind| allocators.iter().any(|one| one.kind == kind);
@@ -187,8 +189,9 @@ impl RuntimeHeaders {
             return Self::default();
         };
         Self {
-            python: has(AllocatorKind::Python).then(|| pymalloc::python_arenas(&memory, blocks)),
-            ruby: has(AllocatorKind::Ruby).then(|| ruby_pages::ruby_pages(&memory, blocks)),
+            python: has(AllocatorKind::Python)
+                .then(|| pymalloc::python_arenas(&memory, blocks, malloc)),
+            ruby: has(AllocatorKind::Ruby).then(|| ruby_pages::ruby_pages(&memory, blocks, malloc)),
         }
     }
 }

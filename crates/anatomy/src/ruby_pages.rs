@@ -8,6 +8,7 @@
 
 use probe::{ProcessMemory, SmapsBlock};
 
+use crate::malloc_ranges::MallocRanges;
 use crate::sampled_pages::SampledPages;
 
 /// Sizes of a page of objects.
@@ -18,8 +19,12 @@ const FIRST_OBJECT_MAX: u64 = 256;
 const DESCRIPTOR: usize = 64;
 
 /// Returns the first addresses of the mappings in which most pages are Ruby's.
-pub fn ruby_pages(memory: &ProcessMemory, blocks: &[SmapsBlock]) -> Vec<u64> {
-    let sampled = SampledPages::new(memory, blocks, PAGES[1]);
+pub fn ruby_pages(
+    memory: &ProcessMemory,
+    blocks: &[SmapsBlock],
+    malloc: Option<&MallocRanges>,
+) -> Vec<u64> {
+    let sampled = SampledPages::new(memory, blocks, PAGES[1]).without(malloc);
     sampled.first_addresses(|block| {
         let is_rubys = |page_bytes: u64| {
             let (mut valid, mut used) = (0_u32, 0);

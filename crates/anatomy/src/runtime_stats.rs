@@ -1,17 +1,20 @@
-//! What a runtime reports about its own memory: Ruby's `GC.stat`, the JVM's Native Memory Tracking, jemalloc's statistics.
+//! What a runtime or a server reports about its own memory: Ruby's `GC.stat`, the JVM's Native Memory Tracking, jemalloc's
+//! statistics, Redis's `INFO`.
 //!
-//! A file that the runtime wrote, of any of the three kinds; its content shows which. Other output before and after it does
+//! A file that it wrote, of any of these kinds; its content shows which. Other output before and after it does
 //! not matter, and of several reports in a file the last one counts. Sizes become bytes here. Memory is bounded: fields are
 //! read one by one, unknown ones are skipped, and lists have a limit each.
 
 pub mod jemalloc;
 pub mod jvm_nmt;
+pub mod redis;
 pub mod ruby;
 
 use units::Bytes;
 
 pub use jemalloc::{JemallocBin, JemallocStats};
 pub use jvm_nmt::{JvmCategory, JvmStats, NativeSize};
+pub use redis::RedisStats;
 pub use ruby::{RubyPool, RubyStats};
 
 /// A longer file is refused. A detailed JVM report of a large server has some 10 MB.
@@ -26,6 +29,8 @@ pub enum RuntimeStats {
     Jvm(JvmStats),
     /// jemalloc's statistics.
     Jemalloc(JemallocStats),
+    /// The memory of a Redis server.
+    Redis(RedisStats),
 }
 
 /// A kind of report, with the command that makes one.
@@ -37,6 +42,8 @@ pub enum StatsKind {
     Jvm,
     /// `malloc_stats_print`, as text or JSON.
     Jemalloc,
+    /// The section `Memory` of `INFO`.
+    Redis,
 }
 
 /// Why a file gives no report.
@@ -48,8 +55,8 @@ pub enum RuntimeStatsError {
     TooLarge { size: Bytes },
     /// It is of none of the kinds.
     #[error(
-        "expected Ruby's GC.stat as JSON, the JVM's Native Memory Tracking or jemalloc's \
-         statistics, found `{found}`"
+        "expected Ruby's GC.stat as JSON, the JVM's Native Memory Tracking, jemalloc's statistics \
+         or Redis's INFO memory, found `{found}`"
     )]
     Unrecognised {
         /// How the file begins: printable, at most 40 characters.
@@ -113,6 +120,7 @@ impl RuntimeStats {
             Some(StatsKind::Ruby) => RubyStats::parse(text).map(Self::Ruby),
             Some(StatsKind::Jvm) => JvmStats::parse(text).map(Self::Jvm),
             Some(StatsKind::Jemalloc) => JemallocStats::parse(text).map(Self::Jemalloc),
+            Some(StatsKind::Redis) => RedisStats::parse(text).map(Self::Redis),
             None => {
                 Err(RuntimeStatsError::Unrecognised { found: printable(text.trim_ascii_start()) })
             }
@@ -125,13 +133,14 @@ impl RuntimeStats {
             Self::Ruby(_) => StatsKind::Ruby,
             Self::Jvm(_) => StatsKind::Jvm,
             Self::Jemalloc(_) => StatsKind::Jemalloc,
+            Self::Redis(_) => StatsKind::Redis,
         }
     }
 }
 
 impl StatsKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Ruby, Self::Jvm, Self::Jemalloc];
+    pub const ALL: [Self; 4] = [Self::Ruby, Self::Jvm, Self::Jemalloc, Self::Redis];
 
     /// Recognises a file by the words that only its kind has.
     fn of(text: &[u8]) -> Option<Self> {
@@ -142,6 +151,8 @@ impl StatsKind {
             Some(Self::Jvm)
         } else if has(ruby::FIELD) {
             Some(Self::Ruby)
+        } else if has(redis::FIELD) {
+            Some(Self::Redis)
         } else {
             None
         }
@@ -153,6 +164,7 @@ impl StatsKind {
             Self::Ruby => ruby::SNIPPET,
             Self::Jvm => jvm_nmt::COMMAND,
             Self::Jemalloc => jemalloc::COMMAND,
+            Self::Redis => redis::COMMAND,
         }
     }
 
@@ -162,6 +174,7 @@ impl StatsKind {
             Self::Ruby => "in the Ruby process (console, signal handler, rbtrace)",
             Self::Jvm => "as the JVM's user, of a JVM with -XX:NativeMemoryTracking=summary",
             Self::Jemalloc => "in the environment of the program; it prints when it ends",
+            Self::Redis => "on the host of the server",
         }
     }
 
@@ -177,6 +190,7 @@ impl std::fmt::Display for StatsKind {
             Self::Ruby => "GC.stat",
             Self::Jvm => "Native Memory Tracking",
             Self::Jemalloc => "jemalloc statistics",
+            Self::Redis => "Redis INFO",
         })
     }
 }

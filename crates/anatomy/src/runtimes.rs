@@ -4,7 +4,8 @@
 //! shape stays without an owner. Shapes are of the projects' sources: Go grows its heap by 4 MiB (`mheap.grow`,
 //! `pallocChunkBytes`) from an arena of 64 MiB; V8 has pages of 256 KiB (`kPageSizeBits`); Ruby has pages of 16 KiB, of
 //! 64 KiB since 3.2 (`HEAP_PAGE_ALIGN_LOG`); pymalloc has arenas of 1 MiB since 3.10, of 256 KiB before
-//! (`ARENA_BITS`); HotSpot places a heap of up to 32 GiB below that address to compress its pointers.
+//! (`ARENA_BITS`); HotSpot places a heap of up to 32 GiB below that address to compress its pointers, and commits parts of
+//! ranges that it reserved; PHP has chunks of 2 MiB (`ZEND_MM_CHUNK_SIZE`).
 
 use probe::Mapping;
 
@@ -23,6 +24,8 @@ pub(crate) struct RuntimeShapes<'a> {
     java_heap: Option<std::ops::Range<u64>>,
 }
 
+/// The name of the memfd that is ZGC's heap (`ZPhysicalMemoryBacking`).
+pub(crate) const ZGC_HEAP: &[u8] = b"/memfd:java_heap";
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const COMPRESSED_POINTERS_END: u64 = 32 << 30;
@@ -50,7 +53,9 @@ impl<'a> RuntimeShapes<'a> {
             ruby_pages: input.ruby_pages,
             java_heap: None,
         };
-        if shapes.has(AllocatorKind::Jvm) {
+        // ZGC's heap is a memfd, and has its name.
+        let is_zgc = mappings.clone().any(|one| one.name.starts_with(ZGC_HEAP));
+        if shapes.has(AllocatorKind::Jvm) && !is_zgc {
             shapes.java_heap = java_heap(mappings);
         }
         shapes
@@ -94,8 +99,9 @@ impl<'a> RuntimeShapes<'a> {
         }))
     }
 
-    /// Returns the owner of memory without a name that malloc does not own.
-    pub(crate) fn by_shape(&self, mapping: &Mapping) -> Option<Place> {
+    /// Returns the owner of memory without a name that malloc does not own. `is_reserved`: whether it is a part of a range of
+    /// which the rest is without access.
+    pub(crate) fn by_shape(&self, mapping: &Mapping, is_reserved: bool) -> Option<Place> {
         if mapping.access.execute {
             return Some(self.machine_code());
         }
@@ -104,7 +110,10 @@ impl<'a> RuntimeShapes<'a> {
             .or_else(|| self.python(mapping))
             .or_else(|| self.v8(mapping))
             .or_else(|| self.ruby(mapping))
+            .or_else(|| self.php(mapping))
             .or_else(|| self.other_malloc(mapping))
+            .or_else(|| self.erlang())
+            .or_else(|| self.java_tables(is_reserved))
     }
 
     /// Memory that nothing explains.
@@ -213,6 +222,49 @@ impl<'a> RuntimeShapes<'a> {
         let fits = is_multiple(mapping.range.start, page) && is_multiple(size, page);
         let by = "Ruby's memory outside of malloc, whole pages of objects";
         fits.then(|| Place::likely(steps(by)))
+    }
+
+    fn php(&self, mapping: &Mapping) -> Option<Place> {
+        let fits = self.has(AllocatorKind::Php)
+            && is_multiple(mapping.range.start, 2 * MIB)
+            && mapping.size_bytes() >= 2 * MIB;
+        let by = "PHP's chunks start at multiples of 2 MiB";
+        fits.then(|| Place::likely(heap_of(AllocatorKind::Php, "PHP heap", by)))
+    }
+
+    fn erlang(&self) -> Option<Place> {
+        let is_only = self.only_runtime() == Some(AllocatorKind::Erlang);
+        let by = "an Erlang virtual machine maps the carriers of its allocators itself, and malloc's \
+                  own structures do not contain it";
+        is_only.then(|| Place::likely(heap_of(AllocatorKind::Erlang, "Erlang carriers", by)))
+    }
+
+    /// What a Java virtual machine has beside its heap and the code that it makes.
+    fn java_tables(&self, is_reserved: bool) -> Option<Place> {
+        let is_only = self.only_runtime() == Some(AllocatorKind::Jvm);
+        let by = "a part of a reserved range in a Java virtual machine, which commits its metaspace \
+                  and the tables of its collector so";
+        let leaf = PartStep::new(PartKind::OtherAnonymous, "Java metaspace and tables").by(by);
+        (is_only && is_reserved).then(|| Place::likely([other(), leaf]))
+    }
+
+    /// The only allocator besides glibc's that provides malloc.
+    pub(crate) fn other_than_glibc(&self) -> Option<AllocatorKind> {
+        let is_other = |kind: &AllocatorKind| kind.is_malloc() && *kind != AllocatorKind::Ptmalloc;
+        let mut others = self.allocators.iter().map(|one| one.kind).filter(is_other);
+        let first = others.next()?;
+        others.next().is_none().then_some(first)
+    }
+
+    /// The program break, where glibc's malloc has none of it.
+    pub(crate) fn program_break(&self) -> Place {
+        if let Some(kind) = self.other_than_glibc() {
+            let by = "the program break, which glibc's malloc does not own; this is the other malloc \
+                      of the process";
+            return Place::likely(heap_of(kind, kind.name(), by));
+        }
+        let by = "the kernel names it [heap]; glibc's malloc does not own it";
+        Place::certain([PartStep::new(PartKind::ProgramBreak, "program break").by(by)])
     }
 
     /// Memory of an allocator that replaces glibc's malloc, or of musl's.

@@ -201,6 +201,79 @@ fn what_no_allocator_owns_was_mapped_by_the_program_itself_if_nobody_else_is_the
     assert_eq!(label(Some(&none), &[glibc(), tcmalloc]), "owner unknown");
 }
 
+/// ZGC's heap of 100 MiB, of which 40 MiB are mapped twice, and a range of which a part is committed. Of OpenJDK 17, shortened.
+const ZGC: &[u8] = b"\
+40000000000-40006400000 rw-s 00000000 00:01 77 /memfd:java_heap (deleted)\nRss: 102400 kB\nPss: 81920 kB\n\
+80000000000-80006400000 rw-s 00000000 00:01 77 /memfd:java_heap (deleted)\nRss: 40960 kB\nPss: 20480 kB\n\
+7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nRss: 4096 kB\nPss: 4096 kB\n\
+7f0000400000-7f0001000000 ---p 00000000 00:00 0 \nRss: 0 kB\nPss: 0 kB\n";
+
+#[test]
+fn a_heap_that_is_mapped_several_times_is_in_ram_once() {
+    let found = [glibc(), allocator(AllocatorKind::Jvm, "17")];
+    let anatomy = divide(ZGC, Some(&MallocRanges::default()), &found);
+    let heap = anatomy.root.find(PartKind::RuntimeHeap(AllocatorKind::Jvm)).unwrap();
+    assert_eq!((heap.label.as_str(), heap.certainty), ("Java heap (ZGC)", Certainty::Certain));
+    assert_eq!((heap.sizes.rss, heap.once()), (Bytes::from_mib(140), Bytes::from_mib(100)));
+    assert_eq!(anatomy.root.once(), Bytes::from_mib(104));
+    let rest = &anatomy.root.find(PartKind::OtherAnonymous).unwrap().parts[0];
+    assert_eq!(
+        (rest.label.as_str(), rest.certainty),
+        ("Java metaspace and tables", Certainty::Likely)
+    );
+}
+
+/// The program break and two mappings, one at a multiple of 2 MiB.
+const BREAK: &[u8] = b"\
+600000-700000 rw-p 00000000 00:00 0 [heap]\nRss: 1024 kB\nPss: 1024 kB\n\
+7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nRss: 4096 kB\nPss: 4096 kB\n\
+7f0000401000-7f0000402000 rw-p 00000000 00:00 0 \nRss: 4 kB\nPss: 4 kB\n";
+
+#[test]
+fn the_program_break_is_that_of_the_malloc_that_serves_the_process() {
+    let owner = |others: &[Allocator], kind| {
+        let found: Vec<Allocator> = [glibc()].into_iter().chain(others.iter().cloned()).collect();
+        let anatomy = divide(BREAK, Some(&MallocRanges::default()), &found);
+        anatomy.resident_of(kind)
+    };
+    let tcmalloc = allocator(AllocatorKind::Gperftools, "2.10");
+    assert_eq!(owner(&[tcmalloc.clone()], AllocatorKind::Gperftools), Bytes::from_mib(5));
+    let two = [tcmalloc, allocator(AllocatorKind::Mimalloc, "2.0")];
+    assert!(owner(&two, AllocatorKind::Gperftools) < Bytes::from_mib(5), "one of two may have it");
+    let php = [allocator(AllocatorKind::Php, "")];
+    assert_eq!(owner(&php, AllocatorKind::Php), Bytes::from_mib(4), "chunks of 2 MiB");
+    let erlang = [allocator(AllocatorKind::Erlang, "")];
+    assert_eq!(owner(&erlang, AllocatorKind::Erlang), Bytes::from_kib(4100), "its carriers");
+}
+
+#[test]
+fn a_database_servers_memory_has_its_name() {
+    let text = b"\
+55aa0000000-55aa0001000 r-xp 00000000 fe:00 9 /usr/sbin/mariadbd\nRss: 4 kB\nPss: 4 kB\n\
+7f0000000000-7f0010000000 rw-p 00000000 00:00 0 \nRss: 204800 kB\nPss: 204800 kB\n\
+7f0020000000-7f0021000000 rw-p 00000000 00:00 0 \nRss: 16384 kB\nPss: 16384 kB\n\
+7f0030000000-7f0034000000 rw-s 00000000 00:01 14 /dev/zero (deleted)\nRss: 1024 kB\nPss: 1024 kB\n";
+    let blocks = blocks(text);
+    let divided = |program: &'static [u8]| {
+        let malloc = MallocRanges::default();
+        let input = AnatomyInput {
+            blocks: &blocks,
+            malloc: Some(&malloc),
+            allocators: &[glibc()],
+            program: Some(program),
+            ..AnatomyInput::default()
+        };
+        Anatomy::new(&input).root
+    };
+    let mariadb = divided(b"/usr/sbin/mariadbd");
+    let pool = mariadb.find(PartKind::BufferPool).unwrap();
+    assert_eq!((pool.sizes.rss, pool.certainty), (Bytes::from_mib(200), Certainty::Likely));
+    let postgres = divided(b"/usr/lib/postgresql/15/bin/postgres");
+    assert_eq!(postgres.find(PartKind::BufferPool), None);
+    let shared = postgres.find(PartKind::SharedAnonymous).unwrap();
+    assert_eq!(shared.label, "PostgreSQL shared memory");
+}
+
 /// A chunk of malloc's in the middle of a mapping that it shares, and the program break.
 const SHARED: &[u8] = b"\
 600000-700000 rw-p 00000000 00:00 0 [heap]\nRss: 512 kB\nPss: 256 kB\nPrivate_Dirty: 100 kB\nAnonymous: 512 kB\nSwap: 8 kB\n\

@@ -6,22 +6,25 @@
 mod heap_report;
 mod over_time;
 mod process_report;
+mod program;
 mod reading;
 mod select;
 
 use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
-use probe::{NoAnswer, ProcessIdentity, ReadError, Root, SharerBudget, process_cpu};
+use probe::{NoAnswer, ProcessFiles, ProcessIdentity, ReadError, Root, SharerBudget, process_cpu};
 use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::io::Errno;
 use sampler::Progress;
-use timeline::with_causes;
-use units::Span;
+use timeline::signals::PROC_MINFLT;
+use timeline::{EntityRow, with_causes};
+use units::{Count, PerSecond, Quantity as _, Span};
 
 use over_time::WatchedProcess;
 use reading::ProcessReading;
 
 pub(crate) use heap_report::ARENAS_MAX;
 pub use over_time::WATCH_MIN;
+pub use program::explain_program;
 pub use select::ExplainTarget;
 
 /// Why a process cannot be explained.
@@ -37,8 +40,12 @@ pub enum ExplainError {
         here: Option<u32>,
     },
     /// No process has the name.
-    #[error("no process is named `{0}`")]
-    NoName(String),
+    #[error("no process is named `{name}`{}", resembling(running))]
+    NoName {
+        name: String,
+        /// Names of processes that may be meant.
+        running: Vec<String>,
+    },
     /// No process belongs to the service.
     #[error("no process belongs to a service, container or cgroup `{0}`")]
     NoService(String),
@@ -87,7 +94,10 @@ impl ExplainError {
             Self::FirstThreadEnded { thread, .. } => {
                 Some(format!("the kernel shows it under their numbers: memtide explain {thread}"))
             }
-            Self::NoName(_) => Some(
+            Self::NoName { running, .. } if !running.is_empty() => {
+                Some(format!("memtide explain {}", running[0]))
+            }
+            Self::NoName { .. } => Some(
                 "the name is that of the program or of the process (`ps -e -o pid,comm`); a PID or \
                  --service UNIT works too"
                     .to_owned(),
@@ -118,6 +128,39 @@ pub struct ExplainOptions {
     pub with_rows: bool,
     /// Whether the process is stopped while it is read. It goes on even if this program is killed.
     pub freeze: bool,
+    /// Whether a runtime's own report stands beside the answer: then none is asked for.
+    pub has_runtime_stats: bool,
+}
+
+/// What stopping a process would cost and give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopProspect {
+    /// Its figures become exact; it stands still for about this long.
+    Stops(Span),
+    /// Nothing would become more exact: why, in words.
+    Useless(&'static str),
+}
+
+/// Returns what `--freeze` would cost: the process is read once without a stop.
+///
+/// # Errors
+/// As [`explain`].
+pub fn stop_prospect(root: &Root, pid: u32) -> Result<StopProspect, ExplainError> {
+    let (report, _) = read(root, pid, ExplainOptions::default())?;
+    Ok(match &report.heap {
+        None if report.has_malloc == Some(false) => StopProspect::Useless(
+            "it has no heap of glibc's malloc, the only part that a stop makes exact",
+        ),
+        Some(heap) if !heap.has_changed => StopProspect::Useless(
+            "its heap did not change while it was read: the figures are exact without a stop",
+        ),
+        _ => StopProspect::Stops(report.cost.wall_s),
+    })
+}
+
+/// Names of processes as a clause of an error.
+fn resembling(running: &[String]) -> String {
+    if running.is_empty() { String::new() } else { format!("; running are {}", running.join(", ")) }
 }
 
 /// Explains the memory of a process.
@@ -141,6 +184,7 @@ fn read(
     options: ExplainOptions,
 ) -> Result<(ExplainReport, ProcessIdentity), ExplainError> {
     let (started, cpu) = (std::time::Instant::now(), process_cpu());
+    let faults = minor_faults(root, pid);
     let ProcessReading { heap, ranges, mut anatomy, malloc_calls, stopped } =
         ProcessReading::take(root, pid, options.freeze)?;
     (anatomy.files).search_users(root, pid, SharerBudget::default());
@@ -159,6 +203,7 @@ fn read(
         unsearched_files: anatomy.allocators.unread,
         processes_unread: anatomy.files.processes_unread as u64,
         absent_sizes: anatomy.anatomy.absent,
+        has_runtime_stats: options.has_runtime_stats,
         problems: anatomy.problems,
         ..ExplainReport::default()
     };
@@ -167,7 +212,23 @@ fn read(
         wall_s: Span::from_secs_f64(started.elapsed().as_secs_f64()),
         stopped_s: stopped,
     };
+    report.minor_faults_per_s = faults.zip(minor_faults(root, pid)).and_then(|(before, now)| {
+        let more = now.saturating_sub(before).as_f64();
+        (stopped.is_none() && report.cost.wall_s >= MEASURED_MIN)
+            .then(|| PerSecond::new(more / report.cost.wall_s.as_secs_f64()))
+    });
     Ok((report, anatomy.identity))
+}
+
+/// A shorter time shows no rate.
+const MEASURED_MIN: Span = Span::from_millis(30);
+
+/// Reads how many minor faults a process has had.
+fn minor_faults(root: &Root, pid: u32) -> Option<Count> {
+    let text = root.read(&format!("/proc/{pid}/stat")).ok()?;
+    let mut row = EntityRow::default();
+    ProcessFiles::default().parse(pid, "stat", &text, &mut row).ok()?;
+    row.row.get(PROC_MINFLT)
 }
 
 /// Explains a process after watching it for a while: with how it changes. `progress` may end the watch early.
@@ -209,8 +270,10 @@ fn judged(mut report: ExplainReport) -> ExplainReport {
         uncertain: heap.uncertain_resident_bytes,
         is_whole: heap.is_whole,
     });
+    let others = report.memory.parts.iter().filter(|part| !part.is_malloc_heap);
     let verdict = MemoryVerdict::of(&ProcessFigures {
-        rss: report.sizes.rss_bytes,
+        rss: report.sizes.ram_bytes,
+        largest_other: others.map(|part| part.ram_bytes).max().unwrap_or_default(),
         swapped: report.sizes.swap_bytes,
         heap: heap.or(none),
     });

@@ -43,7 +43,8 @@ pub use check::{around, check, check_about, check_now};
 pub use compare::{compare, compare_pages};
 pub use events::{events, open_for_events};
 pub use explain::{
-    ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
+    ExplainError, ExplainOptions, ExplainTarget, StopProspect, WATCH_MIN, explain, explain_program,
+    explain_watched, stop_prospect,
 };
 pub use group::{
     GroupError, GroupSelector, at_another_time, find_group, find_group_of_this_host,
@@ -57,7 +58,8 @@ pub use page::{PageSource, page};
 pub use performance::performance;
 pub use profile::{KeptProfile, NoKeptProfile, add_profile, kept_profile, name_cgroups};
 pub use runtime_stats::{
-    ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
+    ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, other_runtime,
+    runtime_stats,
 };
 pub use status::{StatusError, status};
 pub use top::{course, top};

@@ -2,12 +2,14 @@
 
 mod jemalloc;
 mod jvm;
+mod redis;
 mod ruby;
 
 use anatomy::runtime_stats::RuntimeStats;
 pub use anatomy::runtime_stats::{
     FILE_SIZE_MAX as RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind,
 };
+use report::model::explain::ExplainReport;
 use report::model::runtime_stats::{RUNTIME_STATS_SCHEMA, RuntimeStatsReport};
 use units::Bytes;
 
@@ -47,13 +49,34 @@ pub fn runtime_stats(
     Ok(report)
 }
 
+/// Returns what is wrong with a report beside a process that does not have its runtime: it is of another process.
+pub fn other_runtime(report: &RuntimeStatsReport, process: &ExplainReport) -> Option<String> {
+    let has = |name: &str| process.allocators.iter().any(|one| one.name == name);
+    let (is_there, runtime) = match report.runtime {
+        "ruby" => (has("Ruby"), "Ruby"),
+        "jvm" => (has("Java virtual machine"), "a Java virtual machine"),
+        "jemalloc" => (has("jemalloc"), "jemalloc"),
+        "redis" => {
+            let name = process.process.name.as_str();
+            let names = ["redis", "valkey", "keydb"];
+            (names.iter().any(|one| name.starts_with(one)), "a Redis server")
+        }
+        _ => return None,
+    };
+    (!is_there).then(|| {
+        let (name, pid) = (&process.process.name, process.process.pid);
+        format!("The report is of {runtime}, which {name} (PID {pid}) is not: it is of another process, and was not compared.")
+    })
+}
+
 fn answer(stats: &RuntimeStats, process: &ProcessBeside) -> RuntimeStatsReport {
     let mut report = match stats {
         RuntimeStats::Ruby(stats) => ruby::answer(stats, process),
         RuntimeStats::Jvm(stats) => jvm::answer(stats, process),
         RuntimeStats::Jemalloc(stats) => jemalloc::answer(stats, process),
+        RuntimeStats::Redis(stats) => redis::answer(stats, process),
     };
-    report.rss_bytes = process.rss;
+    report.rss_bytes = report.rss_bytes.or(process.rss);
     report.malloc_free_bytes = process.malloc_free;
     report
 }
@@ -93,6 +116,7 @@ impl Judged {
             ruby: None,
             jvm: None,
             jemalloc: None,
+            server: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is one process's memory like at this moment: free heap that stays in RAM, live data, or not malloc's at all?
+//! What is one process's memory like at this moment: free heap that stays in RAM, live data, another owner's, or several's?
 //!
 //! One reading shows a state, not a course: whether live data leaks, or free memory will be used again, takes
 //! [`growth`](crate::growth). The verdict is given only if it is the same with all that is uncertain added and taken off.
@@ -12,6 +12,8 @@ pub struct ProcessFigures {
     pub rss: Bytes,
     /// Its memory in swap.
     pub swapped: Bytes,
+    /// The largest part that is not malloc's.
+    pub largest_other: Bytes,
     /// Its malloc heap, nothing of it if the process has none; `None` if it was not read.
     pub heap: Option<HeapFigures>,
 }
@@ -36,8 +38,10 @@ pub enum MemoryVerdict {
     Fragmented,
     /// Its malloc heap is mostly live data, and most of its memory.
     Live,
-    /// Most of its memory is not malloc's.
+    /// Most of its memory is another owner's.
     OtherOwner,
+    /// No owner has most of its memory.
+    SeveralOwners,
     /// It has hardly any memory.
     Small,
     /// Too much of its heap changed while it was read.
@@ -78,16 +82,18 @@ impl MemoryVerdict {
             (true, true) => Self::Fragmented,
             (false, true) => Self::Unclear,
             _ if heap.resident >= figures.rss.share(OWNER_SHARE_MIN) => Self::Live,
-            _ => Self::OtherOwner,
+            _ if figures.largest_other >= figures.rss.share(OWNER_SHARE_MIN) => Self::OtherOwner,
+            _ => Self::SeveralOwners,
         }
     }
 
     /// Returns the verdict with this name in JSON.
     pub fn named(name: &str) -> Option<Self> {
-        const ALL: [MemoryVerdict; 6] = [
+        const ALL: [MemoryVerdict; 7] = [
             MemoryVerdict::Fragmented,
             MemoryVerdict::Live,
             MemoryVerdict::OtherOwner,
+            MemoryVerdict::SeveralOwners,
             MemoryVerdict::Small,
             MemoryVerdict::Unclear,
             MemoryVerdict::NotRead,
@@ -101,6 +107,7 @@ impl MemoryVerdict {
             Self::Fragmented => "fragmented",
             Self::Live => "live",
             Self::OtherOwner => "other-owner",
+            Self::SeveralOwners => "several-owners",
             Self::Small => "small",
             Self::Unclear => "unclear",
             Self::NotRead => "not-read",
@@ -112,7 +119,8 @@ impl MemoryVerdict {
         match self {
             Self::Fragmented => "fragmented",
             Self::Live => "live data",
-            Self::OtherOwner => "not malloc",
+            Self::OtherOwner => "another owner",
+            Self::SeveralOwners => "several owners",
             Self::Small => "small",
             Self::Unclear => "unclear",
             Self::NotRead => "heap not read",
@@ -148,17 +156,34 @@ mod tests {
             uncertain: mib(uncertain),
             is_whole: true,
         };
+        let mallocs = heap.map_or(0, |(resident, ..)| resident);
         MemoryVerdict::of(&ProcessFigures {
             rss: mib(rss),
             swapped: Bytes::ZERO,
+            largest_other: mib(rss - mallocs),
             heap: heap.map(figures),
         })
     }
 
     #[test]
+    fn malloc_may_be_the_largest_of_several_owners() {
+        let heap = HeapFigures { resident: Bytes::from_mib(216), ..HeapFigures::NONE };
+        let figures = ProcessFigures {
+            rss: Bytes::from_mib(484),
+            swapped: Bytes::ZERO,
+            largest_other: Bytes::from_mib(200),
+            heap: Some(heap),
+        };
+        assert_eq!(MemoryVerdict::of(&figures), MemoryVerdict::SeveralOwners);
+    }
+
+    #[test]
     fn a_process_in_swap_is_not_small() {
-        let figures =
-            ProcessFigures { rss: Bytes::from_mib(10), swapped: Bytes::from_gib(4), heap: None };
+        let figures = ProcessFigures {
+            rss: Bytes::from_mib(10),
+            swapped: Bytes::from_gib(4),
+            ..ProcessFigures::default()
+        };
         assert_eq!(MemoryVerdict::of(&figures), MemoryVerdict::NotRead);
     }
 

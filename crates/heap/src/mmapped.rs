@@ -49,22 +49,34 @@ pub(crate) fn find(
         left: PAGES_MAX,
         words_left: WORDS_MAX,
     };
-    let mut mappings: Vec<&Mapping> = mappings.all.iter().filter(|one| may_hold(one)).collect();
+    let mut ranges = neighbours_joined(mappings.all.iter().filter(|one| may_hold(one)));
     // A chunk has a mapping of its own in most cases; the largest ones are what runtimes reserve.
-    mappings.sort_by_key(|one| one.range.end - one.range.start);
-    for mapping in mappings {
+    ranges.sort_by_key(|one| one.end - one.start);
+    for range in ranges {
         // The kernel merges a chunk's mapping with a heap beside it: what is no heap's is searched.
-        let mut from = mapping.range.start;
+        let mut from = range.start;
         let first = parts.partition_point(|part| part.end <= from);
         let rest = parts[first..].iter();
-        for part in rest.take_while(|part| part.start < mapping.range.end) {
-            search.mapping(&(from..part.start.max(from)));
+        for part in rest.take_while(|part| part.start < range.end) {
+            search.range(&(from..part.start.max(from)));
             from = part.end;
         }
-        search.mapping(&(from..mapping.range.end));
+        search.range(&(from..range.end));
     }
     search.found.sort_by_key(|chunk| chunk.range.start);
     search.found
+}
+
+/// Joins mappings that touch: advice for a part of a chunk, such as that of numpy for huge pages, splits its mapping.
+fn neighbours_joined<'a>(mappings: impl Iterator<Item = &'a Mapping>) -> Vec<Range<u64>> {
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for mapping in mappings {
+        match joined.last_mut() {
+            Some(last) if last.end == mapping.range.start => last.end = mapping.range.end,
+            _ => joined.push(mapping.range.clone()),
+        }
+    }
+    joined
 }
 
 fn may_hold(mapping: &Mapping) -> bool {
@@ -92,8 +104,8 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
         is_complete || self.left == 0 || self.words_left == 0
     }
 
-    /// Searches one mapping, which may hold several chunks and what is not malloc's.
-    fn mapping(&mut self, range: &Range<u64>) {
+    /// Searches a range, which may hold several chunks and what is not malloc's.
+    fn range(&mut self, range: &Range<u64>) {
         let mut runs = Vec::new();
         let mut at = range.start;
         while at < range.end && !self.is_done() {
@@ -175,5 +187,20 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
             }
         }
         (resident, swapped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_that_advice_split_is_searched_as_one_range() {
+        let text = b"7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \n\
+            7f0000200000-7f0000a00000 rw-p 00000000 00:00 0 \n\
+            7f0000b00000-7f0000c00000 rw-p 00000000 00:00 0 \n";
+        let mappings = Mappings::parse(text).all;
+        let expected = [0x7f00_0000_0000..0x7f00_00a0_0000, 0x7f00_00b0_0000..0x7f00_00c0_0000];
+        assert_eq!(neighbours_joined(mappings.iter()), expected);
     }
 }

@@ -73,7 +73,7 @@ pub use named_files::{NamedCache, NamedFile};
 pub use pressure::{Averages, Pressure};
 pub use process::auxv::is_secure_start;
 pub use process::command_line::{CommandLine, command_lines};
-pub use process::environ::memory_variables;
+pub use process::environ::{MemoryVariable, memory_variables};
 pub use process::files::ProcessFiles;
 pub use process::frozen::FrozenProcess;
 pub use process::identity::ProcessIdentity;

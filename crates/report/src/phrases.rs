@@ -5,6 +5,7 @@
 pub(crate) mod arena_columns;
 pub(crate) mod compare;
 pub(crate) mod explain;
+pub(crate) mod explain_faults;
 pub(crate) mod explain_verdict;
 pub(crate) mod group;
 pub(crate) mod growth;

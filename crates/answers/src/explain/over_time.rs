@@ -20,9 +20,12 @@ use crate::recording_directory;
 
 /// Readings of a watch, if they are no closer than [`EVERY_MIN`]: enough to be sure of a class.
 const READINGS: f64 = 120.0;
-const EVERY_MIN: Span = Span::from_secs(1);
-/// Readings that make a watch worth it.
-const READINGS_ENOUGH: f64 = 80.0;
+/// Its size is free to read; its heap is read as seldom as that costs ([`heap_interval`]).
+const EVERY_MIN: Span = Span::from_millis(500);
+/// The heap of a watch is read no more often.
+const HEAP_EVERY_MIN: Span = Span::from_secs(1);
+/// Readings of the heap that make a watch worth it: as many as a class needs.
+const READINGS_ENOUGH: f64 = 40.0;
 /// The shortest watch that is suggested: in less, a warm-up, a leak and fragmentation often look alike.
 pub const WATCH_MIN: Span = Span::from_mins(10);
 /// How often a watch asks whether it should end.
@@ -72,12 +75,16 @@ impl WatchedProcess {
         answer
     }
 
-    /// Reads its size and its heap; `None` if it has ended. Without a heap, or where not all of it was found, its size alone is
-    /// judged.
-    fn point(&mut self, at: Span) -> Option<GrowthPoint> {
+    /// Reads its heap; `None` without one, or where not all of it was found: then its size alone is judged.
+    fn heap(&mut self) -> Option<Heap> {
         let (root, pid, page) = (self.root.clone(), self.pid, self.page);
         let heap = self.ask(move || heap::read_process(&root, pid, page).ok());
-        let heap = heap.flatten().filter(Heap::is_whole);
+        heap.flatten().filter(Heap::is_whole)
+    }
+
+    /// Reads its size; `None` if it has ended.
+    fn point(&mut self, at: Span, heap: Option<&Heap>) -> Option<GrowthPoint> {
+        let pid = self.pid;
         let status = self.root.read(&format!("/proc/{pid}/status")).ok()?;
         let mut row = EntityRow::default();
         // A malformed line is an absent reading.
@@ -87,7 +94,7 @@ impl WatchedProcess {
         Some(GrowthPoint {
             at,
             total: row.row.get(PROC_RSS_ANON)? + row.row.get(PROC_SWAP).unwrap_or_default(),
-            live: heap.as_ref().map(|heap| Bytes::new(heap.live_bytes())),
+            live: heap.map(|heap| Bytes::new(heap.live_bytes())),
             free: heap.map(|heap| Bytes::new(heap.free_bytes())),
         })
     }
@@ -97,7 +104,8 @@ impl WatchedProcess {
         let started = Instant::now();
         let now = || Span::from_secs_f64(started.elapsed().as_secs_f64());
         let mut series = GrowthSeries::default();
-        let mut next = Span::ZERO;
+        let (mut next, mut next_heap) = (Span::ZERO, Span::ZERO);
+        let every = lasts.times(1.0 / READINGS).max(EVERY_MIN);
         loop {
             while now() < next {
                 if progress(now()).is_break() {
@@ -106,14 +114,17 @@ impl WatchedProcess {
                 sleep(TICK.min(next.saturating_sub(now()).as_duration()));
             }
             let (at, cpu) = (now(), process_cpu());
-            let Some(point) = self.point(at) else {
+            let heap = (at >= next_heap).then(|| self.heap()).flatten();
+            if at >= next_heap {
+                let took = process_cpu().saturating_sub(cpu);
+                next_heap = at.plus(every.max(HEAP_EVERY_MIN).max(heap_interval(took)));
+            }
+            let Some(point) = self.point(at, heap.as_ref()) else {
                 return series;
             };
             series.points.push(point);
             series.limit = available(&self.root).map(|available| available + point.total);
-            let took = process_cpu().saturating_sub(cpu);
-            let every = lasts.times(1.0 / READINGS);
-            next = at.plus(every.max(EVERY_MIN).max(heap_interval(took)));
+            next = at.plus(every);
             if next > lasts || progress(now()) == ControlFlow::Break(()) {
                 return series;
             }

@@ -26,7 +26,16 @@ pub(super) fn process(anatomy: &ProcessAnatomy) -> ExplainedProcess {
         oom_score: identity.oom_score,
         oom_score_adj: identity.oom_score_adj,
         thp_enabled: identity.facts.thp_enabled,
-        memory_variables: anatomy.memory_variables.clone(),
+        memory_variables: anatomy
+            .memory_variables
+            .as_ref()
+            .map(|all| all.iter().map(|one| one.name).collect()),
+        memory_values: anatomy
+            .memory_variables
+            .iter()
+            .flatten()
+            .filter_map(|one| Some((one.name, one.value.clone()?)))
+            .collect(),
         ignores_variables: anatomy.ignores_variables,
         limits: anatomy.limits.as_ref().map(limits),
     }
@@ -57,6 +66,7 @@ pub(super) fn sizes(anatomy: &ProcessAnatomy) -> ProcessSizes {
     ProcessSizes {
         vss_bytes: sizes.vss,
         rss_bytes: sizes.rss,
+        ram_bytes: anatomy.anatomy.root.once(),
         pss_bytes: sizes.pss,
         uss_bytes: sizes.uss,
         swap_bytes: sizes.swap,
@@ -77,6 +87,7 @@ pub(super) fn part(part: &ProcessPart) -> MemoryPart {
         label: part.label.clone(),
         is_malloc_heap: part.kind == PartKind::MallocHeap,
         rss_bytes: part.sizes.rss,
+        ram_bytes: part.once(),
         pss_bytes: part.sizes.pss,
         uss_bytes: part.sizes.uss,
         swap_bytes: part.sizes.swap,
@@ -87,6 +98,7 @@ pub(super) fn part(part: &ProcessPart) -> MemoryPart {
         owner: match part.kind {
             PartKind::RuntimeHeap(kind) => Some(kind.id()),
             PartKind::MallocHeap => Some(AllocatorKind::Ptmalloc.id()),
+            PartKind::BufferPool => Some("innodb"),
             _ => None,
         },
         certainty: match part.certainty {

@@ -45,10 +45,56 @@ impl ExplainTarget {
             }
             (true, Some(one), _) => Err(reason(one).unwrap_or(ExplainError::Ended(one.pid))),
             (true, None, Self::Service(name)) => Err(ExplainError::NoService(name.clone())),
-            (true, None, Self::Name(name)) => Err(ExplainError::NoName(name.clone())),
+            (true, None, Self::Name(name)) => {
+                Err(ExplainError::NoName { name: name.clone(), running: meant(root, own, name) })
+            }
             (true, None, Self::Pid(pid)) => Err(ExplainError::Ended(*pid)),
         }
     }
+}
+
+/// What people call programs, and what their processes are called: the names of Debian, Fedora and upstream.
+const OTHER_NAMES: [(&str, &[&str]); 14] = [
+    ("mysqld", &["mariadbd"]),
+    ("mysql", &["mariadbd", "mysqld"]),
+    ("mariadb", &["mariadbd", "mysqld"]),
+    ("postgresql", &["postgres"]),
+    ("pgsql", &["postgres"]),
+    ("redis", &["redis-server", "valkey-server"]),
+    ("valkey", &["valkey-server", "redis-server"]),
+    ("erlang", &["beam.smp"]),
+    ("rabbitmq", &["beam.smp"]),
+    ("nodejs", &["node"]),
+    ("apache", &["apache2", "httpd"]),
+    ("mongodb", &["mongod"]),
+    ("elasticsearch", &["java"]),
+    ("chrome", &["chromium"]),
+];
+
+/// Returns names of running processes that may be meant: that people call so, that contain what was typed, or that differ from
+/// it in a letter.
+fn meant(root: &Root, own: &[u32], typed: &str) -> Vec<String> {
+    const NAMES_MAX: usize = 3;
+    const LETTERS_MIN: usize = 3;
+    let of_people = OTHER_NAMES.iter().filter(|(name, _)| *name == typed);
+    let others: Vec<&str> = of_people.flat_map(|(_, names)| *names).copied().collect();
+    let likeness = |name: &str| {
+        let is_part = typed.len() >= LETTERS_MIN && name.contains(typed);
+        let is_near =
+            typed.len() > LETTERS_MIN && crate::nearest::letters_to_change(name, typed) <= 1;
+        (others.contains(&name)).then_some(0).or(is_part.then_some(1)).or(is_near.then_some(2))
+    };
+    let processes = ProcessIdentity::find(root, |one| {
+        !own.contains(&one.pid) && memoryless(root, one).is_none()
+    });
+    let ranked = processes.unwrap_or_default().into_iter().filter_map(|one| {
+        let name = String::from_utf8_lossy(&one.name).into_owned();
+        Some((likeness(&name)?, name))
+    });
+    let mut ranked: Vec<(u32, String)> = ranked.collect();
+    ranked.sort_unstable();
+    ranked.dedup();
+    ranked.into_iter().map(|(_, name)| name).take(NAMES_MAX).collect()
 }
 
 fn find(

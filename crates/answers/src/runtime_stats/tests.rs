@@ -13,6 +13,7 @@ macro_rules! recorded {
     };
 }
 
+const REDIS: &[u8] = recorded!("redis-7.0.txt");
 const RUBY: &[u8] = recorded!("ruby-3.1.json");
 const RUBY_THREADS: &[u8] = recorded!("ruby-3.1-threads.json");
 const RUBY_HOLES: &[u8] = recorded!("ruby-3.1-holes.json");
@@ -30,6 +31,14 @@ fn alone(text: &[u8]) -> RuntimeStatsReport {
 fn with_rss(text: &[u8], rss: Bytes) -> RuntimeStatsReport {
     let process = ProcessBeside { rss: Some(rss), ..ProcessBeside::default() };
     runtime_stats(text, &process).unwrap()
+}
+
+#[test]
+fn redis_with_deleted_keys_is_fragmented_and_says_what_returns_it() {
+    let report = alone(REDIS);
+    assert_eq!((report.class, report.is_concern), ("fragmented", true));
+    insta::assert_snapshot!(screen(&report, 80));
+    screen(&report, 40);
 }
 
 fn screen(report: &RuntimeStatsReport, columns: usize) -> String {

@@ -95,6 +95,8 @@ impl ArenaReading {
             figures: ProcessFigures {
                 rss,
                 swapped: bytes(PROC_SWAP).unwrap_or_default(),
+                // Only whether its heap is fragmented is asked.
+                largest_other: Bytes::ZERO,
                 heap: Some(heap),
             },
             heap,

@@ -37,7 +37,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub(crate) heap_picture: Option<PathBuf>,
 
-    /// Also read a runtime's own report of its memory, of Ruby, a JVM or jemalloc; `-` is standard input
+    /// Also read a runtime's own report of its memory, of Ruby, a JVM, jemalloc or Redis; `-` is standard input
     #[arg(long, value_name = "FILE", visible_alias = "ruby-stats")]
     pub(crate) runtime_stats: Option<PathBuf>,
 
@@ -93,13 +93,13 @@ Examples:
   memtide explain --service redis              the largest process of a unit, container or cgroup
   memtide explain 4711 --heap-picture h.html   each page of the heap: live, free, returnable
   memtide explain 4711 --format json | jq .heap.forecast
-  memtide explain --runtime-stats gc.json      the memory report of Ruby, a JVM or jemalloc
+  memtide explain --runtime-stats gc.json      the memory report of Ruby, a JVM, jemalloc or Redis
 
 A report for --runtime-stats is made by one of these:
 {commands}
 
 Reading sets the accessed bits of the heap's pages: the kernel's working-set figures are wrong for a while.
-No content of memory and no value of an environment variable is shown or stored.
+No content of memory is shown or stored; of environment variables only values that set an allocator.
 docs/explain.schema.json describes the JSON.
 
 Exit codes:

@@ -27,12 +27,17 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> Result<Exit, CommandEr
     let picture = (args.heap_picture.as_deref())
         .map(|file| PictureOutput::new(file, args.force))
         .transpose()?;
-    let pid = selected::pid(&root, &target, output)?;
-    let options = ExplainOptions { freeze: args.freeze, with_rows: picture.is_some() || args.full };
+    let (pid, program) = selected::process(&root, &target, output)?;
+    let options = ExplainOptions {
+        freeze: args.freeze && selected::stops(&root, pid, output)?,
+        with_rows: picture.is_some() || args.full,
+        has_runtime_stats: stats.is_some(),
+    };
     let mut report = match args.watch {
         None => answers::explain(&root, pid, options),
         Some(lasts) => watched::explain(&root, pid, options, lasts, output),
     }?;
+    report.program = program;
     if let Some(stats) = &stats {
         report.runtime_stats = Some(stats.beside(&report)?);
     }

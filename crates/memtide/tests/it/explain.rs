@@ -178,9 +178,80 @@ fn the_answer_fits_the_screen_and_says_what_to_do() {
         }
     }
     let text = folded(&process.explain(&[]));
-    for part in ["malloc_trim(0) would return", "live neighbours", "Sizes:", "Cost:"] {
+    for part in ["malloc_trim would return next to nothing", "live neighbours", "Sizes:", "Cost:"] {
         assert!(text.contains(part), "{part}: {text}");
     }
+}
+
+/// A program in Python that does something with libc and then waits.
+fn python(text: &str) -> Ready {
+    let text = format!(
+        "import ctypes, mmap, sys\nlibc = ctypes.CDLL(None)\nlibc.malloc.restype = ctypes.c_void_p\n\
+         {text}\nprint('ready', flush=True)\nsys.stdin.read()"
+    );
+    Ready::start(Command::new("/usr/bin/env").args(["python3", "-c", &text]))
+}
+
+/// As numpy does with large arrays: advice for the inner part of a chunk makes mappings of it, of which only the first has
+/// malloc's header.
+#[test]
+fn a_large_chunk_that_advice_splits_is_mallocs() {
+    let process = python(
+        "size = 64 << 20\nat = libc.malloc(ctypes.c_size_t(size))\nlibc.memset(ctypes.c_void_p(at), 1, ctypes.c_size_t(size))\n\
+         inner = (at + (4 << 20)) & ~4095\nlibc.madvise(ctypes.c_void_p(inner), ctypes.c_size_t(32 << 20), 16)",
+    );
+    let report = json(&process.explain(&["--json"]));
+    assert_adds_up(process.pid, &report);
+    assert_eq!(report["verdict"], "live", "{}", report["headline"]);
+    let large = report["heap"]["mmapped_resident_bytes"].as_f64().unwrap();
+    assert!(large >= f64::from(64 << 20), "{large}");
+    let text = folded(&process.explain(&[]));
+    assert!(text.contains("LIVE DATA") && text.contains("arrays"), "{text}");
+}
+
+#[test]
+fn shared_memory_that_is_most_of_a_process_gives_the_first_words() {
+    let process =
+        python("m = mmap.mmap(-1, 96 << 20)\nfor i in range(0, 96 << 20, 4096): m[i] = 1");
+    let report = json(&process.explain(&["--json"]));
+    assert_eq!(report["verdict"], "other-owner");
+    assert_eq!(report["verdict_text"], "anonymous shared memory");
+}
+
+#[test]
+fn a_program_of_several_processes_is_summed_up_with_its_name() {
+    let name = "memtide-sum";
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join(name);
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let mut processes: Vec<Child> =
+        (0..3).map(|_| Command::new(&program).arg("60").spawn().unwrap()).collect();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let report = json(&memtide(&["explain", name, "--json"]));
+    let text = folded(&memtide(&["explain", name]));
+    let near = refused(&["memtide-summ"]);
+    for process in &mut processes {
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    assert_eq!(report["program"]["processes"], 3);
+    let size = |name: &str| report["program"][name].as_f64().unwrap();
+    assert!(size("pss_bytes") < size("rss_bytes"), "{}", report["program"]);
+    assert!(text.contains("memtide-sum: 3 processes with"), "{text}");
+    assert!(near.contains("running are memtide-sum"), "{near}");
+    assert!(near.contains("help: memtide explain memtide-sum"), "{near}");
+}
+
+#[test]
+fn a_stop_that_makes_nothing_more_exact_is_not_made() {
+    let process = known_heap();
+    let output = process.explain(&["--freeze", "--json"]);
+    assert!(
+        stderr(&output).contains("is not stopped: its heap did not change"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(json(&output)["cost"]["stopped_s"], Value::Null);
 }
 
 /// Exit code and message of `memtide explain`.

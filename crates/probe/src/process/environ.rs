@@ -1,6 +1,7 @@
-//! Which settings of allocators a process was started with: names of variables in `/proc/PID/environ`.
+//! Which settings of allocators a process was started with: variables in `/proc/PID/environ`.
 //!
-//! Only names leave this module: a value may be a secret. The file shows the variables with which the program was
+//! Names leave this module, and of those that set nothing but an allocator a value that is plain: numbers, sizes, options of
+//! the allocator. Every other value may be a secret. The file shows the variables with which the program was
 //! started, as `NAME=value` with a zero byte after each; later changes of the process are not in it (`setenv` puts them
 //! elsewhere), and a process may overwrite it. Needs the right to trace the process. Cost: one read.
 
@@ -77,27 +78,62 @@ const BEGINNINGS: [(&str, &str); 6] = [
     ("RUBY_YJIT_", "RUBY_YJIT_*"),
 ];
 
-/// Returns the names of the variables for allocators and runtimes that a process was started with, in their order.
+/// A variable for an allocator or a runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryVariable {
+    /// Its name; `MALLOC_*` of one that is not known.
+    pub name: &'static str,
+    /// Its value, if nothing else than a setting of an allocator can stand there.
+    pub value: Option<String>,
+}
+
+/// Beginnings of names of which values are shown, if they are plain.
+const SHOWN: [&str; 10] = [
+    "MALLOC_",
+    "_RJEM_MALLOC_CONF",
+    "JE_MALLOC_CONF",
+    "GLIBC_TUNABLES",
+    "TCMALLOC_",
+    "MIMALLOC_",
+    "RUBY_GC_",
+    "PYTHONMALLOC",
+    "GO",
+    "USE_ZEND_ALLOC",
+];
+/// A longer value is not shown.
+const VALUE_MAX: usize = 200;
+
+/// Returns the variables for allocators and runtimes that a process was started with, in their order.
 ///
 /// # Errors
 /// [`ReadError`] if it cannot be read: the process has ended, or this user may not trace it.
-pub fn memory_variables(root: &Root, pid: u32) -> Result<Vec<&'static str>, ReadError> {
+pub fn memory_variables(root: &Root, pid: u32) -> Result<Vec<MemoryVariable>, ReadError> {
     Ok(known(&root.read(&format!("/proc/{pid}/environ"))?))
 }
 
-/// Returns the known names in a text, each once.
-fn known(text: &[u8]) -> Vec<&'static str> {
-    let mut found = Vec::new();
-    let names = text.split(|byte| *byte == 0).filter_map(|entry| {
+/// Returns the known variables in a text, each name once.
+fn known(text: &[u8]) -> Vec<MemoryVariable> {
+    let mut found: Vec<MemoryVariable> = Vec::new();
+    let variables = text.split(|byte| *byte == 0).filter_map(|entry| {
         let equals = memchr::memchr(b'=', entry)?;
-        known_name(&entry[..equals])
+        let name = known_name(&entry[..equals])?;
+        Some(MemoryVariable { name, value: plain_value(name, &entry[equals + 1..]) })
     });
-    for name in names {
-        if !found.contains(&name) {
-            found.push(name);
+    for variable in variables {
+        if found.iter().all(|one| one.name != variable.name) {
+            found.push(variable);
         }
     }
     found
+}
+
+/// Returns a value that can be shown: of a known name that only an allocator reads, and made of numbers and options alone.
+fn plain_value(name: &'static str, value: &[u8]) -> Option<String> {
+    let is_shown = SHOWN.iter().any(|start| name.starts_with(start)) && !name.ends_with('*');
+    let is_plain = |c: &u8| c.is_ascii_alphanumeric() || b"_.:,=+-".contains(c);
+    let is_path = name.ends_with("_PATH");
+    (is_shown && !is_path && value.len() <= VALUE_MAX && value.iter().all(is_plain))
+        .then(|| String::from_utf8_lossy(value).into_owned())
 }
 
 fn known_name(name: &[u8]) -> Option<&'static str> {
@@ -119,10 +155,28 @@ mod tests {
 
     #[test]
     fn only_known_names_leave() {
-        let expected = ["MALLOC_ARENA_MAX", "RUBY_GC_*", "LD_PRELOAD", "GOGC"];
-        assert_eq!(known(TEXT), expected);
-        let printed = format!("{:?}", known(TEXT));
+        let expected = [
+            ("MALLOC_ARENA_MAX", Some("2")),
+            ("RUBY_GC_*", None),
+            ("LD_PRELOAD", None),
+            ("GOGC", Some("off")),
+        ];
+        let found = known(TEXT);
+        let found: Vec<_> = found.iter().map(|one| (one.name, one.value.as_deref())).collect();
+        assert_eq!(found, expected);
+        let printed = format!("{found:?}");
         assert!(!printed.contains("hunter2") && !printed.contains("jemalloc"));
+    }
+
+    #[test]
+    fn a_value_that_may_be_more_than_a_setting_is_not_shown() {
+        let text =
+            b"MALLOC_CONF=dirty_decay_ms:0,narenas:2\0NODE_OPTIONS=--max-old-space-size=64\0\
+            MALLOC_TOP_PAD_=p@ss word\0TCMALLOC_MEMFS_MALLOC_PATH=x\0GODEBUG=madvdontneed=1";
+        let found = known(text);
+        let shown: Vec<_> = found.iter().filter_map(|one| one.value.as_deref()).collect();
+        assert_eq!(shown, ["dirty_decay_ms:0,narenas:2", "madvdontneed=1"]);
+        assert_eq!(found.len(), 5);
     }
 
     #[test]

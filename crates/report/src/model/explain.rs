@@ -1,18 +1,22 @@
 //! The answer of `explain`: where one process has its memory, and what its malloc heap is made of.
 //!
 //! Sizes are bytes. Names come from the process and are passed on as they are: whoever draws them escapes them. No
-//! content of memory and no value of an environment variable is part of it.
+//! content of memory is part of it, and of environment variables only values of those that set an allocator and nothing else.
 
 mod heap;
+mod program;
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{Bytes, Span};
+use units::{Bytes, Count, PerSecond, Span};
 
 use super::growth::GrowthEntry;
 use super::runtime_stats::RuntimeStatsReport;
 
 pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow};
+pub use program::ProgramEntry;
 
 /// Name and version of the contract of `explain`.
 pub const EXPLAIN_SCHEMA: &str = "memtide-explain/1";
@@ -25,9 +29,11 @@ pub struct ExplainReport {
     pub schema: &'static str,
     /// Which process it is.
     pub process: ExplainedProcess,
-    /// What its memory is like: `fragmented`, `live`, `other-owner`, `small`, `unclear`, `not-read`.
+    /// All processes of its program; null unless several have the name that was asked for.
+    pub program: Option<ProgramEntry>,
+    /// What its memory is like: `fragmented`, `live`, `other-owner`, `several-owners`, `small`, `unclear`, `not-read`.
     pub verdict: &'static str,
-    /// The verdict in words.
+    /// The first words of the answer: how it grows, where a class of `growth` says that; else the largest owner, or the verdict.
     pub verdict_text: String,
     /// The verdict in sentences.
     pub headline: Vec<String>,
@@ -45,10 +51,15 @@ pub struct ExplainReport {
     pub heap: Option<HeapReport>,
     /// Why there is no heap; null if there is.
     pub heap_not_read: Option<String>,
+    /// Minor faults while it was read, which takes a tenth of a second or so; null if that could not be measured.
+    pub minor_faults_per_s: Option<PerSecond<Count>>,
     /// How it changes: while it was watched, else as this host's recording has it; null if neither is known.
     pub growth: Option<GrowthEntry>,
     /// Whether it was watched for that; else it is from the recording.
     pub is_watched: bool,
+    /// Whether such a report is given: then the headline does not advise to make one.
+    #[serde(skip)]
+    pub has_runtime_stats: bool,
     /// What its runtime reports of its own memory; null if no such report was given.
     pub runtime_stats: Option<RuntimeStatsReport>,
     /// Mapped files, the largest in RAM first.
@@ -97,6 +108,8 @@ pub struct ExplainedProcess {
     pub thp_enabled: Option<bool>,
     /// Names of the settings for allocators that it was started with; null if they may not be read.
     pub memory_variables: Option<Vec<&'static str>>,
+    /// Values of those that set nothing but an allocator, by name.
+    pub memory_values: BTreeMap<&'static str, String>,
     /// Whether its dynamic linker and its malloc ignore these settings, as it was started with more rights than its user has
     /// (`AT_SECURE`); null if that could not be read.
     pub ignores_variables: Option<bool>,
@@ -120,6 +133,8 @@ pub struct ProcessSizes {
     pub vss_bytes: Bytes,
     /// Pages in RAM that it maps.
     pub rss_bytes: Bytes,
+    /// The same, each page once: less than RSS where it maps a heap several times.
+    pub ram_bytes: Bytes,
     /// The same, each page divided by its users.
     pub pss_bytes: Bytes,
     /// Pages that it alone maps: what its end would free.
@@ -149,6 +164,8 @@ pub struct MemoryPart {
     pub is_malloc_heap: bool,
     /// In RAM.
     pub rss_bytes: Bytes,
+    /// The same, each page once: less than `rss_bytes` of a heap that is mapped several times.
+    pub ram_bytes: Bytes,
     /// In RAM, each page divided by its users.
     pub pss_bytes: Bytes,
     /// In RAM, mapped by this process alone.
@@ -164,7 +181,7 @@ pub struct MemoryPart {
     /// Number of its mappings.
     pub mappings: u64,
     /// The allocator or runtime that owns it: `ptmalloc`, `jemalloc`, `gperftools`, `tcmalloc`, `mimalloc`, `musl`,
-    /// `go`, `jvm`, `v8`, `cpython`, `ruby`; null if none does.
+    /// `go`, `jvm`, `v8`, `cpython`, `ruby`, `erlang`, `php`, `innodb`; null if none does.
     pub owner: Option<&'static str>,
     /// How sure its owner is: `certain`, `likely`, `unknown`.
     pub certainty: &'static str,

@@ -1,4 +1,4 @@
-//! The answer about a runtime's own report: Ruby's object space, the JVM's native memory, or jemalloc's heap.
+//! The answer about a runtime's own report: Ruby's object space, the JVM's native memory, jemalloc's heap, or a server's memory.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,20 +7,21 @@ use units::{Bytes, Ratio, SignedBytes};
 /// Name and version of the contract of a runtime's statistics.
 pub const RUNTIME_STATS_SCHEMA: &str = "memtide-runtime-stats/1";
 
-/// The whole answer. Exactly one of `ruby`, `jvm` and `jemalloc` is not null.
+/// The whole answer. Exactly one of `ruby`, `jvm`, `jemalloc` and `server` is not null.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RuntimeStatsReport {
     /// Name and version of this contract; a change that readers must know of is another version.
     #[schemars(extend("const" = "memtide-runtime-stats/1"))]
     pub schema: &'static str,
-    /// `ruby`, `jvm` or `jemalloc`.
+    /// `ruby`, `jvm`, `jemalloc` or `redis`.
     pub runtime: &'static str,
     /// Its version, where the report has it.
     pub version: Option<String>,
     /// The process that the report is of, where it says so.
     pub pid: Option<u64>,
     /// What the figures mean. Of Ruby: `full`, `usual`, `sparse`; of the JVM: `grows`, `level`, `beyond`, `within`,
-    /// `committed`; of jemalloc: `packed`, `fragmented`, `unpurged`.
+    /// `committed`; of jemalloc and Redis: `packed`, `fragmented`, `unpurged`; of Redis without
+    /// jemalloc: `allocated`.
     pub class: &'static str,
     /// Whether memory is lost here, or grows.
     pub is_concern: bool,
@@ -44,6 +45,27 @@ pub struct RuntimeStatsReport {
     pub jvm: Option<NativeMemoryEntry>,
     /// jemalloc's heap.
     pub jemalloc: Option<JemallocEntry>,
+    /// A server's memory by part.
+    pub server: Option<ServerMemoryEntry>,
+}
+
+/// A server's memory by part, as it reports that itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ServerMemoryEntry {
+    /// What its parts are shares of.
+    pub total_bytes: Bytes,
+    /// Its parts; those indented by blanks are within the one before.
+    pub parts: Vec<ServerPartEntry>,
+}
+
+/// A part of a server's memory.
+#[allow(missing_docs)] // names say it
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ServerPartEntry {
+    pub name: String,
+    pub bytes: Bytes,
+    /// The setting or command that bounds or frees it; null if there is none.
+    pub setting: Option<String>,
 }
 
 /// Ruby's object space: slots in pages.

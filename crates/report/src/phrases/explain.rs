@@ -6,7 +6,7 @@ use units::{Bytes, Count};
 use super::LabelledText;
 use crate::model::explain::{
     ExplainReport, FoundAllocator, HeapReport, LimitEntry, MallocCallsEntry, MappedFileEntry,
-    MemoryPart, ProcessSizes,
+    MemoryPart, ProcessSizes, ProgramEntry,
 };
 use crate::phrases::heap_cells::share;
 
@@ -27,9 +27,13 @@ impl ExplainStanding {
     /// The standing of a report's verdict.
     pub(crate) fn of(report: &ExplainReport) -> Self {
         use MemoryVerdict as V;
+        let class = report.growth.as_ref().map(|growth| growth.class);
+        if class.is_some_and(|class| class.leaks() || class.fragments()) {
+            return Self::Wasted;
+        }
         match MemoryVerdict::named(report.verdict) {
             Some(V::Fragmented) => Self::Wasted,
-            Some(V::Live | V::OtherOwner) => Self::Used,
+            Some(V::Live | V::OtherOwner | V::SeveralOwners) => Self::Used,
             Some(V::Small) => Self::Fine,
             Some(V::Unclear | V::NotRead) | None => Self::Unknown,
         }
@@ -64,6 +68,26 @@ pub(crate) fn identity(report: &ExplainReport) -> Vec<String> {
         (process.is_program_deleted).then(|| replaced.to_owned()),
     ];
     items.into_iter().flatten().collect()
+}
+
+/// `postgres: 36 processes, 585 MiB by PSS (541 MiB shared memory, once; RSS adds up to 9.1 GiB). …`
+pub(crate) fn program(program: &ProgramEntry, pid: u32) -> String {
+    let processes = Count::new(program.processes).named("process", "processes");
+    let shared = program.shared_bytes.filter(|bytes| *bytes > Bytes::ZERO);
+    let shared =
+        shared.map_or_else(String::new, |bytes| format!("{bytes} of it shared memory, once; "));
+    let (own, typical) = (program.explained_own_bytes, program.typical_own_bytes);
+    let unread = match program.unread {
+        0 => String::new(),
+        unread => {
+            format!(" {} could not be read.", Count::new(unread).named("process", "processes"))
+        }
+    };
+    format!(
+        "{}: {processes} with {} by PSS ({shared}their RSS adds up to {}). Half of them have at most \
+         {typical} of their own; PID {pid}, explained here, has {own}.{unread}",
+        program.name, program.pss_bytes, program.rss_bytes,
+    )
 }
 
 /// Returns what is known of the process in a line: service, age, threads.
@@ -274,7 +298,13 @@ fn settings(report: &ExplainReport) -> String {
             "{} set, but ignored: it was started with more rights than its user has",
             names.join(", ")
         ),
-        Some(names) => format!("{} set", names.join(", ")),
+        Some(names) => {
+            let set = names.iter().map(|name| match process.memory_values.get(name) {
+                Some(value) => format!("{name}={value}"),
+                None => (*name).to_owned(),
+            });
+            format!("{} set", set.collect::<Vec<_>>().join(", "))
+        }
     }];
     // The other limits are about stacks and locked memory: they hardly ever bind.
     let is_of_memory = |limit: &&LimitEntry| matches!(limit.name, "address-space" | "data");

@@ -5,7 +5,7 @@ use units::{Bytes, Count, Ratio, SignedBytes};
 use super::LabelledText;
 use crate::model::runtime_stats::{
     JemallocBinEntry, JemallocEntry, NativeMemoryEntry, ObjectPoolEntry, ObjectSpaceEntry,
-    RuntimeStatsReport,
+    RuntimeStatsReport, ServerMemoryEntry,
 };
 
 /// Rows under names of columns. The first column is words, the others are numbers.
@@ -19,6 +19,7 @@ pub(crate) fn title(report: &RuntimeStatsReport) -> String {
     let name = match report.runtime {
         "ruby" => "Ruby",
         "jvm" => "JVM",
+        "redis" => "Redis",
         other => other,
     };
     // The commit of a build is of no interest.
@@ -34,7 +35,7 @@ pub(crate) fn tables(report: &RuntimeStatsReport) -> Vec<StatsTable> {
         (Some(ruby), _, _) => vec![object_space(ruby)],
         (_, Some(jvm), _) => vec![native_memory(jvm)],
         (_, _, Some(jemalloc)) => vec![sizes(jemalloc), slabs(jemalloc)],
-        _ => Vec::new(),
+        _ => report.server.iter().map(server).collect(),
     }
 }
 
@@ -114,6 +115,19 @@ fn native_memory(entry: &NativeMemoryEntry) -> StatsTable {
         row(one.name.clone(), sizes, one.committed_ratio, one.committed_change_bytes)
     });
     StatsTable { names, rows: std::iter::once(total).chain(categories).collect() }
+}
+
+/// What a server has, with what bounds it.
+fn server(entry: &ServerMemoryEntry) -> StatsTable {
+    let parts = entry.parts.iter().map(|part| {
+        vec![
+            part.name.clone(),
+            size(part.bytes),
+            known(part.bytes.ratio_of(entry.total_bytes), ratio),
+            part.setting.clone().unwrap_or_default(),
+        ]
+    });
+    StatsTable { names: vec!["part", "size", "share", "setting"], rows: parts.collect() }
 }
 
 /// What resident memory is made of.

@@ -25,6 +25,9 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
     title.extend(phrases::identity(report));
     title.extend(phrases::process_items(report));
     page.hanging(&[], 0, Style::Strong, &title.join(" · "));
+    if let Some(program) = &report.program {
+        page.hanging(&[], 0, Style::Plain, &phrases::program(program, report.process.pid));
+    }
     page.gap();
     verdict(&mut page, report, screen);
     page.gap();

@@ -156,6 +156,7 @@ fn part(label: &str, rss_mib: u64, is_certain: bool, parts: Vec<MemoryPart>) -> 
     MemoryPart {
         label: label.to_owned(),
         rss_bytes: Bytes::from_mib(rss_mib),
+        ram_bytes: Bytes::from_mib(rss_mib),
         pss_bytes: Bytes::from_mib(rss_mib),
         uss_bytes: Bytes::from_mib(rss_mib),
         certainty: if is_certain { "certain" } else { "likely" },
@@ -180,6 +181,7 @@ fn puma() -> ExplainedProcess {
         oom_score_adj: Some(-100),
         thp_enabled: Some(true),
         memory_variables: Some(vec!["MALLOC_ARENA_MAX"]),
+        memory_values: [("MALLOC_ARENA_MAX", "4".to_owned())].into(),
         ignores_variables: Some(false),
         limits: Some(vec![LimitEntry { name: "stack", bytes: Bytes::from_mib(8) }]),
     }
@@ -189,6 +191,7 @@ fn sizes() -> ProcessSizes {
     ProcessSizes {
         vss_bytes: Bytes::from_mib(400),
         rss_bytes: Bytes::from_mib(20),
+        ram_bytes: Bytes::from_mib(20),
         pss_bytes: Bytes::from_mib(18),
         uss_bytes: Bytes::from_mib(17),
         swap_bytes: Bytes::from_mib(1),

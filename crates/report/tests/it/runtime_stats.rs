@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use report::Screen;
 use report::model::runtime_stats::{
     JemallocBinEntry, JemallocEntry, NativeCategoryEntry, NativeMemoryEntry, ObjectPoolEntry,
-    ObjectSpaceEntry, RUNTIME_STATS_SCHEMA, RuntimeStatsReport,
+    ObjectSpaceEntry, RUNTIME_STATS_SCHEMA, RuntimeStatsReport, ServerMemoryEntry, ServerPartEntry,
 };
 use report::model::schema_of;
 use serde_json::Value;
@@ -69,6 +69,13 @@ pub(crate) fn report(runtime: &'static str, n: u64, name: &str) -> RuntimeStatsR
             bins: vec![bin; 2],
             ..JemallocEntry::default()
         }),
+        server: (runtime == "redis").then(|| ServerMemoryEntry {
+            total_bytes: Bytes::new(n),
+            parts: vec![
+                ServerPartEntry { name: name.to_owned(), ..ServerPartEntry::default() };
+                12
+            ],
+        }),
     }
 }
 
@@ -77,7 +84,7 @@ proptest! {
 
     #[test]
     fn any_number_and_name_is_drawn_within_the_width_and_is_valid_json(
-        runtime in prop::sample::select(vec!["ruby", "jvm", "jemalloc"]),
+        runtime in prop::sample::select(vec!["ruby", "jvm", "jemalloc", "redis"]),
         n in any::<u64>(),
         name in "\\PC{0,60}|[\u{0}-\u{ff}\u{202e}]{0,30}",
         columns in 40_usize..=120,

@@ -62,7 +62,7 @@ pub(in crate::commands) fn with_picture(
     output: &Output,
 ) -> Result<ExplainReport, CommandError> {
     let root = Root::default();
-    let pid = selected::pid(&root, target, output)?;
+    let (pid, _) = selected::process(&root, target, output)?;
     let options = ExplainOptions { with_rows: true, ..ExplainOptions::default() };
     Ok(answers::explain(&root, pid, options)?)
 }

@@ -52,6 +52,11 @@ impl<'a> RuntimeText<'a> {
         &self,
         explained: &ExplainReport,
     ) -> Result<RuntimeStatsReport, CommandError> {
+        let mut alone = self.answer(&ProcessBeside::default())?;
+        if let Some(remark) = answers::other_runtime(&alone, explained) {
+            alone.remarks.push(remark);
+            return Ok(alone);
+        }
         let heap = explained.heap.as_ref();
         let process = &explained.process;
         self.answer(&ProcessBeside {

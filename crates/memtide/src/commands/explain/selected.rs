@@ -1,25 +1,45 @@
-//! The process that is meant: of several with one name, the largest.
+//! The process that is meant: of several with one name, the largest, with what all of them have.
 
-use answers::ExplainTarget;
+use answers::{ExplainTarget, StopProspect};
 use probe::{ProcessIdentity, Root};
+use report::model::explain::ProgramEntry;
 use units::Count;
 
 use crate::apart;
 use crate::command_error::{CommandError, ErrorContext};
 use crate::output::Output;
 
-/// Returns its PID, and notes the others on standard error.
-pub(super) fn pid(
+/// Returns its PID and the sum of the program, and notes the others on standard error.
+pub(super) fn process(
     root: &Root,
     target: &ExplainTarget,
     output: &Output,
-) -> Result<u32, CommandError> {
+) -> Result<(u32, Option<ProgramEntry>), CommandError> {
     let processes = target.select(root, &apart::own_pids())?;
     let (first, others) = processes.split_first().context("there is no process")?;
     if !others.is_empty() {
         output.note(&others_note(first, others));
     }
-    Ok(first.pid)
+    let name = match target {
+        ExplainTarget::Pid(_) => None,
+        ExplainTarget::Name(name) | ExplainTarget::Service(name) => Some(name),
+    };
+    let program = name.and_then(|name| answers::explain_program(root, name, &processes));
+    Ok((first.pid, program))
+}
+
+/// Says what a stop will cost; returns whether it is worth it.
+pub(super) fn stops(root: &Root, pid: u32, output: &Output) -> Result<bool, CommandError> {
+    match answers::stop_prospect(root, pid)? {
+        StopProspect::Stops(time) => {
+            output.note(&format!("PID {pid} stands still for about {time} while it is read"));
+            Ok(true)
+        }
+        StopProspect::Useless(why) => {
+            output.note(&format!("PID {pid} is not stopped: {why}"));
+            Ok(false)
+        }
+    }
 }
 
 /// Names the other processes that were meant too.
