@@ -29,7 +29,7 @@ use timeline::{SignalId, Source};
 
 pub use capture::Capture;
 pub use csv::{Csv, field, rfc3339};
-pub use metrics_text::{MetricsFormat, MetricsText};
+pub use metrics_text::{MetricsFormat, MetricsText, OwnMetric};
 pub use packed::Packed;
 pub use timeline::metric::MetricNaming;
 

@@ -5,6 +5,7 @@
 //! tsdb create-blocks-from openmetrics`. The two formats differ in the declaration of counters and in the end, so that one
 //! text cannot be both.
 
+mod own;
 mod settings;
 
 use std::io::{self, ErrorKind, Write};
@@ -16,6 +17,9 @@ use crate::columns::{self, EntityColumns};
 use crate::metric;
 use crate::{Exported, Exporter, Picks};
 use timeline::Source;
+use timeline::signals::{CGROUP_CURRENT, SERVICE_RSS};
+
+pub use own::OwnMetric;
 
 /// Metrics of some tables.
 #[allow(missing_docs)] // names say it
@@ -26,6 +30,10 @@ pub struct MetricsText {
     pub names: MetricNaming,
     /// The form.
     pub format: MetricsFormat,
+    /// Of so many cgroups and services at most, those with most memory; `None`: of all.
+    pub entities_max: Option<usize>,
+    /// Metrics that are no readings, written before these. They have no times.
+    pub own: Vec<OwnMetric>,
 }
 
 /// Which readings are written, and how.
@@ -70,8 +78,15 @@ impl Exporter for MetricsText {
         let mut exported = Exported::default();
         let mut without_pages = Vec::new();
         let mut backwards = 0;
+        if !is_over_time {
+            for metric in &self.own {
+                metric.write(self.format, output)?;
+                exported.written += 1;
+            }
+        }
         for entity in &self.tables {
-            let table = columns::table(timeline, *entity, picks);
+            let mut table = columns::table(timeline, *entity, picks);
+            self.keep_largest(*entity, &mut table);
             for signal in entity.signals().filter_map(SignalId::from_index) {
                 let its = of_signal(&table, signal);
                 if its.is_empty() {
@@ -110,6 +125,30 @@ impl Exporter for MetricsText {
             output.write_all(b"# EOF\n")?;
         }
         Ok(exported)
+    }
+}
+
+impl MetricsText {
+    /// Leaves out the smaller ones of many.
+    fn keep_largest(&self, entity: Entity, table: &mut Vec<EntityColumns<'_>>) {
+        let size = match entity {
+            Entity::Cgroup => CGROUP_CURRENT.id(),
+            Entity::Service => SERVICE_RSS.id(),
+            _ => return,
+        };
+        let Some(most) = self.entities_max.filter(|most| *most < table.len()) else { return };
+        let last = |series: &EntityColumns<'_>| {
+            let (_, runs) = series.columns.iter().find(|(signal, _)| *signal == size)?;
+            let run = runs.last()?;
+            // One that has ended has no memory, however much it had.
+            Some((run.last(), run.value))
+        };
+        let newest = table.iter().filter_map(last).map(|(at, _)| at).max();
+        let now = |series: &EntityColumns<'_>| {
+            last(series).filter(|(at, _)| Some(*at) == newest).map_or(0, |(_, value)| value)
+        };
+        table.sort_by_key(|series| std::cmp::Reverse(now(series)));
+        table.truncate(most);
     }
 }
 

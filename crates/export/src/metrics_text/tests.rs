@@ -3,7 +3,8 @@ use crate::tests::{hostile_source, source};
 
 fn text(source: &Source, tables: &[Entity], format: MetricsFormat) -> String {
     let mut text = Vec::new();
-    let writer = MetricsText { tables: tables.to_vec(), names: MetricNaming::Memtide, format };
+    let (names, tables) = (MetricNaming::Memtide, tables.to_vec());
+    let writer = MetricsText { tables, names, format, entities_max: None, own: Vec::new() };
     writer.export(source, &Picks::default(), &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
@@ -70,6 +71,8 @@ fn without_times_there_is_no_history_and_that_is_said() {
         tables: vec![Entity::Host],
         names: MetricNaming::Memtide,
         format: MetricsFormat::OpenMetricsOverTime,
+        entities_max: None,
+        own: Vec::new(),
     };
     let error = writer.export(&source, &Picks::default(), &mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

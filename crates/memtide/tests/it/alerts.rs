@@ -3,11 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use diagnose::PrometheusAlert;
 use export::{Exporter as _, MetricsFormat, MetricsText, Picks};
@@ -16,7 +11,7 @@ use timeline::{Entity, Source, Timeline};
 use units::WallClock;
 
 use crate::cases::{self, Case};
-use crate::record::until;
+use crate::prometheus::{Prometheus, in_percent};
 use crate::support::{has, promtool};
 
 /// 2026-01-01: all captures begin then, so that one query asks about all.
@@ -69,6 +64,8 @@ fn series(cases: &[&Case], wanted: &BTreeSet<String>) -> String {
             tables: Entity::ALL.into_iter().filter(|it| *it != Entity::Process).collect(),
             names: MetricNaming::NodeExporter,
             format: MetricsFormat::OpenMetricsOverTime,
+            entities_max: None,
+            own: Vec::new(),
         };
         let mut text = Vec::new();
         format.export(&source, &Picks::default(), &mut text).unwrap();
@@ -100,84 +97,32 @@ fn series(cases: &[&Case], wanted: &BTreeSet<String>) -> String {
     text + "# EOF\n"
 }
 
-/// Prometheus with a database, ended with the test.
-struct Prometheus {
-    child: Child,
-    port: u16,
-}
-
-impl Prometheus {
-    fn serving(database: &Path, place: &Path) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let config = place.join("prometheus.yml");
-        std::fs::write(&config, "global: {}\n").unwrap();
-        let child = Command::new("prometheus")
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!("--storage.tsdb.path={}", database.display()))
-            .arg("--storage.tsdb.retention.time=100y")
-            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
-            .arg(format!("--query.lookback-delta={LASTS}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let serving = Self { child, port };
-        until("Prometheus", || serving.ask("/-/ready", "").is_some());
-        serving
-    }
-
-    /// Posts a form and returns the answer's body, if it is one of success.
-    fn ask(&self, path: &str, form: &str) -> Option<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let method = if form.is_empty() { "GET" } else { "POST" };
-        let head = format!(
-            "{method} {path} HTTP/1.0\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n",
-            form.len()
-        );
-        stream.write_all(head.as_bytes()).ok()?;
-        stream.write_all(form.as_bytes()).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        assert!(form.is_empty() || head.contains(" 200 "), "{answer}");
-        head.contains(" 200 ").then(|| body.to_owned())
-    }
-
-    /// When an alert fires, in seconds from the beginning of each capture.
-    fn fires(&self, alert: &PrometheusAlert, seconds: u64) -> BTreeMap<String, Vec<f64>> {
-        let mut query = String::new();
-        for byte in alert.expr.bytes() {
-            // Writing to a string cannot fail.
-            let _ = write!(query, "%{byte:02x}");
-        }
-        let form = format!("query={query}&start={BEGIN}&end={}&step=1", BEGIN + seconds);
-        let body = self.ask("/api/v1/query_range", &form).unwrap();
-        let answer: serde_json::Value = serde_json::from_str(&body).unwrap();
-        let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for series in answer["data"]["result"].as_array().unwrap() {
-            let instance = series["metric"]["instance"].as_str().unwrap();
-            let (mut since, mut before) = (None, None);
-            for value in series["values"].as_array().unwrap() {
-                let at = value[0].as_f64().unwrap() - BEGIN as f64;
-                if before.is_none_or(|before| at - before > 1.5) {
-                    since = Some(at);
-                }
-                before = Some(at);
-                if at - since.unwrap() >= alert.lasts.as_secs_f64() {
-                    all.entry(instance.to_owned()).or_default().push(at);
-                }
+/// When an alert fires, in seconds from the beginning of each capture.
+fn fires(
+    prometheus: &Prometheus,
+    alert: &PrometheusAlert,
+    seconds: u64,
+) -> BTreeMap<String, Vec<f64>> {
+    let query = in_percent(&alert.expr);
+    let form = format!("query={query}&start={BEGIN}&end={}&step=1", BEGIN + seconds);
+    let body = prometheus.ask("/api/v1/query_range", &form).unwrap();
+    let answer: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for series in answer["data"]["result"].as_array().unwrap() {
+        let instance = series["metric"]["instance"].as_str().unwrap();
+        let (mut since, mut before) = (None, None);
+        for value in series["values"].as_array().unwrap() {
+            let at = value[0].as_f64().unwrap() - BEGIN as f64;
+            if before.is_none_or(|before| at - before > 1.5) {
+                since = Some(at);
+            }
+            before = Some(at);
+            if at - since.unwrap() >= alert.lasts.as_secs_f64() {
+                all.entry(instance.to_owned()).or_default().push(at);
             }
         }
-        all
     }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    all
 }
 
 /// How an alert did.
@@ -253,12 +198,12 @@ fn an_alert_fires_where_its_pathology_is_and_on_nothing_that_looks_like_it() {
     ];
     let (is_made, says) = promtool(&arguments, "");
     assert!(is_made, "{says}");
-    let prometheus = Prometheus::serving(&database, place.path());
+    let prometheus = Prometheus::serving(&database, place.path(), LASTS);
     let mut table =
         String::from("alert                      fired late silent mild wrong of look-alikes\n");
     let mut faults = String::new();
     for (id, alert) in &alerts {
-        let fires = prometheus.fires(alert, 900);
+        let fires = fires(&prometheus, alert, 900);
         let outcome = outcome(id, &fires, &cases);
         let _ = writeln!(
             table,

@@ -35,6 +35,7 @@ mod mcp;
 mod pages;
 mod paste;
 mod profile;
+mod prometheus;
 mod record;
 mod report;
 mod rules;

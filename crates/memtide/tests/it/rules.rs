@@ -207,6 +207,8 @@ fn exported() -> BTreeSet<String> {
         tables: Entity::ALL.to_vec(),
         names: MetricNaming::NodeExporter,
         format: MetricsFormat::Prometheus,
+        entities_max: None,
+        own: Vec::new(),
     };
     let mut text = Vec::new();
     writer.export(&source, &Picks::default(), &mut text).unwrap();

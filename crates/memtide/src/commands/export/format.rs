@@ -42,6 +42,8 @@ fn metrics(args: &ExportArgs, tables: Vec<Entity>, format: MetricsFormat) -> Met
             MetricNames::NodeExporter => MetricNaming::NodeExporter,
         },
         format,
+        entities_max: None,
+        own: Vec::new(),
     }
 }
 

@@ -184,6 +184,8 @@ impl<'a> Run<'a> {
             tables: Entity::ALL.to_vec(),
             names: MetricNaming::Memtide,
             format: MetricsFormat::OpenMetrics,
+            entities_max: None,
+            own: Vec::new(),
         };
         let mut text = Vec::new();
         match writer.export(&self.judged.source, &Picks::default(), &mut text) {
