@@ -28,8 +28,9 @@ tool() { # of web/node_modules, in web/
 case $want in
 build)
     tool vite build --logLevel warn
+    MEMTIDE_PROGRAM=served tool vite build --logLevel warn
     mv "$assets/lab.css" "$assets/figure.css" "$of_lab"
-    wc -c "$assets/page.js" "$assets/page.css"
+    wc -c "$assets/page.js" "$assets/page.css" "$assets/served.js"
     exit
     ;;
 pictures)
@@ -43,7 +44,8 @@ tool tsc --noEmit
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 MEMTIDE_ASSETS=$built tool vite build --logLevel warn
-for file in $assets/page.js $assets/page.css $assets/compare.css $assets/explain.css $of_lab/lab.css $of_lab/figure.css; do
+MEMTIDE_ASSETS=$built MEMTIDE_PROGRAM=served tool vite build --logLevel warn
+for file in $assets/page.js $assets/page.css $assets/served.js $assets/served.css $assets/compare.css $assets/explain.css $of_lab/lab.css $of_lab/figure.css; do
     cmp -s "$built/$(basename "$file")" "$file" && continue
     echo "error: $file is not what web/ builds" >&2
     echo "help: make web" >&2

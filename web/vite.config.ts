@@ -18,6 +18,11 @@ const LAB = ["figure.css", "lab.css"];
 const FIGURE = ["figure.css"];
 /** What a page has beside the report's sheet that shows a process's memory (`memtide explain`). */
 const EXPLAIN = ["heap_cells.css", "explain.css"];
+/** What a page has beside them that a server sends. */
+const SERVED = ["served.css"];
+
+/** Which program is built: that of a page that is one file, or of one that a server sends. */
+const PROGRAM = process.env.MEMTIDE_PROGRAM === "served" ? "served" : "page";
 
 function styles(): Plugin {
   return {
@@ -31,6 +36,7 @@ function styles(): Plugin {
         ["lab.css", LAB.map(read)],
         ["figure.css", [variables(), ...FIGURE.map(read)]],
         ["explain.css", [heapVariables(), ...EXPLAIN.map(read)]],
+        ["served.css", SERVED.map(read)],
       ] as const) {
         const { code } = await transformWithEsbuild(sheets.join("\n"), fileName, { loader: "css", minify: true });
         this.emitFile({ type: "asset", fileName, source: code });
@@ -123,7 +129,12 @@ export default defineConfig({
     copyPublicDir: false,
     sourcemap: false,
     reportCompressedSize: false,
-    lib: { entry: join(source, "main.ts"), formats: ["iife"], name: "memtide", fileName: () => "page.js" },
+    lib: {
+      entry: join(source, PROGRAM === "served" ? "served.ts" : "main.ts"),
+      formats: ["iife"],
+      name: "memtide",
+      fileName: () => `${PROGRAM}.js`,
+    },
   },
   esbuild: { legalComments: "none", charset: "utf8" },
 });

@@ -24,17 +24,22 @@ type Named = Pick<Finding, "id">;
 
 export class Findings {
   /** The page's text is about the data that it opened with; a finding's card has its number among those. */
-  readonly #text: { findings: readonly Finding[]; clock: Clock; range: View };
-  readonly #shows: HTMLButtonElement[];
+  #text!: { findings: readonly Finding[]; clock: Clock; range: View };
+  #shows: HTMLButtonElement[] = [];
 
   constructor(private readonly context: Context) {
-    const { meta, clock, levels } = context;
+    this.textIsNew();
+    for (const chip of this.#own(".evidence-for")) shorten(chip);
+    this.#follow();
+  }
+
+  /** The page's text is about the data that the context has now. */
+  textIsNew(): void {
+    const { meta, clock, levels } = this.context;
     this.#text = { findings: meta.findings, clock, range: levels.range };
     this.#shows = this.#own("button.show[data-finding]");
     for (const show of this.#shows) show.addEventListener("click", () => this.showOnCharts(Number(show.dataset.finding)));
     this.update();
-    for (const chip of this.#own(".evidence-for")) shorten(chip);
-    this.#follow();
     for (const spark of this.#own("svg.spark:not(.is-part)")) this.#sparkline(spark);
     for (const entry of this.#own("[data-at]")) this.#event(entry);
   }
@@ -171,8 +176,8 @@ function shorten(chip: HTMLElement): void {
 }
 
 /** Copy buttons say what they did; where the browser gives no clipboard, the text is selected instead. */
-export function copyButtons(): void {
-  for (const copy of all<HTMLButtonElement>("button.copy")) {
+export function copyButtons(within: ParentNode): void {
+  for (const copy of all<HTMLButtonElement>("button.copy", within)) {
     const command = copy.parentElement?.querySelector("code") ?? null;
     if (command === null) continue;
     const say = (word: string) => {

@@ -68,10 +68,15 @@ function byFineness(levels: Level[]): Level[] {
   return [...levels].sort((a, b) => density(b) - density(a));
 }
 
+/** So many stretches are kept that were added. */
+const MOST_ADDED = 8;
+
 export class Levels {
-  readonly #finestFirst: Level[];
+  #finestFirst: Level[];
   readonly #whole: Level;
 
+  readonly #added: Level[] = [];
+  readonly #names = new Map<Level, string>();
   readonly #rows = new Map<string, Rows>();
   /** The last picture of each chart that was joined: the same one as long as the view moves within its levels. */
   readonly #lastJoined = new Map<number, Picture>();
@@ -86,6 +91,13 @@ export class Levels {
     if (whole === undefined) throw new Error("this page has no level of its charts' data");
     this.#whole = whole;
     this.#finestFirst = byFineness(all);
+  }
+
+  /** Adds a stretch in more detail; the last few of those stay. */
+  add(level: Level): void {
+    this.#added.push(level);
+    if (this.#added.length > MOST_ADDED) this.#added.shift();
+    this.#finestFirst = byFineness([...this.all, ...this.#added]);
   }
 
   get range(): View {
@@ -119,9 +131,15 @@ export class Levels {
 
   #plain(chart: number, level: Level): Picture {
     return {
-      ...this.#rowsOf(String(this.all.indexOf(level)), () => level.times),
+      ...this.#rowsOf(this.#nameOf(level), () => level.times),
       columns: level.charts[chart] ?? [],
     };
+  }
+
+  #nameOf(level: Level): string {
+    const name = this.#names.get(level) ?? String(this.#names.size);
+    this.#names.set(level, name);
+    return name;
   }
 
   /** Made once for all charts. */
@@ -135,7 +153,7 @@ export class Levels {
   }
 
   #joined(chart: number, coarse: Level, fine: Level): Picture {
-    const key = `${this.all.indexOf(coarse)}/${this.all.indexOf(fine)}`;
+    const key = `${this.#nameOf(coarse)}/${this.#nameOf(fine)}`;
     const last = this.#lastJoined.get(chart);
     if (last?.key === key) return last;
     const seam = seamOf(coarse.times, fine.times);

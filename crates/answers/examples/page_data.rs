@@ -10,7 +10,7 @@ use std::path::Path;
 use answers::{PageSource, time_expr};
 use diagnose::headroom::Question;
 use report::Screen;
-use report::html::{DataAddress, fetching_report, page_data, report};
+use report::html::{DataAddress, ServedPage, page_data, report, served_report};
 use timeline::TimeRange;
 use units::Span;
 
@@ -30,9 +30,10 @@ fn main() {
     let (page, problems) = answers::page(of, &Question::default());
     assert!(problems.is_empty(), "{problems:?}");
     let screen = Screen::default();
-    let address = DataAddress { url: "data", every: EVERY };
+    let data = DataAddress { url: "data", every: Some(EVERY) };
+    let served = ServedPage { data, ..ServedPage::default() };
     fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("embedded.html"), report(&page, &screen)).unwrap();
-    fs::write(directory.join("page.html"), fetching_report(&page, &screen, address)).unwrap();
+    fs::write(directory.join("page.html"), served_report(&page, &screen, &served)).unwrap();
     fs::write(directory.join("data"), page_data(&page, &screen).to_body()).unwrap();
 }

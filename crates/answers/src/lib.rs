@@ -54,7 +54,7 @@ pub use growth::growth;
 pub use headroom::headroom;
 pub use nearest::nearest_rules;
 pub use open::{open, open_screened};
-pub use page::{PageSource, page};
+pub use page::{PageSource, page, page_now};
 pub use performance::performance;
 pub use profile::{KeptProfile, NoKeptProfile, add_profile, kept_profile, name_cgroups};
 pub use runtime_stats::{
@@ -63,4 +63,4 @@ pub use runtime_stats::{
 };
 pub use status::{StatusError, status};
 pub use top::{course, top};
-pub use where_memory::{WhereByError, much_without_pss, where_by, where_memory};
+pub use where_memory::{WhereByError, much_without_pss, part_for_where, where_by, where_memory};

@@ -7,6 +7,7 @@ use diagnose::headroom::Question;
 use report::Report;
 use report::html::Page;
 use timeline::{Source, TimePoint, TimeRange};
+use units::Span;
 
 use crate::charts::{self, PictureOf};
 
@@ -29,6 +30,12 @@ pub struct PageSource<'a> {
 /// Returns the page of a source, without a title, and the problems met while it was read again for its charts.
 pub fn page(of: PageSource<'_>, question: &Question) -> (Page, Vec<String>) {
     let report = crate::check_about(of.source, of.group, of.at);
+    reported_page(of, of.group.map_or(PictureOf::Host, PictureOf::Group), report, question)
+}
+
+/// Returns the page of what goes on now, as [`crate::check_now`] judges it.
+pub fn page_now(of: PageSource<'_>, recent: Span, question: &Question) -> (Page, Vec<String>) {
+    let report = crate::check_now(of.source, recent, of.group);
     reported_page(of, of.group.map_or(PictureOf::Host, PictureOf::Group), report, question)
 }
 

@@ -2,10 +2,33 @@
 
 use diagnose::Evidence;
 use diagnose::accounting::{GroupBy, NoTable, account, by_owner};
+use import::{OpenOptions, Resolution};
 use report::model::{WhereByReport, WhereReport};
 use timeline::signals::{MEM_TOTAL, PROC_PSS, PROC_RSS, PROC_SIZE};
-use timeline::{Entity, EntitySeries, Source};
-use units::{Bytes, PageSize, Ratio};
+use timeline::{Entity, EntitySeries, Source, TimePoint, TimeRange};
+use units::{Bytes, PageSize, Ratio, Span};
+
+/// Samples read before the requested time show its state up to this age; PSS is read every few minutes.
+const BEFORE: Span = Span::from_mins(30);
+
+/// Selects what `where` reads: what ends with the last sample before the time that was asked about. A table has all before
+/// it, by the minute where that is long, as growth counts from its begin; the tree has the tables that are read less often.
+pub fn part_for_where(
+    is_recording: bool,
+    by: Option<GroupBy>,
+    at: Option<TimePoint>,
+) -> OpenOptions {
+    let until = at.map(TimePoint::as_written);
+    if by.is_some() {
+        return OpenOptions { range: TimeRange { since: None, until }, ..OpenOptions::default() };
+    }
+    let end = is_recording.then_some(TimePoint::BeforeEnd(Span::ZERO));
+    OpenOptions {
+        range: until.or(end).map_or_else(TimeRange::default, |at| TimeRange::before(at, BEFORE)),
+        resolution: Resolution::Full,
+        ..OpenOptions::default()
+    }
+}
 
 /// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal. Each part names its `top`
 /// largest owners, caches and files.
@@ -72,7 +95,7 @@ pub fn much_without_pss(source: &Source) -> u64 {
 #[cfg(test)]
 mod tests {
     use timeline::Sample;
-    use units::{Pages, Span};
+    use units::Pages;
 
     use super::*;
 

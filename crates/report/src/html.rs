@@ -2,7 +2,7 @@
 //!
 //! It draws what [`Report`] says, in the same words; the script only adds charts, a cursor and zoom. Text from the
 //! host is escaped by one writer ([`escape`]). The page fetches nothing, and its own content security policy forbids
-//! it. A server may send it without the data of its charts ([`fetching_report`]), and that apart ([`page_data`]).
+//! it. A server may send it without the data of its charts ([`served_report`]), and that apart ([`page_data`]).
 //! Cost: proportional to the report and to the columns of the picture.
 
 mod block;
@@ -26,6 +26,7 @@ mod note;
 mod page;
 mod recorded;
 mod run_up;
+mod served;
 mod spark;
 mod verdict;
 
@@ -33,8 +34,9 @@ use timeline::Facts;
 
 pub use crate::picture::Picture;
 pub use compare::compare;
-pub use data::{DataAddress, PageData};
+pub use data::{DataAddress, PageData, closer_data};
 pub use escape::{Html, Tag, tag};
+pub use served::{RangeLink, ServedPage, served_notice};
 
 use self::document::DocumentHead;
 use crate::Screen;
@@ -70,9 +72,15 @@ pub fn report(page: &Page, screen: &Screen) -> String {
 }
 
 /// Returns the same page without the data of its charts, which its script fetches, first when it opens.
-pub fn fetching_report(page: &Page, screen: &Screen, address: DataAddress<'_>) -> String {
+pub fn served_report(page: &Page, screen: &Screen, served: &ServedPage<'_>) -> String {
     let scene = Scene::new(page, screen, ComparedSide::Only);
-    page::draw(&Scene { address: Some(address), ..scene })
+    page::draw(&Scene { served: Some(served), ..scene })
+}
+
+/// Returns the text of that page alone, as it is now: for its script, which puts it in the place of what was sent.
+pub fn served_text(page: &Page, screen: &Screen, served: &ServedPage<'_>) -> String {
+    let scene = Scene::new(page, screen, ComparedSide::Only);
+    page::draw_text(&Scene { served: Some(served), ..scene })
 }
 
 /// Returns the data of a page's charts; without charts, that there are none.
@@ -88,7 +96,7 @@ pub fn explain(report: &ExplainReport) -> String {
 
 /// Returns a page without a script as one file, in the style of all pages and the one given.
 pub fn unscripted(title: &str, style: &'static str, body: impl FnOnce(&mut Html)) -> String {
-    let head = DocumentHead { title, style, script: None, fetches: false };
+    let head = DocumentHead { title, style, script: None, is_served: false };
     document::draw(&head, |html| {
         body(html);
         page::footer(html);
@@ -133,8 +141,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) clock: ReportClock<'a>,
     pub(crate) page: &'a Page,
     pub(crate) which: ComparedSide,
-    /// Where the script gets the data of the charts; `None`: from the page.
-    pub(crate) address: Option<DataAddress<'a>>,
+    /// The server's part of the page, and where the script gets the data of the charts; `None`: from the page.
+    pub(crate) served: Option<&'a ServedPage<'a>>,
 }
 
 impl<'a> Scene<'a> {
@@ -145,7 +153,7 @@ impl<'a> Scene<'a> {
             clock: ReportClock::new(&page.report.source, screen),
             page,
             which,
-            address: None,
+            served: None,
         }
     }
 

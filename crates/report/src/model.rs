@@ -21,6 +21,7 @@ mod order;
 pub(crate) use order::by_need;
 pub mod page;
 pub mod runtime_stats;
+pub mod series;
 mod source;
 pub mod status;
 mod time;

@@ -1,6 +1,8 @@
 //! The drawable part of a source: its charts with their curves, and which chart shows which signal.
 
 use chart::{Chart, ChartKind, ChartUnit, ColumnCells, Drawing};
+use diagnose::Evidence;
+use timeline::Timeline;
 use units::{
     Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity as _, Ratio, Span, in_one_unit,
 };
@@ -83,8 +85,28 @@ impl Picture {
         Self { about: about.collect(), charts: shown, drawing, absent, begin }
     }
 
+    /// Returns every sample of a part as one level of the same charts; `clock` has the times of the source's samples.
+    pub(crate) fn closer(&self, part: &Evidence<'_>, clock: &Timeline) -> Option<Drawing> {
+        let mut drawing = Drawing::default();
+        let is_there = drawing.sharpen(&self.charts, part, clock);
+        move_back(&mut drawing, self.begin);
+        is_there.then_some(drawing)
+    }
+
+    /// Returns about how many bytes it keeps.
+    pub fn size(&self) -> usize {
+        /// A value, and whether there is one.
+        const CELL: usize = size_of::<Option<f64>>();
+        let columns = |cells: &ColumnCells| {
+            let extremes = cells.extremes.as_ref();
+            cells.mean.len() + extremes.map_or(0, |(least, most)| least.len() + most.len())
+        };
+        let cells = self.drawing.levels.iter().flat_map(|level| level.cells.iter().flatten());
+        cells.map(|cells| columns(cells) * CELL).sum()
+    }
+
     /// Returns the time from the first diagnosed sample to the picture's start.
-    pub(crate) fn begin_s(&self) -> f64 {
+    pub fn begin_s(&self) -> f64 {
         self.begin.as_secs_f64()
     }
 

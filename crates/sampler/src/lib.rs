@@ -33,7 +33,7 @@ pub use heaps::{
 };
 pub use pace::{Beat, LastDone};
 pub use record::{
-    Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead, Housekeeper, INBOX, Message,
+    Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead, Housekeeper, INBOX, Message, OwnCost,
     Recorder, RecordingState, Settings, TasksRead, memory_lock, privilege, status,
 };
 pub use run_in_cgroup::{

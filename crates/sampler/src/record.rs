@@ -35,13 +35,13 @@ use units::{Count, Micros, Span};
 
 use crate::new_groups::NewGroups;
 use crate::pace::{Beat, LastDone};
-use crate::record::own_cost::OwnCost;
 use crate::record::processes::Processes;
 use crate::sampler::Sampler;
 pub use control::{Control, INBOX, Message};
 pub use health::{Figures, Health, HeapsRead, TasksRead};
 pub use heap_watch::{HeapPlan, HeapWatch};
 pub use housekeeper::{Housekeeper, RecordingState};
+pub use own_cost::OwnCost;
 pub use settings::Settings;
 
 /// A recorder, ready to run.

@@ -13,6 +13,7 @@ mod survey;
 mod woven;
 
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use timeline::{Facts, Stamp, Timeline};
 use units::{Bytes, Span, WallClock};
@@ -107,6 +108,26 @@ impl Recording {
     /// Whether a directory is a recording.
     pub fn is_at(directory: &Path) -> bool {
         directory.join(identity::FILE).is_file()
+    }
+
+    /// Returns a number that is another one after a recorder has written to a directory: of the sizes and times of its files,
+    /// so that following a recording costs little while nothing is written.
+    ///
+    /// # Errors
+    /// If there is no recording any more, or it cannot be read.
+    pub fn mark(directory: &Path) -> std::io::Result<u64> {
+        let identity = directory.join(identity::FILE).metadata()?;
+        let heads = head::files(directory)?;
+        let heads = heads.iter().filter_map(|head| head.path.metadata().ok());
+        let segments = directory.join(segment::SEGMENTS).metadata();
+        let found = std::iter::once(identity).chain(segments).chain(heads);
+        Ok(found.fold(0, |mark: u64, found| {
+            let time = found.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            let nanos = time.unwrap_or_default().as_nanos();
+            #[allow(clippy::cast_possible_truncation)] // a mark, not a time
+            let one = (nanos as u64).wrapping_add(found.len());
+            mark.wrapping_mul(31).wrapping_add(one)
+        }))
     }
 
     /// Opens a directory.

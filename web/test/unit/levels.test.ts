@@ -49,6 +49,22 @@ describe("the level that is drawn", () => {
   });
 });
 
+test("a stretch that is added is drawn, and the last few stay", () => {
+  const grown = new Levels([coarse, minutes]);
+  const at = (from: number) => new Set(grown.picture(0, { from: from + 100, to: from + 900 }).columns[0]?.mean);
+  const key = () => grown.picture(0, { from: 100, to: 900 }).key;
+  const before = key();
+  for (let part = 0; part < 12; part++) {
+    const from = part * 2_000;
+    expect(at(from)).toEqual(new Set([2]));
+    grown.add({ ...level(0, 1_000, 1, false, 3), from, to: from + 1_000, times: Float64Array.from({ length: 1_001 }, (_, row) => from + row) });
+    expect(at(from)).toEqual(new Set([3]));
+  }
+  expect(at(0)).toEqual(new Set([2]));
+  expect(at(22_000)).toEqual(new Set([3]));
+  expect(key()).toBe(before);
+});
+
 test("a pinned moment is told by the finest level that knows it", () => {
   expect(levels.finestAt(0, 301_000).columns[0]?.mean[0]).toBe(3);
   expect(levels.finestAt(0, 1_000).columns[0]?.mean[0]).toBe(2);

@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 
 import { Damaged } from "../../src/data";
 import { placeAmong } from "../../src/findings";
-import { excuse } from "../../src/live";
-import { fromBase64, readMeta, split } from "../../src/source";
+import { excuse } from "../../src/notice";
+import { CLOSER, split, splitCloser } from "../../src/server";
+import { fromBase64, readMeta } from "../../src/source";
 import { Clock } from "../../src/time";
 import { PAGE } from "../fixtures/page";
 
@@ -20,6 +21,16 @@ test("an answer that was cut is refused wherever its head ends", () => {
   const whole = body(`${JSON.stringify(PAGE)}\n`);
   for (let length = 0; length < whole.length; length += 1 + (length >> 4)) {
     expect(() => split(whole.slice(0, length)), `cut at ${length}`).toThrow(Damaged);
+  }
+});
+
+test("a part in full detail is of its contract", () => {
+  const head = { format: CLOSER, level: { from_s: 1, to_s: 2, rows: 2 }, scales: [[1], []] };
+  const [read, packed] = splitCloser(body(`${JSON.stringify(head)}\n`, 1, 2));
+  expect(read).toEqual(head);
+  expect([...packed]).toEqual([1, 2]);
+  for (const wrong of [PAGE, { ...head, format: "memtide-closer/2" }, { ...head, scales: undefined }, null]) {
+    expect(() => splitCloser(body(`${JSON.stringify(wrong)}\n`))).toThrow(Damaged);
   }
 });
 

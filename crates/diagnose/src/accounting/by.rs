@@ -42,6 +42,18 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Unit,
+        Self::Container,
+        Self::Pod,
+        Self::User,
+        Self::Process,
+        Self::Cgroup,
+        Self::Node,
+        Self::Mount,
+    ];
+
     /// Its name, as it is typed.
     pub const fn name(self) -> &'static str {
         match self {

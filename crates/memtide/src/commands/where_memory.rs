@@ -2,7 +2,6 @@
 
 mod besides;
 mod cached_files;
-mod part;
 mod table;
 mod tree;
 
@@ -18,7 +17,6 @@ use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 use besides::besides;
-use part::part;
 use table::table;
 use tree::tree;
 
@@ -30,7 +28,10 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> Result<Exit, CommandErro
     };
     let by = args.by.map(GroupBy::from);
     let mut source = match &recording {
-        Some(file) => source::open_part(file, part(file, args), output)?,
+        Some(file) => {
+            let part = answers::part_for_where(import::is_recording(file), by, args.at);
+            source::open_part(file, part, output)?
+        }
         None => source::watch(WatchOptions::one_sample(args.deep), besides(by, args), output)?,
     };
     if args.answer.get() == Format::Text {

@@ -41,8 +41,15 @@ pub(crate) fn complaints(output: &Output) -> String {
 
 /// The JSON that memtide printed, checked against the published schema.
 pub(crate) fn json(output: &Output) -> serde_json::Value {
-    let value: serde_json::Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", stdout(output)));
+    checked(
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", stdout(output))),
+    )
+}
+
+/// JSON, checked against the schema that it names.
+#[track_caller]
+pub(crate) fn checked(value: serde_json::Value) -> serde_json::Value {
     if let Some(schema) = published_schema(&value) {
         let validator = jsonschema::validator_for(&schema).unwrap();
         let faults: Vec<_> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
@@ -53,7 +60,7 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
 
 /// The schema that an answer names, where it is published; a file that `check` could not read has a line of its own.
 fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
-    const PUBLISHED: [&str; 15] = [
+    const PUBLISHED: [&str; 16] = [
         "report",
         "where-by",
         "explain",
@@ -69,6 +76,7 @@ fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
         "trial",
         "profile",
         "top",
+        "series",
     ];
     let named = answer["schema"].as_str()?;
     let name = named.strip_prefix("memtide-")?.strip_suffix("/1")?;

@@ -41,7 +41,7 @@ pub fn compare(report: &CompareReport, before: &Page, after: &Page, screen: &Scr
         title: &title,
         style: STYLE,
         script: Some(page::SCRIPT),
-        fetches: false,
+        is_served: false,
     };
     document::draw(&head, |html| body(html, &both))
 }
@@ -69,7 +69,7 @@ fn body(html: &mut Html, both: &Both<'_>) {
     for (_, scene) in both.sides() {
         data::draw(html, scene);
     }
-    page::script(html);
+    page::script(html, page::SCRIPT);
 }
 
 fn host_line(html: &mut Html, report: &CompareReport) {

@@ -14,8 +14,8 @@ pub(super) struct DocumentHead<'a> {
     pub(super) style: &'static str,
     /// The script that the body holds, if any.
     pub(super) script: Option<&'a str>,
-    /// Whether that script may ask the server that sent the file for data.
-    pub(super) fetches: bool,
+    /// Whether a server sends it: its script may ask that server for data, its forms may go there.
+    pub(super) is_served: bool,
 }
 
 /// Returns the whole file.
@@ -35,18 +35,23 @@ fn head(html: &mut Html, page: &DocumentHead<'_>) {
         "<meta name=\"color-scheme\" content=\"light dark\"><meta name=\"referrer\" \
          content=\"no-referrer\">",
     );
-    let script =
-        page.script.map_or_else(String::new, |script| format!(" script-src '{}';", hash(script)));
-    let connect = if page.fetches { " connect-src 'self';" } else { "" };
-    let policy = format!(
-        "default-src 'none'; style-src '{}';{script}{connect} img-src data:; base-uri 'none'; \
-         form-action 'none'",
-        hash(&[STYLE, page.style].concat()),
-    );
     let policy_tag = tag("meta").with("http-equiv", "Content-Security-Policy");
-    html.open(&policy_tag.with_own("content", &policy));
+    html.open(&policy_tag.with_own("content", &policy(page)));
     html.tagged(tag("title"), page.title);
     html.raw("<style>").raw(STYLE).raw(page.style).raw("</style>");
+}
+
+/// Returns the content security policy, which allows the file's own style and script by hash, and nothing from elsewhere.
+fn policy(page: &DocumentHead<'_>) -> String {
+    let script =
+        page.script.map_or_else(String::new, |script| format!(" script-src '{}';", hash(script)));
+    let (connect, forms) =
+        if page.is_served { (" connect-src 'self';", "'self'") } else { ("", "'none'") };
+    format!(
+        "default-src 'none'; style-src '{}';{script}{connect} img-src data:; base-uri 'none'; \
+         form-action {forms}",
+        hash(&[STYLE, page.style].concat()),
+    )
 }
 
 /// Returns the hash by which a content security policy names an element's text.

@@ -24,7 +24,7 @@ pub(crate) const STYLE: &str = include_str!("../../assets/explain.css");
 /// Returns the page of a process as one file.
 pub(crate) fn alone(report: &ExplainReport) -> String {
     let title = format!("{}: {} · memtide explain", report.verdict_text, phrases::process(report));
-    let head = DocumentHead { title: &title, style: STYLE, script: None, fetches: false };
+    let head = DocumentHead { title: &title, style: STYLE, script: None, is_served: false };
     document::draw(&head, |html| {
         html.within(Tag::of("header", "host-line"), |html| {
             html.tagged(Tag::of("span", "brand"), "memtide explain");

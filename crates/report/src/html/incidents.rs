@@ -3,6 +3,7 @@
 use super::Scene;
 use super::block::section;
 use super::escape::{Html, Tag, tag};
+use super::served;
 use crate::phrases::incidents::rows;
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
@@ -18,6 +19,9 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
                     html.tagged(tag("time"), &row.when).raw(" ");
                     html.tagged(tag("a").with_own("href", &finding), &row.what);
                     html.raw(" ").text(row.finding.severity.word());
+                    if scene.served.is_some() {
+                        served::link_to_incident(html, row.finding);
+                    }
                 });
             }
         });

@@ -3,7 +3,7 @@
 use super::escape::{Html, Tag};
 use super::{
     Scene, chart, clear, data, document, events, explain, facts, finding, headroom, incidents,
-    note, recorded, verdict,
+    note, recorded, served, verdict,
 };
 use crate::phrases::source::{hardware_items, source_items};
 
@@ -11,21 +11,46 @@ use crate::phrases::source::{hardware_items, source_items};
 pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
 
 pub(super) fn draw(scene: &Scene<'_>) -> String {
-    let title = format!("{}: {} · memtide", verdict::word(scene.report.verdict), name(scene));
+    let title = title(scene);
     let head = document::DocumentHead {
         title: &title,
-        style: scene.page.explain.as_ref().map_or("", |_| explain::STYLE),
-        script: Some(SCRIPT),
-        fetches: scene.address.is_some(),
+        style: match scene.served {
+            Some(_) => served::STYLE,
+            None => scene.page.explain.as_ref().map_or("", |_| explain::STYLE),
+        },
+        script: Some(if scene.served.is_some() { served::SCRIPT } else { SCRIPT }),
+        is_served: scene.served.is_some(),
     };
     document::draw(&head, |html| body(html, scene))
 }
 
+/// Draws what a page shows besides its charts' data and its script, as a document of its own.
+pub(super) fn draw_text(scene: &Scene<'_>) -> String {
+    let mut html = Html::default();
+    html.raw("<!doctype html>\n<html lang=\"en\">\n<title>").text(&title(scene)).raw("</title>\n");
+    shown(&mut html, scene);
+    html.raw("\n</html>\n");
+    html.finish()
+}
+
+fn title(scene: &Scene<'_>) -> String {
+    format!("{}: {} · memtide", verdict::word(scene.report.verdict), name(scene))
+}
+
 fn body(html: &mut Html, scene: &Scene<'_>) {
+    shown(html, scene);
+    data::draw(html, scene);
+    script(html, if scene.served.is_some() { served::SCRIPT } else { SCRIPT });
+}
+
+fn shown(html: &mut Html, scene: &Scene<'_>) {
     let has_findings = !scene.report.findings.is_empty();
     let first = if has_findings { "#findings" } else { "#verdict" };
     html.tagged(Tag::of("a", "skip").with("href", first), "Skip to the findings").raw("\n");
     host_line(html, scene);
+    if let Some(served) = scene.served {
+        served::bar(html, served);
+    }
     strip(html, scene);
     html.raw("\n<main>\n");
     verdict::draw(html, scene);
@@ -49,25 +74,21 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     clear::clear(html, scene);
     recorded::draw(html, scene);
     html.raw("\n</main>");
-    match scene.address {
-        Some(_) => {
-            signature(html, "Its text is of when it was sent; its charts follow the server.")
-        }
+    match scene.served {
+        Some(served) => served::footer(html, served),
         None => footer(html),
     }
-    data::draw(html, scene);
-    script(html);
 }
 
 pub(super) fn footer(html: &mut Html) {
     signature(html, "This page is complete: it loads nothing.");
 }
 
-fn signature(html: &mut Html, loads: &'static str) {
+pub(super) fn signature(html: &mut Html, loads: &str) {
     html.raw("\n<footer>Written by memtide ")
         .text(env!("CARGO_PKG_VERSION"))
         .raw(". ")
-        .raw(loads)
+        .text(loads)
         .raw("</footer>\n");
 }
 
@@ -122,8 +143,8 @@ fn strip(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-pub(super) fn script(html: &mut Html) {
-    html.raw("<script>").raw(SCRIPT).raw("</script>");
+pub(super) fn script(html: &mut Html, text: &'static str) {
+    html.raw("<script>").raw(text).raw("</script>");
 }
 
 #[cfg(test)]

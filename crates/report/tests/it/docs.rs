@@ -4,6 +4,7 @@ use report::model::explain::ExplainReport;
 use report::model::growth::GrowthReport;
 use report::model::headroom::HeadroomReport;
 use report::model::runtime_stats::RuntimeStatsReport;
+use report::model::series::SeriesReport;
 use report::model::status::StatusReport;
 use report::model::top::TopReport;
 use report::model::{
@@ -37,6 +38,7 @@ fn the_published_schemas_are_fresh() {
         ("where-by", schema_of::<WhereByReport>()),
         ("recorder", schema_of::<StatusReport>()),
         ("top", schema_of::<TopReport>()),
+        ("series", schema_of::<SeriesReport>()),
         ("runtime-stats", schema_of::<RuntimeStatsReport>()),
     ] {
         fresh(&format!("{name}.schema.json"), &(schema.unwrap() + "\n"));

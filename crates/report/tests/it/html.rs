@@ -3,7 +3,7 @@
 use chart::Drawing;
 use diagnose::Evidence;
 use proptest::prelude::*;
-use report::html::{DataAddress, Page, Picture};
+use report::html::{DataAddress, Page, Picture, RangeLink, ServedPage};
 use report::model::{EVENTS_SCHEMA, EventEntry, EventsReport, Report};
 use report::{Screen, html};
 use timeline::signals::{
@@ -209,17 +209,43 @@ fn a_page_that_fetches_differs_in_its_data_and_its_policy() {
     let mut page = page(&fixtures::thrashing(), Vec::new(), &Facts::default(), None);
     page.picture = picture();
     let whole = html::report(&page, &Screen::default());
-    let address = DataAddress { url: "data?of=\"a\"", every: Span::from_millis(2_500) };
-    let fetching = html::fetching_report(&page, &Screen::default(), address);
+    let data = DataAddress { url: "data?of=\"a\"", every: Some(Span::from_millis(2_500)) };
+    let served = ServedPage { data, says: "From a server.", ..ServedPage::default() };
+    let fetching = html::served_report(&page, &Screen::default(), &served);
     let data = "<script type=\"application/json\" id=\"memtide-page\" data-url=\"data?of=&quot;a&quot;\" \
                 data-every=\"2.5\"></script>\n";
     assert_eq!(fetching.matches(data).count(), 1);
     assert!(!whole.contains("connect-src") && !fetching.contains("id=\"memtide-data"));
-    let (start, _) = whole.split_once("<footer>").unwrap();
-    let (_, end) = whole.rsplit_once("</script>\n<script>").unwrap();
-    let allowed = start.replace(" img-src data:", " connect-src 'self'; img-src data:");
-    assert!(fetching.starts_with(&allowed));
-    assert!(fetching.ends_with(end));
+    assert!(fetching.contains("connect-src 'self';") && fetching.contains("form-action 'self'"));
+    let text = |html: &str| between(html, "<body>", "<footer>").to_owned();
+    assert_eq!(text(&fetching), text(&whole));
+    assert!(fetching.contains("From a server."));
+    // Its script can ask a server; that of a file cannot.
+    let script = |html: &str| html.rsplit_once("<script>").unwrap().1.to_owned();
+    assert!(script(&fetching).contains("If-None-Match") && !script(&whole).contains("fetch("));
+}
+
+#[test]
+fn a_served_page_has_a_bar_to_choose_a_range_and_links_to_incidents() {
+    let mut page = page(&fixtures::thrashing(), Vec::new(), &Facts::default(), None);
+    page.picture = picture();
+    let ranges =
+        [RangeLink { name: "1 h", address: "?since=-1h&unit=\"x\"".to_owned(), is_shown: true }];
+    let kept = [("unit", "\"><script>".to_owned())];
+    let served =
+        ServedPage { ranges: &ranges, since: "\"2h ago", kept: &kept, ..ServedPage::default() };
+    let html = html::served_report(&page, &Screen::default(), &served);
+    assert!(
+        html.contains(
+            "<a href=\"?since=-1h&amp;unit=&quot;x&quot;\" aria-current=\"true\">1 h</a>"
+        )
+    );
+    assert!(html.contains("name=\"since\" value=\"&quot;2h ago\""));
+    assert!(html.contains("type=\"hidden\" name=\"unit\" value=\"&quot;&gt;&lt;script&gt;\""));
+    let text = html::served_text(&page, &Screen::default(), &served);
+    assert!(
+        !text.contains("<script") && !text.contains("<style") && text.contains("id=\"verdict\"")
+    );
 }
 
 #[test]

@@ -6,9 +6,9 @@ use timeline::Row;
 use timeline::signals::{RECORDER_CPU, RECORDER_RSS};
 use units::{Bytes, Micros, Span};
 
-/// The recorder's own cost.
+/// The cost of this process: a recorder, a server.
 #[derive(Debug)]
-pub(crate) struct OwnCost {
+pub struct OwnCost {
     statm: Option<KernelFile>,
     text: Vec<u8>,
     page: u64,
@@ -19,7 +19,7 @@ pub(crate) struct OwnCost {
 
 impl OwnCost {
     /// Opens the file that stays open. Always of this machine: a directory of saved files does not list this process.
-    pub(crate) fn open() -> Self {
+    pub fn open() -> Self {
         let statm = KernelFile::open(&Root::default(), "/proc/self/statm");
         Self {
             statm: statm.ok().map(|file| file.shaped(Shape::OneLine)),
@@ -28,6 +28,12 @@ impl OwnCost {
             children: 0,
             resident: None,
         }
+    }
+
+    /// Returns its CPU time with that of ended children, and its resident memory.
+    pub fn now(&mut self) -> (Span, Option<Bytes>) {
+        let cpu = probe::process_cpu().plus(probe::children_cpu());
+        (cpu, self.read_resident())
     }
 
     /// Reads CPU time into the host's row; if `is_whole`, also memory and the CPU time of children. Returns the last
