@@ -22,6 +22,7 @@ mod part;
 mod profile;
 mod record;
 mod report;
+mod serve;
 mod top;
 mod trial;
 mod typed;
@@ -54,6 +55,7 @@ pub(crate) use part::{AroundArgs, PartArgs};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::{RecordArgs, TasksBy};
 pub(crate) use report::ReportArgs;
+pub(crate) use serve::ServeArgs;
 pub(crate) use top::TopArgs;
 pub(crate) use trial::{TrialArgs, TrialFormat};
 pub(crate) use where_memory::WhereArgs;
@@ -102,6 +104,7 @@ pub(crate) enum Command {
     Headroom(HeadroomArgs),
     Growth(GrowthArgs),
     Report(ReportArgs),
+    Serve(ServeArgs),
     Compare(CompareArgs),
     Trial(Box<TrialArgs>),
     Job(JobArgs),

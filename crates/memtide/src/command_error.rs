@@ -16,6 +16,7 @@ use import::OpenError;
 use job::{ObserveError, PlanError, VerifyError};
 use lab::LabError;
 use profile::{NoLiveProfile, ReadProfileError};
+use serve::{ServeError, TokenError};
 use store::StoreError;
 use timeline::with_causes;
 use top::{FeedError, TopError};
@@ -143,6 +144,21 @@ impl SaysWhatToDo for TopError {
             Self::Feed(FeedError::Open(error)) => error.what_to_do(),
             Self::Feed(_) | Self::Terminal(_) => None,
         }
+    }
+}
+
+impl SaysWhatToDo for ServeError {
+    fn what_to_do(&self) -> Option<String> {
+        match self {
+            Self::Source(error) => error.what_to_do(),
+            _ => self.help(),
+        }
+    }
+}
+
+impl SaysWhatToDo for TokenError {
+    fn what_to_do(&self) -> Option<String> {
+        self.help()
     }
 }
 

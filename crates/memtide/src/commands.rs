@@ -20,6 +20,7 @@ pub(crate) mod record;
 pub(crate) mod record_from;
 pub(crate) mod report;
 pub(crate) mod rules;
+pub(crate) mod serve;
 pub(crate) mod signals;
 pub(crate) mod source;
 pub(crate) mod top;

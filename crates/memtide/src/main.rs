@@ -59,6 +59,7 @@ fn run(command: Command, output: &Output) -> Result<Exit, CommandError> {
         Command::Headroom(args) => commands::headroom::run(&args, output),
         Command::Growth(args) => commands::growth::run(&args, output),
         Command::Report(args) => commands::report::run(&args, output),
+        Command::Serve(args) => commands::serve::run(&args, output),
         Command::Compare(args) => commands::compare::run(&args, output),
         Command::Trial(args) => commands::trial::run(&args, output),
         Command::Job(args) => commands::job::run(&args, output),

@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Look back", &["record", "events", "growth", "headroom", "report"]),
     ("One process", &["explain"]),
     ("Prove", &["trial", "job", "compare", "lab"]),
-    ("Many hosts and machines", &["capture", "convert", "export", "mcp"]),
+    ("Many hosts and machines", &["serve", "capture", "convert", "export", "mcp"]),
     ("Reference", &["rules", "signals", "completions", "man"]),
 ];
 

@@ -39,6 +39,7 @@ mod prometheus;
 mod record;
 mod report;
 mod rules;
+mod serve;
 mod silent_processes;
 mod support;
 mod swapped;
