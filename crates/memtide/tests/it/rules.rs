@@ -217,6 +217,67 @@ fn exported() -> BTreeSet<String> {
     lines.map(|line| line.split(['{', ' ']).next().unwrap().to_owned()).collect()
 }
 
+/// What `memtide serve` writes of itself, by docs/serve.md.
+fn served() -> BTreeSet<String> {
+    let page = std::fs::read_to_string(root().join("docs/serve.md")).unwrap();
+    page.lines()
+        .filter(|line| line.starts_with("| `memtide_"))
+        .flat_map(|line| {
+            words(line.split('|').nth(1).unwrap_or_default()).map(str::to_owned).collect::<Vec<_>>()
+        })
+        .filter(|word| is_metric(word))
+        .collect()
+}
+
+/// Each expression of the dashboard has metrics that are written.
+#[test]
+fn the_dashboard_shows_what_is_exported() {
+    let (exported, served) = (exported(), served());
+    let text = std::fs::read_to_string(root().join("contrib/grafana/memtide.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+    let annotations = dashboard["annotations"]["list"].as_array().unwrap().iter();
+    let mut asked = 0;
+    for expr in targets.chain(annotations).map(|one| one["expr"].as_str().unwrap()) {
+        for metric in words(expr).filter(|word| is_metric(word)) {
+            assert!(exported.contains(metric) || served.contains(metric), "nobody writes {metric}");
+            asked += 1;
+        }
+    }
+    assert!(asked >= 20, "{asked}");
+    // No two panels overlap, and each says what it shows.
+    for panel in panels {
+        assert!(panel["description"].as_str().is_some_and(|text| text.len() > 10), "{panel}");
+    }
+}
+
+/// The plugin of node-problem-detector: only what is critical is a problem of the node.
+#[test]
+fn a_plugin_has_the_codes_of_its_program() {
+    let plugin = root().join("contrib/node-problem-detector/memtide.sh");
+    for (case, code, word) in [
+        ("cgroup-cache-starved--6.12-80m", 1, "CRITICAL"),
+        ("healthy--6.12-768m-container60", 0, "OK"),
+    ] {
+        let capture = root().join(format!("corpus/captures/{case}/capture.jsonl.gz"));
+        let output = std::process::Command::new(&plugin)
+            .arg(capture)
+            .env("MEMTIDE", env!("CARGO_BIN_EXE_memtide"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(word) && !said.contains('|'), "{said}");
+    }
+    let nothing = std::process::Command::new(&plugin)
+        .arg("/nonexistent")
+        .env("MEMTIDE", env!("CARGO_BIN_EXE_memtide"))
+        .output()
+        .unwrap();
+    assert_eq!(nothing.status.code(), Some(2));
+}
+
 #[test]
 fn every_metric_of_an_alert_is_exported() {
     let exported = exported();
