@@ -206,9 +206,9 @@ impl ToolCommand {
     }
 
     fn watching(mut self, option: &str, seconds: Option<u32>) -> Self {
-        let seconds = seconds.map(|seconds| seconds.clamp(1, WATCH_MAX_S));
-        self.watches = Duration::from_secs(seconds.unwrap_or_default().into());
-        self.with(option, seconds.map(|seconds| format!("{seconds}s")).as_ref())
+        let watched = seconds.map(|seconds| seconds.clamp(1, WATCH_MAX_S));
+        self.watches = Duration::from_secs(watched.unwrap_or_default().into());
+        self.with(option, watched.map(|seconds| format!("{seconds}s")).as_ref())
     }
 
     fn whole(mut self, is_wanted: bool, option: &str) -> Self {

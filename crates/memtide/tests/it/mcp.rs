@@ -89,7 +89,7 @@ fn ten_questions_are_answered_from_the_tools_alone() {
         ("check", json!({ "source": starved(), "cgroup": "/web" }), &["/web", "limit"]),
         ("where", json!({ "source": starved() }), &["MemTotal", "page cache"]),
         ("where", json!({ "source": starved(), "by": "cgroup" }), &["cgroup"]),
-        ("events", json!({ "source": kills() }), &["killed"]),
+        ("events", json!({ "source": kills() }), &["OOM kill", "/pod"]),
         ("growth", json!({ "source": starved() }), &["grow"]),
         ("headroom", json!({ "source": starved(), "add": "500M" }), &["500 MiB"]),
         ("compare", json!({ "before": starved(), "after": capture(DIRTY) }), &["dirty-throttle"]),
