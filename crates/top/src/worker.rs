@@ -427,7 +427,7 @@ mod tests {
 
     use super::*;
 
-    /// A worker over a labelled capture, two samples a second, and what it shows.
+    /// A worker over a labelled capture, and what it shows.
     struct Shown {
         worker: ViewWorker,
         events: Receiver<ViewEvent>,
@@ -476,18 +476,20 @@ mod tests {
     #[test]
     fn each_step_is_one_sample_and_an_end_is_an_end() {
         let mut shown = Shown::of("cgroup-cache-starved--6.12-80m");
-        let end = shown.go(Move::End);
-        assert_eq!(shown.last_message().as_deref(), Some("nothing further"));
-        assert_eq!(shown.go(Move::Samples(-1)), end - 0.5);
-        assert_eq!(shown.go(Move::Samples(-1)), end - 1.0);
-        assert_eq!(shown.go(Move::Samples(1)), end - 0.5);
-        assert_eq!(shown.go(Move::Samples(1)), end);
-        assert_eq!(shown.go(Move::Samples(1)), end);
-        assert_eq!(shown.go(Move::Minutes(-60)), 0.0);
+        // A sample each second from 0 to 23 s, and a last one 0.02 s later.
+        assert_eq!(shown.go(Move::Start), 0.0);
         assert_eq!(shown.go(Move::Samples(-1)), 0.0);
         assert_eq!(shown.last_message().as_deref(), Some("nothing before this sample"));
-        assert_eq!(shown.go(Move::Samples(1)), 0.5);
-        assert_eq!(shown.go(Move::Minutes(60)), end);
+        assert_eq!(shown.go(Move::Samples(1)), 1.0);
+        assert_eq!(shown.go(Move::Samples(1)), 2.0);
+        assert_eq!(shown.go(Move::Samples(-1)), 1.0);
+        assert_eq!(shown.go(Move::Samples(4)), 5.0);
+        assert_eq!(shown.go(Move::Minutes(60)), 23.0);
+        assert_eq!(shown.go(Move::Samples(-2)), 22.0);
+        assert_eq!(shown.go(Move::Samples(9)), 23.0);
+        assert_eq!(shown.go(Move::End), 23.0);
+        assert_eq!(shown.last_message().as_deref(), Some("nothing further"));
+        assert_eq!(shown.go(Move::Minutes(-60)), 0.0);
     }
 
     #[test]

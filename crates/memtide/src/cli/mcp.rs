@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-/// Answer an assistant's questions about memory (Model Context Protocol)
+/// Answer an assistant's questions about memory (MCP)
 ///
-/// Serves on standard input and output the client that starts it: check, where, explain, headroom, events, growth,
+/// Serves, by the Model Context Protocol on standard input and output, the client that starts it: check, where, explain, headroom, events, growth,
 /// compare, rules and profile as tools. They only read, and give the text that the commands print, at most 20 KB. A call
 /// that is cancelled is ended. docs/assistants.md says how to add it to a client.
 #[derive(Debug, Args)]

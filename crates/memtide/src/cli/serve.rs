@@ -9,7 +9,7 @@ use units::Span;
 
 use super::typed::{every, span};
 
-/// Show the answers in a browser, live, and to programs: JSON, Prometheus
+/// Show the answers in a browser, live, and as JSON and metrics
 ///
 /// The page of `memtide report`, alive: it follows the host, shows any range of a recording, and its address is a link to what
 /// it shows. Programs ask /api/v1/check, where, headroom, compare, events and series for the JSON of the command line;
@@ -83,7 +83,7 @@ impl ServeArgs {
 }
 
 fn address(typed: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = typed.trim_start_matches(':').parse::<u16>() {
+    if let Ok(port) = typed.strip_prefix(':').unwrap_or(typed).parse::<u16>() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
     if let Ok(ip) = typed.trim_matches(['[', ']']).parse::<IpAddr>() {
