@@ -90,7 +90,7 @@ fn ten_questions_are_answered_from_the_tools_alone() {
         ("where", json!({ "source": starved() }), &["MemTotal", "page cache"]),
         ("where", json!({ "source": starved(), "by": "cgroup" }), &["cgroup"]),
         ("events", json!({ "source": kills() }), &["OOM kill", "/pod"]),
-        ("growth", json!({ "source": starved() }), &["grow"]),
+        ("growth", json!({ "source": starved() }), &["CLASS", "unknown"]),
         ("headroom", json!({ "source": starved(), "add": "500M" }), &["500 MiB"]),
         ("compare", json!({ "before": starved(), "after": capture(DIRTY) }), &["dirty-throttle"]),
         ("rules", json!({ "id": "cgroup-cache-starved" }), &["refault"]),
