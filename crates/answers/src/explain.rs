@@ -220,12 +220,15 @@ fn read(
     Ok((report, anatomy.identity))
 }
 
+/// One that answers does so at once.
+const FAULTS_WAIT_MAX: Span = Span::from_millis(100);
 /// A shorter time shows no rate.
 const MEASURED_MIN: Span = Span::from_millis(30);
 
-/// Reads how many minor faults a process has had.
+/// Reads how many minor faults a process has had; `None` also where its exec never ends, for which its `stat` waits.
 fn minor_faults(root: &Root, pid: u32) -> Option<Count> {
-    let text = root.read(&format!("/proc/{pid}/stat")).ok()?;
+    let (root, path) = (root.clone(), format!("/proc/{pid}/stat"));
+    let text = probe::read_within(FAULTS_WAIT_MAX, move || root.read(&path)).ok()?.ok()?;
     let mut row = EntityRow::default();
     ProcessFiles::default().parse(pid, "stat", &text, &mut row).ok()?;
     row.row.get(PROC_MINFLT)
