@@ -2,8 +2,10 @@
 
 pub(crate) mod names;
 mod owners;
+mod watched;
 
 pub use owners::NotSearched;
+pub use watched::WatchedHost;
 
 use std::path::PathBuf;
 

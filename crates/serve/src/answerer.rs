@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::answer::{Body, PageAnswer, ServedAnswer};
 use crate::api::{ApiQuestion, ApiSource};
 use crate::cache::{AnswerCache, Answered};
-use crate::feed::SourceFeed;
+use crate::feed::{SourceFeed, locked};
 use crate::live_page::{Closer, PagePart, PageQuestion};
 use crate::metrics::MetricsQuestion;
 use crate::refusal::Unanswered;
@@ -45,11 +45,6 @@ type Waiting = Arc<Mutex<HashMap<String, Vec<oneshot::Sender<Result<Body, Unansw
 pub(crate) struct Answerer {
     questions: SyncSender<(String, ClientQuestion)>,
     waiting: Waiting,
-}
-
-/// What a thread left behind that failed while it held the lock is as complete as before.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Answerer {

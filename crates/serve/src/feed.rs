@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{io, thread};
 
-use answers::this_host::{self, Besides};
+use answers::this_host::{self, Besides, WatchedHost};
 use import::OpenOptions;
-use probe::{ProcessDetail, Root};
-use sampler::{RECENT, WatchOptions, Watcher};
+use probe::Root;
 use store::Recording;
 use timeline::{Source, SourceKind, TimePoint, TimeRange};
 use units::{Span, WallClock};
@@ -41,10 +40,6 @@ pub struct LiveSource {
 
 /// What of a recording is shown where no range is named: the time that one looks back when something is wrong now.
 const USUAL_RANGE: Span = Span::from_hours(1);
-/// With every tenth sample the PSS of the largest processes is read, as in `top`.
-const PSS_EVERY: Option<std::num::NonZeroUsize> = std::num::NonZeroUsize::new(10);
-/// Names of containers are read again as often as settings.
-const NAMES_EVERY: Duration = Duration::from_secs(60);
 /// A recorder takes a sample a second.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A recorder takes a sample a second, or one in ten minutes at most: after so long without one it has ended.
@@ -64,12 +59,6 @@ enum FeedKind {
     Live { watched: Box<Mutex<WatchedHost>>, root: Root },
     Recording(PathBuf),
     Read(Box<Source>),
-}
-
-struct WatchedHost {
-    watcher: Watcher,
-    /// When names of containers were read.
-    named: Option<Instant>,
 }
 
 /// How a source goes on.
@@ -99,7 +88,7 @@ impl std::fmt::Debug for SourceFeed {
 }
 
 /// What a thread left behind that failed while it held the lock is as complete as before.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -111,23 +100,14 @@ impl SourceFeed {
     pub(crate) fn open(source: ServedSource) -> Result<Self, ServeError> {
         let kind = match source {
             ServedSource::Live(live) => {
-                let options = WatchOptions {
-                    duration: Span::from_hours(24 * 3_650),
-                    every: live.every,
-                    last: ProcessDetail::COMPLETE,
-                    recent: RECENT,
-                    window: Some(live.window),
-                    pss_every: PSS_EVERY,
-                };
-                let mut watcher = Watcher::open(&live.root, options);
-                watcher.take();
+                let mut watched = WatchedHost::open(&live.root, live.every, live.window);
+                watched.take();
                 // With a second one there are rates, and charts on the first page that is asked for.
                 if live.every <= WAITED_MAX {
-                    while !watcher.wait(live.every) {}
-                    watcher.take();
+                    thread::sleep(watched.until_due().as_duration());
+                    watched.take();
                 }
-                let watched = Box::new(Mutex::new(WatchedHost { watcher, named: None }));
-                FeedKind::Live { watched, root: live.root }
+                FeedKind::Live { watched: Box::new(Mutex::new(watched)), root: live.root }
             }
             ServedSource::Recording(path) => {
                 Recording::open(&path).map_err(import::OpenError::from)?;
@@ -209,13 +189,13 @@ impl SourceFeed {
     fn go_on(&self) {
         match &self.kind {
             FeedKind::Live { watched, .. } => {
-                // Whether a sample is due is known without the lock only by waiting with it: briefly.
-                let is_due = locked(watched).watcher.wait(Span::ZERO);
-                if is_due {
-                    locked(watched).watcher.take();
+                // Who asks for an answer meanwhile does not wait for the next sample.
+                let due = locked(watched).until_due();
+                if due == Span::ZERO {
+                    locked(watched).take();
                     self.look();
                 } else {
-                    thread::sleep(NAP.as_duration() / 10);
+                    thread::sleep(due.min(NAP).as_duration());
                 }
             }
             _ => {
@@ -229,11 +209,7 @@ impl SourceFeed {
     fn look(&self) {
         match &self.kind {
             FeedKind::Live { watched, .. } => {
-                let mut watched = locked(watched);
-                let timeline = &watched.watcher.source().timeline;
-                let last =
-                    timeline.len().checked_sub(1).and_then(|last| timeline.stamp(last)?.wall);
-                drop(watched);
+                let last = end_of(locked(watched).source());
                 let mut pulse = locked(&self.pulse);
                 pulse.version += 1;
                 pulse.last_sample = last;
@@ -256,10 +232,7 @@ impl SourceFeed {
                 }
             }
             FeedKind::Read(source) => {
-                let timeline = &source.timeline;
-                let last =
-                    timeline.len().checked_sub(1).and_then(|last| timeline.stamp(last)?.wall);
-                locked(&self.pulse).last_sample = last;
+                locked(&self.pulse).last_sample = end_of(source);
             }
         }
     }
@@ -312,7 +285,10 @@ impl SourceFeed {
             source.within(range).map_err(|why| import::OpenError::OutOfRange { name, why }.into())
         };
         match &self.kind {
-            FeedKind::Live { watched, root } => of_memory(locked(watched).now(root)),
+            FeedKind::Live { watched, .. } => {
+                let source = locked(watched).named_source().clone();
+                of_memory(source)
+            }
             FeedKind::Read(source) => of_memory(source.as_ref().clone()),
             FeedKind::Recording(path) => match open(path) {
                 Ok(mut source) => {
@@ -331,16 +307,10 @@ impl SourceFeed {
     }
 }
 
-impl WatchedHost {
-    /// All that is remembered, with names.
-    fn now(&mut self, root: &Root) -> Source {
-        let source = self.watcher.source();
-        if self.named.is_none_or(|then| then.elapsed() >= NAMES_EVERY) {
-            self.named = Some(Instant::now());
-            let _ = this_host::complete(root, source, Besides::default());
-        }
-        source.clone()
-    }
+/// When the last sample of a source was taken.
+fn end_of(source: &Source) -> Option<WallClock> {
+    let last = source.timeline.len().checked_sub(1)?;
+    source.timeline.stamp(last)?.wall
 }
 
 fn last_sample(directory: &Path) -> Option<WallClock> {

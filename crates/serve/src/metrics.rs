@@ -6,8 +6,8 @@ use axum::http::{HeaderMap, header::ACCEPT};
 use diagnose::headroom::Question as HeadroomQuestion;
 use export::{Exporter as _, MetricNaming, MetricsFormat, MetricsText, OwnMetric, Picks};
 use report::Report;
+use report::model::Level;
 use report::model::headroom::HeadroomReport;
-use report::model::{Level, Severity};
 use sampler::RECENT;
 
 use crate::answer::Body;
@@ -27,7 +27,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 impl MetricsQuestion {
     /// The format that a client likes best, by the weights of its header; Prometheus' own where it says nothing.
     pub(crate) fn negotiated(headers: &HeaderMap) -> Self {
-        let (mut open, mut plain) = (None, None);
+        let (mut open, mut plain) = (0.0_f32, 0.0_f32);
         let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         for range in accepted.flat_map(|value| value.split(',')) {
             let mut words = range.split(';').map(str::trim);
@@ -35,12 +35,12 @@ impl MetricsQuestion {
             let weight =
                 words.find_map(|word| word.strip_prefix("q=")?.parse::<f32>().ok()).unwrap_or(1.0);
             match kind.as_str() {
-                "application/openmetrics-text" => open = open.max_of(weight),
-                "text/plain" | "text/*" | "*/*" => plain = plain.max_of(weight),
+                "application/openmetrics-text" => open = open.max(weight),
+                "text/plain" | "text/*" | "*/*" => plain = plain.max(weight),
                 _ => {}
             }
         }
-        let is_open = open.is_some_and(|open| open > 0.0 && open >= plain.unwrap_or_default());
+        let is_open = open > 0.0 && open >= plain;
         Self {
             format: if is_open { MetricsFormat::OpenMetrics } else { MetricsFormat::Prometheus },
         }
@@ -73,16 +73,6 @@ impl MetricsQuestion {
     }
 }
 
-trait MaxOf {
-    fn max_of(self, other: f32) -> Self;
-}
-
-impl MaxOf for Option<f32> {
-    fn max_of(self, other: f32) -> Self {
-        Some(self.map_or(other, |one| one.max(other)))
-    }
-}
-
 /// The judgement: what goes on, and what fits.
 fn judged(report: &Report, headroom: &HeadroomReport) -> Vec<OwnMetric> {
     let verdict = f64::from(match report.now.unwrap_or(report.verdict) {
@@ -99,7 +89,7 @@ fn judged(report: &Report, headroom: &HeadroomReport) -> Vec<OwnMetric> {
     // Two processes of one cgroup may have the same.
     let series: BTreeSet<_> = goes_on
         .map(|it| {
-            (it.id.as_str(), severity(it.severity), it.scope.entity.name(), it.scope.key.as_str())
+            (it.id.as_str(), it.severity.word(), it.scope.entity.name(), it.scope.key.as_str())
         })
         .collect();
     for (id, severity, entity, key) in series {
@@ -136,14 +126,6 @@ fn judged(report: &Report, headroom: &HeadroomReport) -> Vec<OwnMetric> {
     metrics
 }
 
-const fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Critical => "critical",
-        Severity::Warning => "warning",
-        Severity::Info => "info",
-    }
-}
-
 /// The server itself, and how old its readings are.
 #[allow(clippy::cast_precision_loss)] // sizes and times far below 2^53
 fn of_the_server(feed: &SourceFeed) -> Vec<OwnMetric> {
@@ -172,15 +154,15 @@ fn of_the_server(feed: &SourceFeed) -> Vec<OwnMetric> {
             )
             .with(&[], seconds),
         );
-        if let Some(now) = probe::now().wall {
-            metrics.push(
-                OwnMetric::gauge(
-                    "memtide_last_sample_age_seconds",
-                    "How old the last sample is: a recorder that hangs makes it rise",
-                )
-                .with(&[], now.saturating_since(last).as_secs_f64()),
-            );
-        }
+    }
+    if let Some(age) = feed.age() {
+        metrics.push(
+            OwnMetric::gauge(
+                "memtide_last_sample_age_seconds",
+                "How old the last sample is: a recorder that hangs makes it rise",
+            )
+            .with(&[], age.as_secs_f64()),
+        );
     }
     metrics
 }

@@ -1,17 +1,16 @@
 //! Where frames come from: this host while it is watched, with its recording behind it; a recording; another source; captures that
 //! others write meanwhile.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use answers::this_host::{self, Besides};
+use answers::this_host::{self, Besides, WatchedHost};
 use import::OpenError;
-use probe::{ProcessDetail, Root};
+use probe::Root;
 use report::Report;
 use report::model::top::{Course, TopReport};
-use sampler::{RECENT, WatchOptions, Watcher};
+use sampler::RECENT;
 use timeline::{Facts, OutOfRange, Source, SourceKind, TimePoint, TimeRange, Timeline};
 use units::{Span, WallClock};
 
@@ -23,10 +22,6 @@ const HISTORY: Span = Span::from_hours(1);
 const HISTORY_AGAIN: Span = Span::from_mins(5);
 /// Reading a capture that grows may take this part of the time.
 const READING_SHARE: u32 = 10;
-/// With every tenth sample the PSS of the largest processes is read.
-const PSS_EVERY: Option<NonZeroUsize> = NonZeroUsize::new(10);
-/// Names of containers are read again as often as settings.
-const NAMES_EVERY: Duration = Duration::from_secs(60);
 /// Judging may take this part of the time. An engineering choice.
 const JUDGING_SHARE: u32 = 50;
 /// A judgement is not shown for longer than this, whatever the next one takes.
@@ -129,11 +124,9 @@ struct FollowedRun {
 }
 
 struct Live {
-    watcher: Watcher,
+    host: WatchedHost,
     root: Root,
     recording: Option<PathBuf>,
-    /// When names of containers were read.
-    named: Option<Instant>,
     judged: Option<LastJudgement>,
     /// Of the cgroup that is opened.
     opened: Option<(String, LastJudgement)>,
@@ -184,22 +177,11 @@ impl Feed {
         let opened = |kind, group| OpenedFeed { kind, group, history: Vec::new(), shown: None };
         Ok(match self {
             Self::Live(live) => {
-                let watcher = Watcher::open(
-                    &live.root,
-                    WatchOptions {
-                        duration: Span::from_hours(24 * 3_650),
-                        every: live.every,
-                        last: ProcessDetail::COMPLETE,
-                        recent: RECENT,
-                        window: Some(MINUTES_BEFORE),
-                        pss_every: PSS_EVERY,
-                    },
-                );
+                let host = WatchedHost::open(&live.root, live.every, MINUTES_BEFORE);
                 let kind = OpenedKind::Live(Box::new(Live {
-                    watcher,
+                    host,
                     root: live.root,
                     recording: live.recording,
-                    named: None,
                     judged: None,
                     opened: None,
                     history_until: None,
@@ -223,8 +205,8 @@ impl OpenedFeed {
     pub(crate) fn watch_a_little(&mut self) {
         if let OpenedKind::Live(live) = &mut self.kind {
             for _ in 0..2 {
-                while !live.watcher.wait(Span::from_secs(1)) {}
-                live.watcher.take();
+                std::thread::sleep(live.host.until_due().as_duration());
+                live.host.take();
             }
         }
     }
@@ -232,8 +214,8 @@ impl OpenedFeed {
     /// Takes a sample of this host if one is due, or reads what others have captured since.
     pub(crate) fn step(&mut self) -> FeedStep {
         match &mut self.kind {
-            OpenedKind::Live(live) if live.watcher.until_due() == Span::ZERO => {
-                live.watcher.take();
+            OpenedKind::Live(live) if live.host.until_due() == Span::ZERO => {
+                live.host.take();
                 FeedStep::Sampled
             }
             OpenedKind::Run(run) => run.step(),
@@ -244,7 +226,7 @@ impl OpenedFeed {
     /// How long it is until there may be something new; `None` where there never will.
     pub(crate) fn due(&self) -> Option<Span> {
         match &self.kind {
-            OpenedKind::Live(live) => Some(live.watcher.until_due()),
+            OpenedKind::Live(live) => Some(live.host.until_due()),
             OpenedKind::Run(_) => Some(FollowedRun::EVERY),
             OpenedKind::Recording(_) | OpenedKind::Source(_) => None,
         }
@@ -336,7 +318,7 @@ impl OpenedFeed {
                     |live: &Live| neighbour_recorded(live.recording.as_deref()?, at, is_next);
                 let before = (!is_watched).then(|| recorded(live)).flatten();
                 before
-                    .or_else(|| neighbour_in(live.watcher.source(), at, is_next))
+                    .or_else(|| neighbour_in(live.host.source(), at, is_next))
                     .or_else(|| if is_watched && !is_next { recorded(live) } else { None })
             }
             OpenedKind::Recording(path) => neighbour_recorded(path, at, is_next),
@@ -348,7 +330,7 @@ impl OpenedFeed {
     /// The minutes up to the moment that is shown, to be kept.
     pub(crate) fn kept(&mut self, at: Option<TimePoint>) -> Option<Source> {
         match (&mut self.kind, at) {
-            (OpenedKind::Live(live), None) => Some(live.watcher.source().clone()),
+            (OpenedKind::Live(live), None) => Some(live.host.source().clone()),
             _ => self.shown.clone(),
         }
     }
@@ -363,7 +345,7 @@ impl OpenedFeed {
                     // All of it is watched for these minutes: reports of the time before stay.
                     _ => {
                         let range = TimeRange { until: Some(at), ..TimeRange::default() };
-                        let source = live.watcher.source().clone();
+                        let source = live.host.source().clone();
                         source.within(range).map_err(FeedError::OutOfRange)
                     }
                 }
@@ -492,7 +474,7 @@ fn open(path: &Path, range: TimeRange, root: &Root) -> Result<Source, FeedError>
 impl Live {
     /// When the first sample was taken that is still known.
     fn begin(&mut self) -> Option<WallClock> {
-        self.watcher.source().timeline.stamp(0)?.wall
+        self.host.source().timeline.stamp(0)?.wall
     }
 
     /// Whether a moment is one of what is watched, rather than before it.
@@ -509,7 +491,7 @@ impl Live {
         let judged = known.map_or_else(
             || {
                 let begun = Instant::now();
-                let report = answers::check_now(self.watcher.source(), RECENT, Some(path));
+                let report = answers::check_now(self.host.source(), RECENT, Some(path));
                 LastJudgement::since(begun, report)
             },
             |(_, judged)| judged,
@@ -521,16 +503,11 @@ impl Live {
 
     fn course(&mut self) -> Course {
         let judged = self.judged.as_ref().map(|judged| judged.report.incidents.clone());
-        Course::new(self.watcher.source(), judged.unwrap_or_default())
+        Course::new(self.host.source(), judged.unwrap_or_default())
     }
 
     fn frame(&mut self, group: Option<&str>) -> TopReport {
-        let source = self.watcher.source();
-        if self.named.is_none_or(|then| then.elapsed() >= NAMES_EVERY) {
-            self.named = Some(Instant::now());
-            debug_assert_eq!(source.origin.kind, SourceKind::Live);
-            let _ = this_host::complete(&self.root, source, Besides::default());
-        }
+        let source = self.host.named_source();
         let known = self.judged.as_ref().filter(|judged| !judged.is_due());
         let still = known.map(|judged| judged.report.clone());
         let is_new = still.is_none();
