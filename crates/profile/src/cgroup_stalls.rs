@@ -93,8 +93,7 @@ pub(crate) fn cgroup_stalls(profile: &Profile, reads_again: bool) -> Vec<CgroupS
     sums.add_blocked(profile);
     sums.add_episodes(profile);
     let StallSums { rows: all, busy, .. } = sums;
-    let known: HashMap<&str, &CgroupUse> =
-        profile.cgroups.iter().map(|one| (one.path.as_str(), one)).collect();
+    let known = by_path(profile);
     let mut rows: Vec<CgroupStalls> = all
         .into_iter()
         .map(|(path, row)| {
@@ -205,16 +204,16 @@ impl<'a> StallSums<'a> {
     }
 }
 
-/// Limits of a cgroup and of those around it that were met.
 /// Whether a limit of a cgroup, or of one around it, was met meanwhile.
 pub(crate) fn has_met_limit(path: &str, profile: &Profile) -> bool {
-    let around: Vec<&str> = ancestors(path).filter(|path| *path != ROOT).collect();
-    profile
-        .cgroups
-        .iter()
-        .any(|one| around.contains(&one.path.as_str()) && one.max_hits + one.high_hits > 0)
+    !met_limits(path, &by_path(profile)).is_empty()
 }
 
+fn by_path(profile: &Profile) -> HashMap<&str, &CgroupUse> {
+    profile.cgroups.iter().map(|one| (one.path.as_str(), one)).collect()
+}
+
+/// Limits of a cgroup and of those around it that were met.
 fn met_limits(path: &str, known: &HashMap<&str, &CgroupUse>) -> Vec<MetLimit> {
     let mut all = Vec::new();
     for one in ancestors(path).filter(|path| *path != ROOT).filter_map(|path| known.get(path)) {

@@ -334,30 +334,44 @@ fn is_for_evicted(row: &ReasonRow, profile: &Profile) -> bool {
     reads_again(profile) && (profile.origin.scope.is_none() || met_limit())
 }
 
+/// A page of 64 KiB would only make it more.
+const PAGE_BYTES: u64 = 4096;
+
+/// File pages that the host read again after an eviction while it was profiled; where those are not told apart, all pages.
+fn refaults(profile: &Profile) -> Option<u64> {
+    risen(profile, "workingset_refault_file").or_else(|| risen(profile, "workingset_refault"))
+}
+
+/// By how much a counter of the host rose meanwhile, if it did.
+fn risen(profile: &Profile, counter: &str) -> Option<u64> {
+    let more = u64::try_from(*profile.vmstat_delta.get(counter)?).ok()?;
+    (more > 0).then_some(more)
+}
+
+/// Whether so many pages are many for the time of a profile.
+#[allow(clippy::cast_precision_loss)] // pages of a minute
+fn are_many(refaults: u64, profile: &Profile) -> bool {
+    let seconds = profile.origin.seconds;
+    seconds.is_some_and(|seconds| refaults as f64 >= REFAULT_PAGES_PER_S * seconds)
+}
+
 /// What the host read again, where it was so much that programs may have waited for it.
 fn reread_bytes(profile: &Profile) -> Option<u64> {
-    let counter = |name: &str| profile.vmstat_delta.get(name).copied().filter(|n| *n > 0);
-    let refaults = counter("workingset_refault_file").or_else(|| counter("workingset_refault"))?;
-    #[allow(clippy::cast_precision_loss)] // pages of a minute
-    let is_much = refaults as f64 >= REFAULT_PAGES_PER_S * profile.origin.seconds?;
-    let pages = u64::try_from(refaults).ok().filter(|_| is_much)?;
-    Some(pages * 4096)
+    let refaults = refaults(profile).filter(|pages| are_many(*pages, profile))?;
+    Some(refaults * PAGE_BYTES)
 }
 
 /// Whether much of what is read was in memory before: else files are read for the first time, which is no lack of memory.
+#[allow(clippy::cast_precision_loss)] // pages of a minute
 fn reads_again(profile: &Profile) -> bool {
-    let counter = |name: &str| profile.vmstat_delta.get(name).copied().filter(|n| *n > 0);
-    let refaults = counter("workingset_refault_file").or_else(|| counter("workingset_refault"));
-    let (Some(refaults), Some(seconds)) = (refaults, profile.origin.seconds) else {
+    let Some(refaults) = refaults(profile).filter(|_| profile.origin.seconds.is_some()) else {
         return false;
     };
-    #[allow(clippy::cast_precision_loss)] // pages of a minute
-    let (refaults, read_kib) = (refaults as f64, counter("pgpgin").map(|kib| kib as f64));
-    // A page of 64 KiB would only make the share larger.
-    const PAGE_KIB: f64 = 4.0;
-    match read_kib {
-        Some(kib) => refaults * PAGE_KIB >= REFAULT_SHARE * kib,
-        None => refaults >= REFAULT_PAGES_PER_S * seconds,
+    match risen(profile, "pgpgin") {
+        Some(read_kib) => {
+            (refaults * PAGE_BYTES) as f64 >= REFAULT_SHARE * (read_kib * 1024) as f64
+        }
+        None => are_many(refaults, profile),
     }
 }
 

@@ -270,116 +270,139 @@ fn nameless_share(report: &ProfileReport) -> Option<f64> {
 }
 
 fn calm_headline(report: &ProfileReport) -> String {
-    if let Some(share) = nameless_share(report) {
-        return format!(
-            "{} of the busy CPU is in kernel functions without names: whether it is for memory is unknown.",
-            whole_percent(share)
-        );
+    if let Some(why) = not_judged(report) {
+        return why;
     }
-    let samples = report.cpu.as_ref().and_then(|cpu| cpu.samples);
-    if let Some(few) = samples.filter(|few| *few < HOT_SAMPLES_MIN && report.blocked.is_none()) {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a few
-        let few = counted(few.round() as u64, "sample");
-        return format!("{few}: too few to judge, {HOT_SAMPLES_MIN:.0} are needed.");
-    }
-    let is_measured = |row: &&ReasonRow| row.group == ReasonGroup::Trouble;
-    let is_large = |row: &&ReasonRow| row.share.is_some_and(|share| share >= HOT_SHARE);
-    if let Some(row) = report.reasons.iter().filter(is_measured).find(is_large) {
-        let number = report.cpu.as_ref().and_then(|cpu| cpu.samples).unwrap_or(0.0);
-        return format!(
-            "{number:.0} samples are too few to judge: {} {} of them, and {HOT_SAMPLES_MIN:.0} samples of it are needed.",
-            row.label,
-            percent(row.share.unwrap_or(0.0))
-        );
-    }
-    let cut_off =
-        report.reasons.iter().find(|row| row.reason == Reason::Migration && is_large(row));
-    if let Some(row) = cut_off {
-        return format!(
-            "Moving of pages takes {} of the busy CPU: compaction, or NUMA balancing. What started it is not in \
-             the stacks.",
-            whole_percent(row.share.unwrap_or(0.0))
-        );
-    }
-    let trouble: f64 = report.reasons.iter().filter(is_measured).filter_map(|row| row.share).sum();
-    let waits: f64 =
-        report.reasons.iter().filter(is_measured).filter_map(|row| row.stalled_tasks).sum();
-    let mut parts = Vec::new();
-    if report.cpu.is_some() {
-        parts.push(format!("take {} of the busy CPU", percent(trouble)));
-    }
-    match &report.blocked {
-        Some(blocked) if blocked.tasks.is_some() && waits < 0.005 => {
-            parts.push("keep no task waiting".to_owned());
-        }
-        Some(blocked) if blocked.tasks.is_some() => {
-            parts.push(format!("keep {} tasks waiting", tasks(waits)));
-        }
-        Some(_) => {
-            let of_all: f64 =
-                report.reasons.iter().filter(is_measured).filter_map(|row| row.blocked_share).sum();
-            parts.push(format!("are {} of the waiting", percent(of_all)));
-        }
-        None => {}
-    }
+    let work = calm_work(report);
     if report.cpu.is_none() && report.origin.files.is_empty() {
-        let unknown = report.reasons.iter().filter(|row| row.reason == Reason::OtherKernel);
-        let unknown: f64 = unknown.filter_map(|row| row.stalled_tasks).sum();
-        let seen = if unknown >= 0.005 {
-            format!("{} tasks wait, for what only root can see", tasks(unknown))
-        } else if waits < 0.005 {
-            "none of the waiting that was seen is for memory".to_owned()
-        } else {
-            format!("reclaim, compaction and swapping {}", parts.join(" and "))
-        };
-        return format!("CPU samples could not be taken; {seen}.");
+        return without_cpu(report, &work);
     }
     if let Some(reread) = report.reread_bytes.filter(|_| report.origin.scope.is_none()) {
-        let limits = report.cgroups.iter().flat_map(|one| &one.limits);
-        let met = limits.max_by_key(|limit| limit.hits).map_or_else(String::new, |limit| {
-            format!(
-                " Cgroup {} met its limit {} times.",
-                escape(&limit.cgroup),
-                Count::new(limit.hits)
-            )
-        });
-        return format!(
-            "{} of files that had been evicted were read again meanwhile; of the waiting for them little was caught: \
-             reclaim, compaction and swapping {}.{met} A longer profile (--for 30s) catches more.",
-            Bytes::new(reread),
-            parts.join(" and ")
-        );
+        return reread_meanwhile(report, Bytes::new(reread), &work);
     }
     let first = match (&report.cpu, &report.origin.scope) {
         (Some(_), None) => "Memory is not what makes this host slow",
         (Some(_), Some(_)) => "Memory is not what makes it slow",
         (None, _) => "No trouble with memory is seen",
     };
-    let mut text = format!("{first}: reclaim, compaction and swapping {}.", parts.join(" and "));
-    let price = report.reasons.iter().find(|row| {
-        row.group == ReasonGroup::PriceOfASetting
-            && row.share.is_some_and(|share| share >= PRICE_WORTH_SAYING)
+    format!("{first}: reclaim, compaction and swapping {work}.{}", largest_work(report))
+}
+
+fn is_trouble(row: &&ReasonRow) -> bool {
+    row.group == ReasonGroup::Trouble
+}
+
+/// Why nothing can be told: too few samples, or what took the time has no name.
+fn not_judged(report: &ProfileReport) -> Option<String> {
+    if let Some(share) = nameless_share(report) {
+        return Some(format!(
+            "{} of the busy CPU is in kernel functions without names: whether it is for memory is unknown.",
+            whole_percent(share)
+        ));
+    }
+    let samples = report.cpu.as_ref().and_then(|cpu| cpu.samples);
+    if let Some(few) = samples.filter(|few| *few < HOT_SAMPLES_MIN && report.blocked.is_none()) {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a few
+        let few = counted(few.round() as u64, "sample");
+        return Some(format!("{few}: too few to judge, {HOT_SAMPLES_MIN:.0} are needed."));
+    }
+    let is_large = |row: &&ReasonRow| row.share.is_some_and(|share| share >= HOT_SHARE);
+    if let Some(row) = report.reasons.iter().filter(is_trouble).find(is_large) {
+        let number = samples.unwrap_or(0.0);
+        return Some(format!(
+            "{number:.0} samples are too few to judge: {} {} of them, and {HOT_SAMPLES_MIN:.0} samples of it are needed.",
+            row.label,
+            percent(row.share.unwrap_or(0.0))
+        ));
+    }
+    let mut migration = report.reasons.iter().filter(|row| row.reason == Reason::Migration);
+    migration.find(is_large).map(|row| {
+        format!(
+            "Moving of pages takes {} of the busy CPU: compaction, or NUMA balancing. What started it is not in \
+             the stacks.",
+            whole_percent(row.share.unwrap_or(0.0))
+        )
+    })
+}
+
+/// So few tasks wait that none does.
+const NO_TASK: f64 = 0.005;
+
+/// Tasks that wait for what is trouble.
+fn troubled_tasks(report: &ProfileReport) -> f64 {
+    report.reasons.iter().filter(is_trouble).filter_map(|row| row.stalled_tasks).sum()
+}
+
+/// What trouble costs: `take 0.3 % of the busy CPU and keep no task waiting`.
+fn calm_work(report: &ProfileReport) -> String {
+    let trouble = || report.reasons.iter().filter(is_trouble);
+    let mut parts = Vec::new();
+    if report.cpu.is_some() {
+        let share: f64 = trouble().filter_map(|row| row.share).sum();
+        parts.push(format!("take {} of the busy CPU", percent(share)));
+    }
+    let waits = troubled_tasks(report);
+    match &report.blocked {
+        Some(blocked) if blocked.tasks.is_some() && waits < NO_TASK => {
+            parts.push("keep no task waiting".to_owned());
+        }
+        Some(blocked) if blocked.tasks.is_some() => {
+            parts.push(format!("keep {} tasks waiting", tasks(waits)));
+        }
+        Some(_) => {
+            let of_all: f64 = trouble().filter_map(|row| row.blocked_share).sum();
+            parts.push(format!("are {} of the waiting", percent(of_all)));
+        }
+        None => {}
+    }
+    parts.join(" and ")
+}
+
+/// What the waiting alone shows.
+fn without_cpu(report: &ProfileReport, work: &str) -> String {
+    let unknown = report.reasons.iter().filter(|row| row.reason == Reason::OtherKernel);
+    let unknown: f64 = unknown.filter_map(|row| row.stalled_tasks).sum();
+    let seen = if unknown >= NO_TASK {
+        format!("{} tasks wait, for what only root can see", tasks(unknown))
+    } else if troubled_tasks(report) < NO_TASK {
+        "none of the waiting that was seen is for memory".to_owned()
+    } else {
+        format!("reclaim, compaction and swapping {work}")
+    };
+    format!("CPU samples could not be taken; {seen}.")
+}
+
+/// No all-clear: programs waited for what was evicted, too short to be caught.
+fn reread_meanwhile(report: &ProfileReport, reread: Bytes, work: &str) -> String {
+    let limits = report.cgroups.iter().flat_map(|one| &one.limits);
+    let met = limits.max_by_key(|limit| limit.hits).map_or_else(String::new, |limit| {
+        let hits = Count::new(limit.hits);
+        format!(" Cgroup {} met its limit {hits} times.", escape(&limit.cgroup))
     });
-    let ordinary = report.reasons.iter().find(|row| {
-        row.group == ReasonGroup::Ordinary
-            && row.share.is_some_and(|share| share >= PRICE_WORTH_SAYING)
-    });
-    if let Some((row, share)) = price.and_then(|row| row.share.map(|share| (row, share))) {
-        text.push_str(&format!(
+    format!(
+        "{reread} of files that had been evicted were read again meanwhile; of the waiting for them little was \
+         caught: reclaim, compaction and swapping {work}.{met} A longer profile (--for 30s) catches more."
+    )
+}
+
+/// What takes most, where it is worth a sentence: the price of a setting, or what programs ask for.
+fn largest_work(report: &ProfileReport) -> String {
+    let largest = |group: ReasonGroup| {
+        let mut rows = report.reasons.iter().filter(|row| row.group == group);
+        rows.find_map(|row| Some((row, row.share.filter(|it| *it >= PRICE_WORTH_SAYING)?)))
+    };
+    if let Some((row, share)) = largest(ReasonGroup::PriceOfASetting) {
+        return format!(
             " {} takes {}, the price of a setting: {}.",
             sentence(&row.label),
             whole_percent(share),
             row.means
-        ));
-    } else if let Some((row, share)) = ordinary.and_then(|row| row.share.map(|share| (row, share)))
-    {
-        text.push_str(&format!(
-            " The largest memory work, {} ({}), is what programs ask for.",
-            row.label,
-            whole_percent(share)
-        ));
+        );
     }
-    text
+    largest(ReasonGroup::Ordinary).map_or_else(String::new, |(row, share)| {
+        let share = whole_percent(share);
+        format!(" The largest memory work, {} ({share}), is what programs ask for.", row.label)
+    })
 }
 
 /// What differs from a base.
