@@ -509,6 +509,16 @@ fn has_generations() -> bool {
     u32::from_str_radix(digits, 16).is_ok_and(|mask| mask & 1 == 1)
 }
 
+/// What the host evicted of files, by how much its counters rose. Pages of files are counted together with those that limits of
+/// cgroups evict; pages that the host's shortage evicts together with anonymous ones. So it is at most the smaller of both.
+pub(crate) fn evicted_by_host(
+    more: impl Fn(timeline::Signal<timeline::Counter<Pages>>) -> Option<Bytes>,
+) -> Option<Bytes> {
+    let reclaimers = [PGSTEAL_KSWAPD, PGSTEAL_DIRECT, PGSTEAL_KHUGEPAGED];
+    let of_host: Bytes = reclaimers.into_iter().filter_map(&more).sum();
+    more(PGSTEAL_FILE).map(|file| file.min(of_host))
+}
+
 /// Readings of the host before and after.
 struct HostReadings {
     probe: HostProbe,
@@ -531,13 +541,9 @@ impl HostReadings {
             let (before, after) = (self.before.host.get(signal)?, after.host.get(signal)?);
             Some(after.saturating_sub(before).to_bytes(self.page))
         };
-        // Pages of files are counted together with those that limits of cgroups evict; pages that the host's shortage evicts
-        // together with anonymous ones. What the host evicted of files is at most the smaller of both.
-        let reclaimers = [PGSTEAL_KSWAPD, PGSTEAL_DIRECT, PGSTEAL_KHUGEPAGED];
-        let of_host: Bytes = reclaimers.into_iter().filter_map(more).sum();
         let threshold = self.before.host.get(NR_DIRTY_BACKGROUND_THRESHOLD);
         HostMeanwhile {
-            evicted: more(PGSTEAL_FILE).map(|file| file.min(of_host)),
+            evicted: evicted_by_host(more),
             refaulted: more(REFAULT_FILE),
             available: self.before.host.get(MEM_AVAILABLE),
             read_ahead: read_ahead(),

@@ -11,15 +11,14 @@ use serde::Serialize;
 use timeline::cgroup::{GroupNames, is_within, unique_name};
 use timeline::signals::{
     CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_FILE, CGROUP_REFAULT_FILE, CGROUP_SHMEM, PGPGIN,
-    PGPGOUT, PGSTEAL_DIRECT, PGSTEAL_FILE, PGSTEAL_KHUGEPAGED, PGSTEAL_KSWAPD,
-    PROC_CANCELLED_WRITE_BYTES, PROC_RCHAR, PROC_READ_BYTES, PROC_WCHAR, PROC_WRITE_BYTES,
+    PGPGOUT, PROC_CANCELLED_WRITE_BYTES, PROC_RCHAR, PROC_READ_BYTES, PROC_WCHAR, PROC_WRITE_BYTES,
     REFAULT_FILE,
 };
 use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, Source, Timeline};
 use units::{Bytes, Count, PageSize, Pages, Span, Unit, WallClock};
 
 use crate::harm::{JobHarm, own_limits};
-use crate::observe::{GroupGrowth, JobIo, OtherGroup, OtherReader, lost};
+use crate::observe::{GroupGrowth, JobIo, OtherGroup, OtherReader, evicted_by_host, lost};
 use crate::screen::others;
 
 /// The schema of the answer.
@@ -98,9 +97,7 @@ impl RecordedJob {
             Some((group.key.clone(), readers.remove(unique_name(&group.key))?))
         });
         let by_key: BTreeMap<String, Vec<OtherReader>> = by_key.collect();
-        let steal = [PGSTEAL_KSWAPD, PGSTEAL_DIRECT, PGSTEAL_KHUGEPAGED];
-        let of_host: Bytes = steal.into_iter().filter_map(|one| cx.host_pages(one)).sum();
-        let evicted_bytes = cx.host_pages(PGSTEAL_FILE).map(|file| file.min(of_host));
+        let evicted_bytes = evicted_by_host(|signal| cx.host_pages(signal));
         let mut others = lost(&growth, (source.facts.cgroup_mode, evicted_bytes), &of_job, by_key);
         others.retain(|group| !group.has_job);
         let own = timeline.entity(Entity::Cgroup, cgroup);
