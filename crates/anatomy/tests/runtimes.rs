@@ -237,7 +237,10 @@ fn the_program_break_is_that_of_the_malloc_that_serves_the_process() {
         anatomy.resident_of(kind)
     };
     let tcmalloc = allocator(AllocatorKind::Gperftools, "2.10");
-    assert_eq!(owner(&[tcmalloc.clone()], AllocatorKind::Gperftools), Bytes::from_mib(5));
+    assert_eq!(
+        owner(std::slice::from_ref(&tcmalloc), AllocatorKind::Gperftools),
+        Bytes::from_mib(5)
+    );
     let two = [tcmalloc, allocator(AllocatorKind::Mimalloc, "2.0")];
     assert!(owner(&two, AllocatorKind::Gperftools) < Bytes::from_mib(5), "one of two may have it");
     let php = [allocator(AllocatorKind::Php, "")];
