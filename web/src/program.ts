@@ -48,7 +48,7 @@ export function contexts(sources: readonly Source[], theme: ThemeChoice): Contex
   });
 }
 
-/** The source whose moment the cursor opens at, and whose findings the keys go through. */
+/** The source that the cursor opens at, with the findings that the keys go through. */
 function leading<S extends Source>(sources: readonly S[]): S | undefined {
   const word = document.querySelector("main")?.dataset.opens ?? "";
   return sources.find(({ side }) => side === word) ?? sources[0];

@@ -337,7 +337,7 @@ fn is_for_evicted(row: &ReasonRow, profile: &Profile) -> bool {
 /// A page of 64 KiB would only make it more.
 const PAGE_BYTES: u64 = 4096;
 
-/// File pages that the host read again after an eviction while it was profiled; where those are not told apart, all pages.
+/// File pages that the host read again after an eviction while it was profiled; where those are not counted apart, all pages.
 fn refaults(profile: &Profile) -> Option<u64> {
     risen(profile, "workingset_refault_file").or_else(|| risen(profile, "workingset_refault"))
 }

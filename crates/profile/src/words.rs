@@ -292,7 +292,7 @@ fn is_trouble(row: &&ReasonRow) -> bool {
     row.group == ReasonGroup::Trouble
 }
 
-/// Why nothing can be told: too few samples, or what took the time has no name.
+/// Why there is no judgement: too few samples, or what took the time has no name.
 fn not_judged(report: &ProfileReport) -> Option<String> {
     if let Some(share) = nameless_share(report) {
         return Some(format!(

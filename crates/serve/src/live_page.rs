@@ -1,4 +1,4 @@
-//! The page: judged once for all who look at the same, with what only a server can add.
+//! The page: judged once for all who ask the same, with what only a server can add.
 
 use answers::PageSource;
 use diagnose::Evidence;
