@@ -279,11 +279,13 @@ fn harm_to_a_neighbour_is_what_its_own_account_has() {
         std::thread::sleep(Duration::from_millis(50));
     }
     let answer = place.join("answer.json");
-    let account =
-        |name: &str| format!("cat /proc/{}/io > {}", neighbour.id(), place.join(name).display());
+    // It reads only between the two readings of its account, however long memtide watches before and after.
+    let id = neighbour.id();
+    assert!(Command::new("kill").args(["-STOP", &id.to_string()]).status().unwrap().success());
+    let account = |name: &str| format!("cat /proc/{id}/io > {}", place.join(name).display());
     let job = format!(
         "exec {} job --watch files --format json --output {} -- \
-         sh -c '{}; cat {big}; cat {big}; {}'",
+         sh -c '{}; kill -CONT {id}; cat {big}; cat {big}; kill -STOP {id}; {}'",
         env!("CARGO_BIN_EXE_memtide"),
         answer.display(),
         account("before"),
