@@ -197,16 +197,17 @@ const READINGS_IN_ROW_MIN: usize = 2;
 ///
 /// # Errors
 /// [`Missing`] if no heap was read.
-pub(crate) fn runs(
-    cx: &Evidence<'_>,
+pub(crate) fn runs<'a, F: Fn(usize) -> bool>(
+    cx: &Evidence<'a>,
     figure: Signal<Gauge<Bytes>>,
-    is_shown: impl Fn(&EntitySeries, usize) -> bool,
+    shown_by: impl Fn(&'a EntitySeries) -> F,
 ) -> Result<Vec<Occurrence>, Missing> {
     let mut found = Vec::new();
     for process in processes(cx, figure)? {
         let read = readings(cx, process, figure);
         let least = READINGS_IN_ROW_MIN.min(read.len());
-        let shown: Vec<_> = read.iter().map(|index| (*index, is_shown(process, *index))).collect();
+        let is_shown = shown_by(process);
+        let shown: Vec<_> = read.iter().map(|index| (*index, is_shown(*index))).collect();
         for run in shown.chunk_by(|(_, a), (_, b)| a == b) {
             let ends = run.first().zip(run.last()).filter(|((_, is_shown), _)| *is_shown);
             let Some(((first, _), (last, _))) = ends.filter(|_| run.len() >= least) else {

@@ -67,8 +67,13 @@ fn trigger() -> Trigger {
 }
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
-    heap_growth::runs(cx, PROC_HEAP_RESIDENT, |process, index| {
-        ArenaReading::at(cx, process, index).is_some_and(|it| it.is_bloated())
+    heap_growth::runs(cx, PROC_HEAP_RESIDENT, |process| {
+        // Most processes have few arenas: no reading of theirs need be looked up.
+        let arenas = cx.timeline.bounds_of(process, PROC_HEAP_ARENAS);
+        let ever_many = arenas.is_some_and(|(_, most)| most >= ARENAS_MANY);
+        move |index| {
+            ever_many && ArenaReading::at(cx, process, index).is_some_and(|it| it.is_bloated())
+        }
     })
 }
 
@@ -78,7 +83,6 @@ impl ArenaReading {
         let timeline = cx.timeline;
         let bytes = |signal| timeline.at_of(process, signal, index);
         let arenas = timeline.at_of(process, PROC_HEAP_ARENAS, index)?;
-        // Most processes have few: their other figures need not be looked up.
         if arenas < ARENAS_MANY {
             return None;
         }

@@ -47,8 +47,8 @@ const RUNTIME_HEAP_MIN: Bytes = Bytes::from_mib(64);
 fn trigger() -> Trigger {
     Trigger::Found(FoundBy {
         find: |cx| {
-            heap_growth::runs(cx, PROC_RUNTIME_HEAP, |process, index| {
-                RuntimeReading::at(cx, process, index).is_some_and(|it| it.is_most())
+            heap_growth::runs(cx, PROC_RUNTIME_HEAP, |process| {
+                move |index| RuntimeReading::at(cx, process, index).is_some_and(|it| it.is_most())
             })
         },
         could: None,

@@ -8,7 +8,7 @@ use units::{Count, Quantity, Span};
 use super::evaluate::Subject;
 use super::reading::{Numbers, Predicate, ThresholdTest};
 use super::{FoundBy, Subjects, While};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::finding::ThresholdSide;
 
 impl While {
@@ -111,22 +111,27 @@ impl Predicate {
     /// Returns the part that never held; `None` if each part held at some time.
     pub(crate) fn never(&self, subject: Subject<'_>) -> Option<Near> {
         match self {
-            Self::Compare(comparison) => {
-                let holds = self.holds(subject).ok()?;
-                (!holds.ever_holds()).then(|| comparison.nearest_miss(subject))?
-            }
+            Self::Compare(comparison) => comparison.never(subject).ok()?,
             Self::All(parts) => parts.iter().find_map(|part| part.never(subject)),
             Self::Any(parts) | Self::Also(parts) => {
                 // What was not measured says nothing.
-                let measured = parts.iter().filter(|part| part.holds(subject).is_ok());
-                let never: Option<Vec<Near>> = measured.map(|part| part.never(subject)).collect();
-                never?.into_iter().next()
+                let never = parts.iter().filter_map(|part| part.measured_never(subject));
+                never.collect::<Option<Vec<Near>>>()?.into_iter().next()
             }
-            Self::Measured(this, other) => match (this.holds(subject), other) {
-                (Ok(_), _) => this.never(subject),
-                (Err(_), Some(other)) => other.never(subject),
-                (Err(_), None) => None,
+            Self::Measured(this, other) => match (this.measured_never(subject), other) {
+                (Some(never), _) => never,
+                (None, Some(other)) => other.never(subject),
+                (None, None) => None,
             },
+        }
+    }
+
+    /// Returns what [`never`](Self::never) returns; `None` if it cannot be evaluated.
+    fn measured_never(&self, subject: Subject<'_>) -> Option<Option<Near>> {
+        match self {
+            // Its sides are evaluated once for both.
+            Self::Compare(comparison) => comparison.never(subject).ok(),
+            _ => self.holds(subject).is_ok().then(|| self.never(subject)),
         }
     }
 
@@ -152,16 +157,29 @@ impl Predicate {
 }
 
 impl ThresholdTest {
-    /// Returns `swapped in: at most 0.4 MiB/s, threshold 1 MiB/s`.
+    /// Returns its nearest miss; `None` if it held at some time.
+    ///
+    /// # Errors
+    /// [`Missing`] if the source lacks what it reads.
+    fn never(&self, subject: Subject<'_>) -> Result<Option<Near>, Missing> {
+        let (left, right) = self.sides(subject)?;
+        let held = self.holds_where(&left, &right).ever_holds();
+        Ok(if held { None } else { self.nearest_miss_of(&left, &right) })
+    }
+
     fn nearest_miss(&self, subject: Subject<'_>) -> Option<Near> {
-        let left = self.left.numbers(subject).ok()?;
-        let right = self.right.numbers(subject).ok()?;
+        let (left, right) = self.sides(subject).ok()?;
+        self.nearest_miss_of(&left, &right)
+    }
+
+    /// Returns `swapped in: at most 0.4 MiB/s, threshold 1 MiB/s`, by the values of its sides.
+    fn nearest_miss_of(&self, left: &Numbers, right: &Numbers) -> Option<Near> {
         let (word, best) = match self.side {
             ThresholdSide::From => ("at most", left.max()?),
             ThresholdSide::Below => ("at least", left.min()?),
         };
         let (value, index) = best;
-        let threshold = at(&right, index)?;
+        let threshold = at(right, index)?;
         let print = self.print;
         Some(Near {
             all_held: None,

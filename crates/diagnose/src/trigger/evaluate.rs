@@ -82,12 +82,21 @@ fn any(parts: &[Predicate], subject: Subject<'_>) -> Result<Condition, Missing> 
 
 impl ThresholdTest {
     fn holds(&self, subject: Subject<'_>) -> Result<Condition, Missing> {
-        let left = self.left.numbers(subject)?;
-        let right = self.right.numbers(subject)?;
-        Ok(match self.side {
-            ThresholdSide::From => left.at_least_track(&right),
-            ThresholdSide::Below => left.at_most_track(&right),
-        })
+        let (left, right) = self.sides(subject)?;
+        Ok(self.holds_where(&left, &right))
+    }
+
+    /// Returns the values of its left and of its right side.
+    pub(super) fn sides(&self, subject: Subject<'_>) -> Result<(Numbers, Numbers), Missing> {
+        Ok((self.left.numbers(subject)?, self.right.numbers(subject)?))
+    }
+
+    /// Returns where it holds, by the values of its sides.
+    pub(super) fn holds_where(&self, left: &Numbers, right: &Numbers) -> Condition {
+        match self.side {
+            ThresholdSide::From => left.at_least_track(right),
+            ThresholdSide::Below => left.at_most_track(right),
+        }
     }
 }
 

@@ -198,7 +198,9 @@ impl ReadingColumn {
         let (reads, whole) = (&reads.all, &reads.whole);
         let mut runs = self.0.iter();
         let mut rest: Option<Run> = None;
+        // The part before, and how many breaks were passed until its end.
         let mut before: Option<(usize, u64)> = None;
+        let (mut passed, mut passed_before) = (0, 0);
         std::iter::from_fn(move || {
             loop {
                 let run = rest.take().or_else(|| runs.next().copied())?;
@@ -206,17 +208,20 @@ impl ReadingColumn {
                 else {
                     continue;
                 };
-                let broken = breaks.partition_point(|at| *at <= first);
-                let end = breaks.get(broken).map_or(run.last() + 1, |at| (run.last() + 1).min(*at));
+                while breaks.get(passed).is_some_and(|at| *at <= first) {
+                    passed += 1;
+                }
+                let end = breaks.get(passed).map_or(run.last() + 1, |at| (run.last() + 1).min(*at));
                 let last = reads.before(end).unwrap_or(first);
                 if end <= run.last() {
                     rest = Some(Run::new(end, run.last(), run.value));
                 }
                 // The reading before counts only if neither a break nor a read of the whole table without this signal
-                // is in between.
+                // is in between. That of the sample before has nothing in between.
                 let follows = |at: usize| {
-                    broken == breaks.partition_point(|gap| *gap <= at)
-                        && whole.before(first).is_none_or(|before| before <= at)
+                    passed == passed_before
+                        && (at + 1 == first
+                            || whole.before(first).is_none_or(|before| before <= at))
                 };
                 let part = ValuePart {
                     before: before.filter(|(at, _)| follows(*at)),
@@ -225,6 +230,7 @@ impl ReadingColumn {
                     value: run.value,
                 };
                 before = Some((last, run.value));
+                passed_before = passed;
                 return Some(part);
             }
         })

@@ -51,6 +51,10 @@ impl ReadSet {
 
     /// The last sample before `index` in which the table was read.
     pub(super) fn before(&self, index: usize) -> Option<usize> {
+        // Most tables are read in most samples.
+        if let Some(before) = index.checked_sub(1).filter(|before| self.contains(*before)) {
+            return Some(before);
+        }
         // Where readings are appended: a table that was read long ago, or never, must not be searched for at each sample.
         if self.last.is_none_or(|last| last < index) {
             return self.last;
@@ -69,6 +73,9 @@ impl ReadSet {
 
     /// The first sample from `index` on in which the table was read.
     pub(super) fn at_or_after(&self, index: usize) -> Option<usize> {
+        if self.contains(index) {
+            return Some(index);
+        }
         let mut word = index / 64;
         let mut left = self.bits.get(word)? & (u64::MAX << (index % 64));
         while left == 0 {

@@ -74,7 +74,7 @@ impl Timeline {
         let level = |raw| Some(value(raw));
         for part in column.unbroken(self.table_reads(entity), &breaks) {
             // Between two readings the earlier one holds.
-            if let Some((at, earlier)) = part.before {
+            if let Some((at, earlier)) = part.before.filter(|(at, _)| at + 1 < part.first) {
                 values[at + 1..part.first].fill(level(earlier));
             }
             let end = if part.last >= last { due.max(part.last + 1) } else { part.last + 1 };
