@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use timeline::Condition;
 use units::{Count, Quantity, Span};
 
-use super::evaluate::Subject;
+use super::evaluate::{Subject, ThresholdValues};
 use super::reading::{Numbers, Predicate, ThresholdTest};
 use super::{FoundBy, Subjects, While};
 use crate::evidence::{Evidence, Missing};
@@ -173,13 +173,13 @@ impl ThresholdTest {
     }
 
     /// Returns `swapped in: at most 0.4 MiB/s, threshold 1 MiB/s`, by the values of its sides.
-    fn nearest_miss_of(&self, left: &Numbers, right: &Numbers) -> Option<Near> {
+    fn nearest_miss_of(&self, left: &Numbers, right: &ThresholdValues) -> Option<Near> {
         let (word, best) = match self.side {
             ThresholdSide::From => ("at most", left.max()?),
             ThresholdSide::Below => ("at least", left.min()?),
         };
         let (value, index) = best;
-        let threshold = at(right, index)?;
+        let threshold = right.at(index)?;
         let print = self.print;
         Some(Near {
             all_held: None,
@@ -201,11 +201,6 @@ impl ThresholdTest {
         };
         if whole > 0.0 { part / whole } else { 0.0 }
     }
-}
-
-fn at(numbers: &Numbers, index: usize) -> Option<f64> {
-    let number = numbers.at(index).or_else(|| numbers.last())?;
-    Some(number.as_f64())
 }
 
 #[cfg(test)]

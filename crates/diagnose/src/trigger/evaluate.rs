@@ -86,17 +86,45 @@ impl ThresholdTest {
         Ok(self.holds_where(&left, &right))
     }
 
-    /// Returns the values of its left and of its right side.
-    pub(super) fn sides(&self, subject: Subject<'_>) -> Result<(Numbers, Numbers), Missing> {
-        Ok((self.left.numbers(subject)?, self.right.numbers(subject)?))
+    /// Returns the values of its left side, and what it compares them with.
+    pub(super) fn sides(
+        &self,
+        subject: Subject<'_>,
+    ) -> Result<(Numbers, ThresholdValues), Missing> {
+        let left = self.left.numbers(subject)?;
+        let right = match &self.right {
+            Expr::Constant(it) => ThresholdValues::Fixed(Ratio::new(it.value)),
+            right => ThresholdValues::Varying(right.numbers(subject)?),
+        };
+        Ok((left, right))
     }
 
     /// Returns where it holds, by the values of its sides.
-    pub(super) fn holds_where(&self, left: &Numbers, right: &Numbers) -> Condition {
-        match self.side {
-            ThresholdSide::From => left.at_least_track(right),
-            ThresholdSide::Below => left.at_most_track(right),
+    pub(super) fn holds_where(&self, left: &Numbers, right: &ThresholdValues) -> Condition {
+        match (self.side, right) {
+            (ThresholdSide::From, ThresholdValues::Fixed(value)) => left.at_least(*value),
+            (ThresholdSide::From, ThresholdValues::Varying(right)) => left.at_least_track(right),
+            (ThresholdSide::Below, ThresholdValues::Fixed(value)) => left.at_most(*value),
+            (ThresholdSide::Below, ThresholdValues::Varying(right)) => left.at_most_track(right),
         }
+    }
+}
+
+/// A threshold at each sample. Most are constants, and need no number for each.
+#[derive(Debug)]
+pub(super) enum ThresholdValues {
+    Fixed(Ratio),
+    Varying(Numbers),
+}
+
+impl ThresholdValues {
+    /// Returns what it is at a sample, or else at the last one at which it is known.
+    pub(super) fn at(&self, index: usize) -> Option<f64> {
+        let number = match self {
+            Self::Fixed(value) => Some(*value),
+            Self::Varying(numbers) => numbers.at(index).or_else(|| numbers.last()),
+        };
+        number.map(|number| number.as_f64())
     }
 }
 
