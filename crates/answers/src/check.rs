@@ -1,5 +1,6 @@
 //! What is wrong with a host's memory?
 
+use crate::kept_findings::add_kept_findings;
 use crate::profile::add_kept_profiles;
 use diagnose::{Diagnosis, Evidence};
 use report::Report;
@@ -27,6 +28,7 @@ pub fn check_about(source: &Source, group: Option<&str>, at: Option<TimePoint>) 
     let asked = at.and_then(|at| asked(source, at));
     let mut report = report(source, diagnosis_about(source, asked), group);
     add_kept_profiles(&mut report, source);
+    add_kept_findings(&mut report, source);
     report
 }
 

@@ -55,6 +55,8 @@ pub struct RecorderStatus {
     pub why_not_bpf: Option<String>,
     /// Malloc heaps that it reads; null if it reads none.
     pub heaps: Option<RecorderHeaps>,
+    /// Checks of its own recording; null if it makes none.
+    pub checks: Option<RecorderChecks>,
     /// Privileges it was granted and refused, in words.
     pub privileges: Vec<String>,
     /// Kernel files it cannot read.
@@ -95,6 +97,10 @@ pub struct RecorderSettings {
     pub heaps_s: Option<f64>,
     /// The condition at which the kernel's work is profiled, as it was typed: `psi.memory>10%`; null if it never is.
     pub profiles_when: Option<String>,
+    /// From check to check of its own recording; null if it makes none.
+    pub checks_s: Option<f64>,
+    /// The command that gets each finding, as it was typed; null if there is none.
+    pub on_finding: Option<String>,
 }
 
 /// Samples of a recorder.
@@ -179,6 +185,60 @@ pub struct RecorderHeaps {
     pub last: Option<Timestamp>,
     /// What was not read, and why, in words.
     pub problems: Vec<String>,
+}
+
+/// Checks of a recorder's own recording.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(!default)]
+pub struct RecorderChecks {
+    /// Checks since the start.
+    pub done: u64,
+    /// Those that gave no answer.
+    pub failed: u64,
+    /// Of these, those that took too long and were ended.
+    pub ended: u64,
+    /// CPU time of all of them.
+    pub cpu_s: f64,
+    /// From the last one to the next: longer than configured where checking would cost too much.
+    pub every_s: Option<f64>,
+    /// When the last one began.
+    pub last: Option<Timestamp>,
+    /// Findings that came, went or changed their severity since the start.
+    pub changes: u64,
+    /// What is wrong now. The next recorder goes on from here.
+    pub active: Vec<ActiveFinding>,
+    /// How often the command of `--on-finding` was run.
+    pub commands_run: u64,
+    /// How often it failed, or took too long.
+    pub commands_failed: u64,
+    /// What went wrong with checks and commands, in words: each once.
+    pub problems: Vec<String>,
+}
+
+/// A finding of a recorder that is not over.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(!default)]
+pub struct ActiveFinding {
+    /// The id of its rule.
+    pub id: String,
+    /// `warning` or `critical`.
+    pub severity: String,
+    /// In what it is: `host`, `cgroup`, `process`, ….
+    pub scope: String,
+    /// Which one: the path of a cgroup; empty for the host.
+    pub subject: String,
+    /// What is wrong, in a sentence.
+    pub title: String,
+    /// When it began, by the samples; null for a state without a beginning.
+    pub since: Option<Timestamp>,
+    /// When a check found it.
+    pub found: Option<Timestamp>,
+    /// How many checks in a row did not find it.
+    pub missed: u32,
+    /// How many checks in a row found it less severe.
+    pub less_severe: u32,
 }
 
 /// A kernel file that cannot be read.

@@ -17,6 +17,7 @@ pub mod growth;
 pub mod headroom;
 mod json;
 mod next;
+mod notice;
 mod order;
 pub(crate) use order::by_need;
 pub mod page;
@@ -53,6 +54,7 @@ pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
 pub use fix::{Fix, FixChange, SettingValue};
 pub use group::{Around, GroupSection, HostFinding, LimitEntry};
 pub use json::{json, json_schema, schema_of};
+pub use notice::{FindingNotice, FindingState, NOTICE_SCHEMA};
 pub use where_by::{WHERE_BY_SCHEMA, WhereByReport};
 
 /// Name and version of the contract of `check`.

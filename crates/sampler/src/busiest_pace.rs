@@ -2,7 +2,7 @@
 
 use units::{Ratio, Span};
 
-use crate::pace::{LastDone, distance};
+use crate::pace::{LastDone, interval_within};
 
 /// The pace of the busiest cgroups.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl BusiestPace {
 
     /// Adapts to what the last reading cost. `known`: cgroups of the last pass.
     pub(crate) fn note(&mut self, cost: Span, share: Ratio, sample_every: Span, known: usize) {
-        self.every = distance(cost, share);
+        self.every = interval_within(cost, share);
         if self.every <= sample_every {
             self.busiest = (self.busiest + 4).min(self.busiest_max);
             self.probes = (self.probes + self.probes / 4 + 1).min(known);

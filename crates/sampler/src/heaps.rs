@@ -17,7 +17,7 @@ use timeline::signals::{
 use timeline::{SignalId, with_causes};
 use units::{Bytes, PageSize, Ratio, Span};
 
-use crate::pace::distance;
+use crate::pace::interval_within;
 use crate::record::privilege;
 
 /// At most this many processes of one name are read: the largest by anonymous memory, each owner's in turn.
@@ -29,7 +29,7 @@ const READING_SHARE: Ratio = Ratio::new(0.05);
 
 /// Returns the least time from one reading of heaps to the next where a reading takes this much CPU time.
 pub fn heap_interval(cost: Span) -> Span {
-    distance(cost, READING_SHARE)
+    interval_within(cost, READING_SHARE)
 }
 
 /// The heap of one process as read.

@@ -31,10 +31,11 @@ pub use heaps::{
     HEAP_NAMES_MAX, HEAPS_PER_NAME_MAX, HeapReading, HeapRound, each_heap, heap_interval,
     read_heaps,
 };
-pub use pace::{Beat, LastDone};
+pub use pace::{Beat, LastDone, interval_within};
 pub use record::{
-    Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead, Housekeeper, INBOX, Message, OwnCost,
-    Recorder, RecordingState, Settings, TasksRead, memory_lock, privilege, status,
+    ChildEnd, ChildOutcome, ChildTask, Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead,
+    Housekeeper, INBOX, Message, OwnChildren, OwnCost, Recorder, RecordingState, Settings,
+    TasksRead, memory_lock, privilege, status,
 };
 pub use run_in_cgroup::{
     CgroupRun, CgroupRunError, CgroupRunOptions, CommandGroup, GroupLimits, GroupReading,

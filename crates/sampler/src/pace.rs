@@ -103,7 +103,7 @@ pub(crate) fn sleep_until(time: Span) {
 }
 
 /// Returns the interval at which work of this cost takes this share of one CPU.
-pub(crate) fn distance(cost: Span, share: Ratio) -> Span {
+pub fn interval_within(cost: Span, share: Ratio) -> Span {
     Span::from_secs_f64(cost.as_secs_f64() / share.get().max(f64::MIN_POSITIVE))
 }
 

@@ -14,6 +14,7 @@ mod housekeeper;
 mod kernel_log;
 pub mod memory_lock;
 mod names_watch;
+mod own_child;
 mod own_cost;
 mod own_pages;
 pub mod privilege;
@@ -41,6 +42,7 @@ pub use control::{Control, INBOX, Message};
 pub use health::{Figures, Health, HeapsRead, TasksRead};
 pub use heap_watch::{HeapPlan, HeapWatch};
 pub use housekeeper::{Housekeeper, RecordingState};
+pub use own_child::{ChildEnd, ChildOutcome, ChildTask, OwnChildren};
 pub use own_cost::OwnCost;
 pub use settings::Settings;
 

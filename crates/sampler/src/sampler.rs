@@ -14,7 +14,7 @@ use timeline::{Sample, Stamp};
 use units::{Ratio, Span};
 
 use crate::busiest_pace::BusiestPace;
-use crate::pace::{Beat, LastDone, Pace, distance, sleep_until};
+use crate::pace::{Beat, LastDone, Pace, interval_within, sleep_until};
 
 /// Called repeatedly with the time since the first sample. It may end the sampling; the samples so far are kept.
 pub type Progress<'a> = &'a mut dyn FnMut(Span) -> ControlFlow<()>;
@@ -185,7 +185,7 @@ impl Sampler {
         // The first opens the files: its cost is not that of the next.
         if !is_first {
             let cost = thread_cpu().saturating_sub(before);
-            self.cgroups_every = distance(cost, self.rates.share_of_scans());
+            self.cgroups_every = interval_within(cost, self.rates.share_of_scans());
         }
         Some(walk)
     }

@@ -85,9 +85,8 @@ fn judged(report: &Report, headroom: &HeadroomReport) -> Vec<OwnMetric> {
         "memtide_finding",
         "1 for each thing that is wrong now: its rule, how much it matters, and the cgroup or the host in which it is",
     );
-    let goes_on = report.findings.iter().filter(|finding| !finding.is_over);
     // Two processes of one cgroup may have the same.
-    let series: BTreeSet<_> = goes_on
+    let series: BTreeSet<_> = answers::going_on(report)
         .map(|it| {
             (it.id.as_str(), it.severity.word(), it.scope.entity.name(), it.scope.key.as_str())
         })

@@ -37,6 +37,12 @@ pub enum EventKind {
     ServiceEnded,
     /// The kernel's work was profiled, as a condition was met.
     KernelProfile,
+    /// A recorder's check of its own recording found something wrong.
+    FindingFound,
+    /// What it found is of another severity.
+    FindingChanged,
+    /// What it found is over.
+    FindingCleared,
 }
 
 impl EventKind {
@@ -58,12 +64,16 @@ impl EventKind {
             | Self::RecorderStopped
             | Self::Blocked
             | Self::ServiceStarted
-            | Self::ServiceEnded => false,
+            | Self::ServiceEnded
+            // The findings themselves are drawn.
+            | Self::FindingFound
+            | Self::FindingChanged
+            | Self::FindingCleared => false,
         }
     }
 
     /// All kinds, in the order of their declaration.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::OomKill,
         Self::AllocationFailure,
         Self::CgroupLimit,
@@ -80,7 +90,15 @@ impl EventKind {
         Self::ServiceStarted,
         Self::ServiceEnded,
         Self::KernelProfile,
+        Self::FindingFound,
+        Self::FindingChanged,
+        Self::FindingCleared,
     ];
+
+    /// Whether it is of a recorder's check of its own recording.
+    pub const fn is_of_finding(self) -> bool {
+        matches!(self, Self::FindingFound | Self::FindingChanged | Self::FindingCleared)
+    }
 
     /// Its name in files and lists.
     pub const fn name(self) -> &'static str {
@@ -101,6 +119,9 @@ impl EventKind {
             Self::ServiceStarted => "service-started",
             Self::ServiceEnded => "service-ended",
             Self::KernelProfile => "kernel-profile",
+            Self::FindingFound => "finding-found",
+            Self::FindingChanged => "finding-changed",
+            Self::FindingCleared => "finding-cleared",
         }
     }
 

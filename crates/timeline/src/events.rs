@@ -195,6 +195,10 @@ fn noted(timeline: &Timeline) -> Vec<PlacedEvent> {
                 EventKind::ServiceStarted | EventKind::ServiceEnded => {
                     placed.within(&event.subject)
                 }
+                // Of a cgroup, by its path.
+                kind if kind.is_of_finding() && event.subject.starts_with('/') => {
+                    placed.within(&event.subject)
+                }
                 _ => placed,
             }
         })

@@ -26,6 +26,11 @@ impl Severity {
         }
     }
 
+    /// The severity of this word.
+    pub fn by_word(word: &str) -> Option<Self> {
+        [Self::Info, Self::Warning, Self::Critical].into_iter().find(|it| it.word() == word)
+    }
+
     /// Returns a warning if it does harm, else info.
     pub(crate) const fn warning_if(hurts: bool) -> Self {
         if hurts { Self::Warning } else { Self::Info }

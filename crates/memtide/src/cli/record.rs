@@ -7,11 +7,15 @@ use clap::{Args, ValueEnum};
 use profile::ProfileCondition;
 use units::{Bytes, Span};
 
-use super::typed::{every, explain_every, explained, keep, keep_size, sync};
+use super::typed::{
+    check_every, every, explain_every, explained, hook, hook_timeout, keep, keep_size, sync,
+};
 use super::{AnswerFormat, FollowedArgs};
 
 /// The default interval of processes, and the least of cgroups.
 const INTERVAL_SLOW: Span = Span::from_secs(10);
+/// How long the command of `--on-finding` may take unless that is typed.
+const HOOK_TIMEOUT: Span = Span::from_secs(10);
 /// How often malloc heaps are read unless that is typed: a leak of hours has enough readings.
 pub(crate) const EXPLAIN_EVERY: Span = Span::from_mins(10);
 
@@ -34,6 +38,8 @@ Examples:
                                        also why the kernel reclaims, each time that it begins to
   sudo memtide record --explain redis  also its malloc heaps, every ten minutes
   sudo memtide record --unit web       that service every second, also among thousands of cgroups
+  memtide record --check 1m --on-finding 'logger -t memtide'
+                                       judges itself each minute, and passes on what it finds
   memtide record --from sick.jsonl.zst --to DIR
 
 TIME is 500ms, 5s, 2m, 1h or 14d; a plain number is seconds, but --keep wants a unit.
@@ -47,6 +53,12 @@ at a time, and with at most 5 % of a CPU. It needs root, or the right to trace t
 distinguish a leak from fragmentation.
 
 --profile-when needs what `memtide profile` needs, mostly root: a child of low priority takes 40 MiB for a dozen seconds. `memtide events` and `report` show each profile at its time, and `memtide profile DIR --at TIME` prints it whole.
+
+--check judges the last ten minutes of the recording, as `check --since` does: in a child of the lowest priority, with at \
+most 1 % of a CPU. `memtide events` and `report` show what was found and when it was over; --status what is wrong now.
+
+CMD runs by /bin/sh -c once per finding, per change of its severity, and when it is over; a line of JSON is on its standard \
+input, and nothing of it on the command line. It has the recorder's user and environment, and no open files.
 
 Exit codes:
   0 done; for --status: running   3 an error; for --status: not running")]
@@ -87,6 +99,18 @@ pub(crate) struct RecordArgs {
     /// psi.memory>10%, sys>30%, pgscan_direct>1000/s, reclaim, as `memtide profile --when`
     #[arg(long, value_name = "CONDITION")]
     pub(crate) profile_when: Option<ProfileCondition>,
+
+    /// Judge the recording itself at this interval, and keep what is found and over as events
+    #[arg(long, value_name = "TIME", value_parser = check_every)]
+    pub(crate) check: Option<Span>,
+
+    /// Run this command with each finding that came, changed its severity or is over, as JSON on its standard input
+    #[arg(long, value_name = "CMD", requires = "check", value_parser = hook)]
+    pub(crate) on_finding: Option<String>,
+
+    /// How long that command may take [default: 10s]
+    #[arg(long, value_name = "TIME", requires = "on_finding", value_parser = hook_timeout)]
+    pub(crate) on_finding_timeout: Option<Span>,
 
     /// How to read processes, to measure the cost of each way
     #[arg(long, value_enum, hide = true, conflicts_with = "no_processes")]
@@ -143,6 +167,14 @@ pub(crate) struct RecordMode {
     /// Profile the kernel once for --profile-when, and print it; the recorder starts this by itself
     #[arg(long, hide = true)]
     pub(crate) take_profile: bool,
+
+    /// Judge the last minutes of DIR once, and print what is wrong; the recorder starts this by itself
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) judge: Option<PathBuf>,
+
+    /// Run the command of --on-finding; the recorder starts this by itself
+    #[arg(long, value_name = "CMD", hide = true)]
+    pub(crate) run_hook: Option<String>,
 
     /// Make full head files of DIR segments; the recorder starts this by itself
     #[arg(long, value_name = "DIR", hide = true)]
@@ -204,6 +236,11 @@ impl RecordArgs {
             bail!("`--explain` names {}; {most} are the most", self.explain.len());
         }
         Ok(every.max(processes))
+    }
+
+    /// How long the command of `--on-finding` may take.
+    pub(crate) fn hook_timeout(&self) -> Span {
+        self.on_finding_timeout.unwrap_or(HOOK_TIMEOUT)
     }
 
     /// The interval of cgroups, each of which costs more than a process; `None`: they are not sampled.

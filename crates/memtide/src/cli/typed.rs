@@ -72,6 +72,32 @@ pub(super) fn explain_every(text: &str) -> Result<Span, String> {
     )
 }
 
+/// How often a recorder judges itself: samples reach the disk every few seconds, and a check takes some 20 ms of CPU.
+pub(super) fn check_every(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (Span::from_secs(10), "10s is the least"),
+        (Span::from_mins(10), "10m is the most, as each check is about the last 10 minutes"),
+    )
+}
+
+/// A command for a shell.
+pub(super) fn hook(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("the command is empty".to_owned()),
+        command => Ok(command.to_owned()),
+    }
+}
+
+/// How long the command of a finding may take: meanwhile others wait.
+pub(super) fn hook_timeout(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (Span::from_secs(1), "1s is the least"),
+        (Span::from_mins(5), "5m is the most, as other findings wait meanwhile"),
+    )
+}
+
 /// The name of what has malloc heaps to read.
 pub(super) fn explained(text: &str) -> Result<String, String> {
     match text.trim() {

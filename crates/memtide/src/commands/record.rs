@@ -1,5 +1,7 @@
 //! `memtide record`: the flight recorder, its status, and its service.
 
+mod checks;
+mod child;
 mod followed;
 mod foreground;
 mod heaps;
@@ -19,18 +21,12 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &RecordArgs, output: &Output) -> Result<Exit, CommandError> {
-    let mode = &args.mode;
-    if let Some(directory) = &mode.seal {
-        return seal::run(directory, output);
+    if let Some(done) = child::run(args, output) {
+        return done;
     }
+    let mode = &args.mode;
     if let Some(from) = &mode.from {
         return record_from::run(from, &directory(args)?, output);
-    }
-    if mode.read_heaps {
-        return heaps::run(&args.explain, output);
-    }
-    if mode.take_profile {
-        return profiles::child::run(output);
     }
     if args.dry_run && !mode.install && !mode.uninstall {
         bail!("`--dry-run` shows what --install or --uninstall would do; give one of them");

@@ -37,6 +37,7 @@ mod paste;
 mod profile;
 mod prometheus;
 mod record;
+mod record_check;
 mod report;
 mod rules;
 mod serve;

@@ -60,7 +60,7 @@ pub(crate) fn checked(value: serde_json::Value) -> serde_json::Value {
 
 /// The schema that an answer names, where it is published; a file that `check` could not read has a line of its own.
 fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
-    const PUBLISHED: [&str; 16] = [
+    const PUBLISHED: [&str; 17] = [
         "report",
         "where-by",
         "explain",
@@ -77,6 +77,7 @@ fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
         "profile",
         "top",
         "series",
+        "finding",
     ];
     let named = answer["schema"].as_str()?;
     let name = named.strip_prefix("memtide-")?.strip_suffix("/1")?;

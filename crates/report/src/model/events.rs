@@ -45,7 +45,7 @@ pub struct EventEntry {
     pub dated: &'static str,
     /// `oom-kill`, `allocation-failure`, `cgroup-limit`, `fact-changed`, `limit-changed`, `boot`, `suspend`, `clock-step`, `gap`,
     /// `recorder-started`, `recorder-stopped`, `samples-lost`, `blocked`, `service-started`, `service-ended`,
-    /// `kernel-profile`.
+    /// `kernel-profile`, `finding-found`, `finding-changed`, `finding-cleared`.
     pub kind: &'static str,
     /// To what: a process, a cgroup, a tunable; null for the host.
     pub subject: Option<String>,

@@ -1,7 +1,9 @@
 //! The screen of `record --status`: one sentence on the recorder's health, then rows by subject.
 
 use jiff::Timestamp;
-use recorder_status::{RecorderHeaps, RecorderScans, RecorderSettings, RecorderStatus};
+use recorder_status::{
+    RecorderChecks, RecorderHeaps, RecorderScans, RecorderSettings, RecorderStatus,
+};
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use super::ansi::Style;
@@ -37,6 +39,7 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
             rows.add("profiles", &text);
         }
         rows.add_all("heaps", &heaps(&status.settings, status.heaps.as_ref()));
+        rows.add_all("checks", &checks(&status.settings, status.checks.as_ref(), screen));
     }
     if let Some(recording) = &report.recording {
         rows.add("stored", &stored(recording, screen));
@@ -252,6 +255,48 @@ fn heaps(settings: &RecorderSettings, heaps: Option<&RecorderHeaps>) -> Vec<Stri
         span(heaps.cpu_s)
     )];
     lines.extend(heaps.problems.iter().cloned());
+    lines
+}
+
+/// Returns how its recording is checked, what is wrong now, and what failed.
+fn checks(
+    settings: &RecorderSettings,
+    checks: Option<&RecorderChecks>,
+    screen: &Screen,
+) -> Vec<String> {
+    let Some(every) = settings.checks_s else {
+        return Vec::new();
+    };
+    let checks = checks.cloned().unwrap_or_default();
+    let every = span(checks.every_s.unwrap_or(every));
+    if checks.done == 0 {
+        return vec![format!("of its own recording every {every}; none done yet")];
+    }
+    let done = Count::new(checks.done);
+    #[allow(clippy::cast_precision_loss)] // a count
+    let each = span(checks.cpu_s / checks.done as f64);
+    let failed = match checks.failed {
+        0 => String::new(),
+        n => format!(", {} without an answer", Count::new(n)),
+    };
+    let mut lines = vec![format!("{done}, one every {every}, {each} of CPU each{failed}")];
+    if checks.active.is_empty() {
+        lines.push("nothing is wrong now".to_owned());
+    }
+    lines.extend(checks.active.iter().map(|finding| {
+        let since = finding.since.or(finding.found);
+        let since = since.map_or_else(String::new, |at| format!(" since {}", time(at, screen)));
+        format!("{} ({}){since}: {}", finding.id, finding.severity, finding.title)
+    }));
+    if let Some(command) = &settings.on_finding {
+        let runs = Count::new(checks.commands_run).named("time", "times");
+        let failed = match checks.commands_failed {
+            0 => String::new(),
+            n => format!(", and failed {}", Count::new(n).named("time", "times")),
+        };
+        lines.push(format!("`{command}` ran {runs}{failed}"));
+    }
+    lines.extend(checks.problems);
     lines
 }
 

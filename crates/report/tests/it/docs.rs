@@ -8,7 +8,7 @@ use report::model::series::SeriesReport;
 use report::model::status::StatusReport;
 use report::model::top::TopReport;
 use report::model::{
-    CompareReport, EventsReport, RuleEntry, SignalEntry, WhereByReport, schema_of,
+    CompareReport, EventsReport, FindingNotice, RuleEntry, SignalEntry, WhereByReport, schema_of,
 };
 
 /// The five headings of a rule's documentation.
@@ -40,6 +40,7 @@ fn the_published_schemas_are_fresh() {
         ("top", schema_of::<TopReport>()),
         ("series", schema_of::<SeriesReport>()),
         ("runtime-stats", schema_of::<RuntimeStatsReport>()),
+        ("finding", schema_of::<FindingNotice>()),
     ] {
         fresh(&format!("{name}.schema.json"), &(schema.unwrap() + "\n"));
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use probe::TaskSource;
+use recorder_status::RecorderChecks;
 use timeline::{Absence, Sample};
 use units::{Bytes, Count, Micros, Quantity as _, Ratio, Span};
 
@@ -65,6 +66,8 @@ pub struct Health {
     new_groups: Mutex<WaitingGroups>,
     /// Only for threads that may wait: the sampler never touches it.
     heaps: Mutex<HeapsRead>,
+    /// Only for threads that may wait, too.
+    checks: Mutex<Option<RecorderChecks>>,
 }
 
 /// What was read of malloc heaps.
@@ -217,6 +220,23 @@ impl Health {
         heaps.last = began;
         heaps.every = every;
         heaps.problems.clone_from(&round.problems);
+    }
+
+    /// Returns what the recorder's checks of its own recording found; `None` where it makes none.
+    pub fn checks(&self) -> Option<RecorderChecks> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what the recorder's checks found; the first change begins with none.
+    pub fn with_checks<T>(&self, change: impl FnOnce(&mut RecorderChecks) -> T) -> T {
+        let mut checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        change(checks.get_or_insert_default())
+    }
+
+    /// How many findings came, went or changed so far.
+    pub(crate) fn finding_changes(&self) -> u64 {
+        let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        checks.as_ref().map_or(0, |checks| checks.changes)
     }
 
     /// Stores what the recorder was allowed and refused.

@@ -7,20 +7,18 @@
 //! Starting the child takes some 10 ms of CPU.
 
 use std::ffi::OsString;
-use std::io::{PipeReader, PipeWriter, Read as _};
+use std::io::{PipeReader, PipeWriter};
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use probe::{ProcessFiles, now};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use timeline::{EntityRow, ProcessCells};
 use units::Span;
 
 use crate::Health;
 use crate::heaps::{HeapReading, HeapRound};
+use crate::record::own_child::{ChildEnd, ChildOutcome, ChildTask, OwnChildren, ends_within};
 use crate::record::pss::TaskKey;
 
 /// When the first round begins: the scan before it has seen the processes.
@@ -74,7 +72,7 @@ impl HeapWatch {
     pub fn start(plan: HeapPlan, health: Arc<Health>) -> std::io::Result<Self> {
         let (ending, alive) = std::io::pipe()?;
         let (sender, answers) = sync_channel(Self::WAITING_MAX);
-        let rounds = HeapRounds { plan, health, sender, ending, killed: Vec::new() };
+        let rounds = HeapRounds { plan, health, sender, ending, children: OwnChildren::default() };
         std::thread::Builder::new()
             .name("memtide-heaps".to_owned())
             .stack_size(STACK)
@@ -94,14 +92,13 @@ struct HeapRounds {
     health: Arc<Health>,
     sender: SyncSender<HeapAnswer>,
     ending: PipeReader,
-    /// Children that were killed and have not ended yet: one that waits in the kernel may take a while.
-    killed: Vec<Child>,
+    children: OwnChildren,
 }
 
 impl HeapRounds {
     fn run(mut self) {
         let mut pause = FIRST;
-        while !self.ends_within(pause) {
+        while !ends_within(self.ending.as_fd(), pause) {
             let began = now().boot;
             let Ended::Read(round) = self.round() else {
                 return;
@@ -118,80 +115,34 @@ impl HeapRounds {
 
     /// Has a child read the heaps once.
     fn round(&mut self) -> Ended {
-        (self.killed).retain_mut(|child| matches!(child.try_wait(), Ok(None)));
-        let Some((program, arguments)) = self.plan.command.split_first() else {
-            return Ended::Stopped;
-        };
-        let mut command = Command::new(program);
-        command.args(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        // Ctrl-C in the terminal ends the recorder, which then ends the child.
-        command.process_group(0);
-        match command.spawn() {
-            Ok(child) => self.answer_of(child),
-            Err(error) => {
-                let program = program.to_string_lossy();
-                let why = format!("cannot start `{program}` to read heaps: {error}");
-                failed(&[], why, Span::ZERO)
+        let ChildOutcome { answer, took, end, .. } = self.children.run(ChildTask {
+            command: &self.plan.command,
+            input: b"",
+            deadline: DEADLINE,
+            answer_max: ANSWER_BYTES_MAX,
+            ending: Some(self.ending.as_fd()),
+        });
+        let why = match end {
+            ChildEnd::Stopped => return Ended::Stopped,
+            ChildEnd::NotStarted(error) => {
+                let program = self.plan.command.first().map(|program| program.to_string_lossy());
+                let program = program.unwrap_or_default();
+                format!("cannot start `{program}` to read heaps: {error}")
             }
-        }
-    }
-
-    /// Reads what the child writes, until it ends.
-    fn answer_of(&mut self, mut child: Child) -> Ended {
-        let began = now().boot;
-        let took = || now().boot.saturating_sub(began);
-        let mut text = Vec::new();
-        let mut buffer = [0; 4096];
-        while let Some(output) = &mut child.stdout {
-            let left = DEADLINE.saturating_sub(took());
-            let [is_ending, is_ready] = ready([self.ending.as_fd(), output.as_fd()], left);
-            let is_long = text.len() > ANSWER_BYTES_MAX;
-            if is_ending || left == Span::ZERO || is_long {
-                let _ = child.kill();
-                self.killed.push(child);
-                return match (is_ending, is_long) {
-                    (true, _) => Ended::Stopped,
-                    (_, true) => {
-                        let why = "the child that reads heaps wrote too much";
-                        failed(&text, why.into(), took())
-                    }
-                    _ => {
-                        let why =
-                            format!("reading the heaps took longer than {DEADLINE} and was ended");
-                        failed(&text, why, took())
-                    }
-                };
+            ChildEnd::TooMuch => "the child that reads heaps wrote too much".to_owned(),
+            ChildEnd::TooLong => {
+                format!("reading the heaps took longer than {DEADLINE} and was ended")
             }
-            if is_ready {
-                match output.read(&mut buffer) {
-                    Ok(0) | Err(_) => break,
-                    Ok(length) => text.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+            ChildEnd::Exited(status) => {
+                match HeapRound::of_lines(&answer).filter(|_| status.success()) {
+                    Some(round) => return Ended::Read(round),
+                    None => {
+                        format!("the child that reads heaps gave no complete answer ({status})")
+                    }
                 }
             }
-        }
-        let why = match child.wait() {
-            Ok(status) if status.success() => match HeapRound::of_lines(&text) {
-                Some(round) => return Ended::Read(round),
-                None => status.to_string(),
-            },
-            Ok(status) => status.to_string(),
-            Err(error) => error.to_string(),
         };
-        let why = format!("the child that reads heaps gave no complete answer ({why})");
-        failed(&text, why, took())
-    }
-
-    /// Waits for as long; returns whether the recorder ends meanwhile.
-    fn ends_within(&self, pause: Span) -> bool {
-        let until = now().boot.plus(pause);
-        loop {
-            let left = until.saturating_sub(now().boot);
-            let [is_ending] = ready([self.ending.as_fd()], left);
-            if is_ending || left == Span::ZERO {
-                return is_ending;
-            }
-        }
+        failed(&answer, why, took)
     }
 }
 
@@ -201,19 +152,6 @@ fn failed(text: &[u8], why: String, took: Span) -> Ended {
     round.problems.push(why);
     round.cpu_s = took.as_secs_f64();
     Ended::Read(round)
-}
-
-/// Waits until one of the files can be read or has ended, at most for a time.
-fn ready<const N: usize>(files: [std::os::fd::BorrowedFd<'_>; N], at_most: Span) -> [bool; N] {
-    let mut sources = files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
-    let nanos = at_most.as_nanos();
-    let timeout = Timespec {
-        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
-    };
-    // Interrupted by a signal, nothing is ready.
-    let _ = poll(&mut sources, Some(&timeout));
-    sources.map(|source| !source.revents().is_empty())
 }
 
 /// Reads the figures that a child wrote.
@@ -250,7 +188,7 @@ mod tests {
             health: Arc::default(),
             sender: sync_channel(1).0,
             ending,
-            killed: Vec::new(),
+            children: OwnChildren::default(),
         };
         match rounds.round() {
             Ended::Read(round) => round,
@@ -300,9 +238,9 @@ mod tests {
             health: Arc::default(),
             sender: sync_channel(1).0,
             ending,
-            killed: Vec::new(),
+            children: OwnChildren::default(),
         };
         assert!(matches!(rounds.round(), Ended::Stopped));
-        assert!(rounds.ends_within(Span::from_hours(1)));
+        assert!(ends_within(rounds.ending.as_fd(), Span::from_hours(1)));
     }
 }

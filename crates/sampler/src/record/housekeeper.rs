@@ -18,7 +18,7 @@ use recorder_status::{
     AbsentFile, RecorderCost, RecorderDisk, RecorderHeaps, RecorderKernelLog, RecorderSamples,
     RecorderScans, RecorderSettings, RecorderStatus,
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use store::{DiskState, Monitor};
 use timeline::signals::PROC_PSS;
 use timeline::{Absence, EntityRow, Facts, Stamp};
@@ -28,6 +28,7 @@ use crate::record::facts_watch::FactsWatch;
 use crate::record::health::HeapsRead;
 use crate::record::kernel_log::Watch;
 use crate::record::names_watch::NamesWatch;
+use crate::record::own_child::timespec;
 use crate::record::{memory_lock, status};
 use crate::{Figures, Health, Message};
 
@@ -37,8 +38,8 @@ const STATUS_EVERY: Span = Span::from_secs(recorder_status::WRITTEN_EVERY_S);
 const STATUS_AFTER_NEWS: Span = Span::from_secs(10);
 /// How often to check for something new to show in the status.
 const CHECK_EVERY: Span = Span::from_secs(5);
-/// The status is written this soon after the disk began or ceased to refuse, and for the second time: the user who
-/// started the recorder checks whether it works.
+/// The status is written this soon after the disk began or ceased to refuse, after a finding came or went, and for the second
+/// time: the user who started the recorder checks whether it works.
 const STATUS_AT_FIRST: Span = Span::from_secs(2);
 /// How often the facts and our own proportional share of memory are read: 0.5 ms each time.
 const FACTS_EVERY: Span = Span::from_mins(1);
@@ -127,6 +128,8 @@ struct Work {
     /// When the last status was written, and the state of the disk in it.
     status_at: Option<Span>,
     disk_reported: DiskState,
+    /// How many findings had come and gone by then.
+    changes_reported: u64,
 }
 
 impl Work {
@@ -172,6 +175,7 @@ impl Work {
             lock_due: Some(now.boot.plus(LOCKED_AGAIN_AFTER)),
             status_at: None,
             disk_reported: DiskState::Ok,
+            changes_reported: 0,
         }
     }
 
@@ -220,6 +224,7 @@ impl Work {
         if now.boot >= self.status_due() {
             self.status_at = Some(now.boot);
             self.disk_reported = self.recording.monitor.state().disk;
+            self.changes_reported = self.health.finding_changes();
             let safe = std::mem::replace(&mut self.log_safe, self.log.resume_at());
             self.write_status(now, safe, false);
         }
@@ -231,7 +236,9 @@ impl Work {
             return self.began;
         };
         let is_first = last < self.began.plus(STATUS_AT_FIRST);
-        let every = if is_first || self.disk_reported != self.recording.monitor.state().disk {
+        let is_news = self.disk_reported != self.recording.monitor.state().disk
+            || self.changes_reported != self.health.finding_changes();
+        let every = if is_first || is_news {
             STATUS_AT_FIRST
         } else if self.log_safe == self.log.resume_at() {
             STATUS_EVERY
@@ -328,6 +335,7 @@ impl Work {
             tasks_source: self.health.tasks().map(|tasks| tasks.source.name().to_owned()),
             why_not_bpf: self.health.tasks().and_then(|tasks| tasks.why_not_bpf.clone()),
             heaps: self.health.heaps().map(|read| heaps(read, now)),
+            checks: self.health.checks(),
             privileges: self.health.privileges().to_vec(),
             absent: self.absent(),
             disk: disk(&self.recording.monitor),
@@ -363,14 +371,6 @@ enum Woken {
     End,
     Log,
     Time,
-}
-
-fn timespec(span: Span) -> Timespec {
-    let nanos = span.as_nanos();
-    Timespec {
-        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
-    }
 }
 
 /// Describes why a file is absent.

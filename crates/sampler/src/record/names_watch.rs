@@ -7,7 +7,7 @@ use units::{Ratio, Span};
 
 use crate::Health;
 use crate::new_groups::{GROUPS_PER_SEARCH_MAX, NameSearch, SEARCH_EVERY};
-use crate::pace::distance;
+use crate::pace::interval_within;
 
 /// The names of a recording's cgroups.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl NamesWatch {
         self.search.add(health.take_new_groups());
         // Where there are many cgroups, and a user may make them, scans of all are rare.
         if health.figures().cgroups_every > SEARCH_EVERY && now.boot >= self.list_due {
-            let every = distance(self.search.list(), LISTINGS_SHARE);
+            let every = interval_within(self.search.list(), LISTINGS_SHARE);
             self.list_due = now.boot.plus(every.max(SEARCH_EVERY));
         }
         let found = self.search.run(GROUPS_PER_SEARCH_MAX);

@@ -20,6 +20,8 @@ use store::{Cut, HostIdentity, Writer, WriterOptions};
 use timeline::Facts;
 use units::{Quantity, Span};
 
+use super::checks::hook::HookPlan;
+use super::checks::{self, CheckPlan};
 use super::status_line::StatusLine;
 use super::{followed, profiles};
 use crate::cli::{RecordArgs, TasksBy};
@@ -66,6 +68,10 @@ pub(super) fn run(
         let command = own_command(&["record", "--take-profile"]);
         let command = command.context("cannot find the path of this program")?;
         profiles::start(condition.clone(), command, outbox.clone())
+            .context("cannot start a thread")?;
+    }
+    if let Some(plan) = check_plan(args, directory)? {
+        checks::start(plan, Arc::clone(&health), outbox.clone())
             .context("cannot start a thread")?;
     }
     if let Some(plan) = heap_plan(args, processes)? {
@@ -153,6 +159,34 @@ fn own_command(arguments: &[&str]) -> Option<Vec<OsString>> {
     Some(std::iter::once(program).chain(arguments).collect())
 }
 
+/// Returns how the recording is checked; `None` if it is not.
+fn check_plan(args: &RecordArgs, directory: &Path) -> Result<Option<CheckPlan>, CommandError> {
+    let Some(every) = args.check else {
+        return Ok(None);
+    };
+    let command = |option: &str, value: OsString| {
+        let mut command =
+            own_command(&["record"]).context("cannot find the path of this program")?;
+        // Whatever the value begins with, it is no option.
+        let mut option = OsString::from(option);
+        option.push("=");
+        option.push(value);
+        command.push(option);
+        Ok::<_, CommandError>(command)
+    };
+    let hook = args.on_finding.as_ref().map(|typed| {
+        let command = command("--run-hook", typed.into())?;
+        Ok::<_, CommandError>(HookPlan { command, timeout: args.hook_timeout() })
+    });
+    let before = sampler::status::read(directory).and_then(|status| status.checks);
+    Ok(Some(CheckPlan {
+        command: command("--judge", directory.into())?,
+        every,
+        hook: hook.transpose()?,
+        active: before.map(|checks| checks.active).unwrap_or_default(),
+    }))
+}
+
 /// Returns which malloc heaps are read, and how; `None` if none are.
 fn heap_plan(args: &RecordArgs, processes: Option<Span>) -> Result<Option<HeapPlan>, CommandError> {
     if args.explain.is_empty() {
@@ -183,6 +217,8 @@ fn recorder_settings(
         heaps_of: args.explain.clone(),
         follows: args.followed.selector().map(|selector| selector.to_string()),
         profiles_when: args.profile_when.as_ref().map(ToString::to_string),
+        checks_s: args.check.map(Span::as_secs_f64),
+        on_finding: args.on_finding.clone(),
         heaps_s: (!args.explain.is_empty()).then(|| heaps_every.as_secs_f64()),
     })
 }

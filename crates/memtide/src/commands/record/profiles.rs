@@ -5,14 +5,11 @@ pub(super) mod child;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::Read as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use profile::{ProfileCondition, ProfileReport, RightMoments, read_profile};
-use sampler::Message;
+use sampler::{ChildEnd, ChildOutcome, ChildTask, Message, OwnChildren};
 use timeline::{Event, EventKind, Stamp};
 use units::Span;
 
@@ -25,7 +22,9 @@ const AGAIN_AFTER: Span = Span::from_mins(10);
 /// Failures in a row after which no profile is tried any more.
 const FAILURES_MAX: u32 = 3;
 /// A kept profile is at most 64 KiB.
-const ANSWER_BYTES_MAX: u64 = 128 << 10;
+const ANSWER_BYTES_MAX: usize = 128 << 10;
+/// A profile takes 10 s, and some more where the host has no CPU left for it.
+const DEADLINE: Span = Span::from_mins(2);
 /// Bytes of stack; the deepest call parses and judges a profile.
 const STACK: usize = 1 << 20;
 
@@ -40,6 +39,7 @@ pub(super) fn start(
         let mut moments = RightMoments::new(condition.clone(), AGAIN_AFTER);
         let mut recent: VecDeque<Instant> = VecDeque::new();
         let mut failures = 0;
+        let mut children = OwnChildren::default();
         while failures < FAILURES_MAX {
             std::thread::sleep(EVERY);
             let Some((is_due, value)) = moments.check() else {
@@ -55,7 +55,7 @@ pub(super) fn start(
             }
             let stamp = probe::now();
             recent.push_back(Instant::now());
-            let (text, kept) = match taken(&command) {
+            let (text, kept) = match taken(&mut children, &command) {
                 Ok((brief, kept)) => {
                     failures = 0;
                     (format!("{brief}; {condition} was met: {value}"), kept)
@@ -82,26 +82,25 @@ fn event(stamp: Stamp, text: String, report: String) -> Message {
 }
 
 /// Has a child take a profile: what it shows in a few words, and its text.
-fn taken(command: &[OsString]) -> Result<(String, String), String> {
-    let (program, arguments) = command.split_first().ok_or("no program is named")?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Ctrl-C in the terminal is for the recorder.
-    command.process_group(0);
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    let (mut text, mut why) = (String::new(), String::new());
-    if let Some(output) = child.stdout.take() {
-        let _ = output.take(ANSWER_BYTES_MAX).read_to_string(&mut text);
+fn taken(children: &mut OwnChildren, command: &[OsString]) -> Result<(String, String), String> {
+    let ChildOutcome { answer, complaint, end, .. } = children.run(ChildTask {
+        command,
+        input: b"",
+        deadline: DEADLINE,
+        answer_max: ANSWER_BYTES_MAX,
+        ending: None,
+    });
+    match end {
+        ChildEnd::Exited(status) if status.success() => {}
+        ChildEnd::Exited(status) => {
+            let first = complaint.trim_start_matches("error: ");
+            return Err(if first.is_empty() { status.to_string() } else { first.to_owned() });
+        }
+        ChildEnd::NotStarted(error) => return Err(error.to_string()),
+        ChildEnd::TooLong => return Err(format!("it took longer than {DEADLINE} and was ended")),
+        ChildEnd::TooMuch => return Err("the child that profiles wrote too much".to_owned()),
+        ChildEnd::Stopped => return Err("it was stopped".to_owned()),
     }
-    if let Some(output) = child.stderr.take() {
-        let _ = output.take(ANSWER_BYTES_MAX).read_to_string(&mut why);
-    }
-    let status = child.wait().map_err(|error| error.to_string())?;
-    if !status.success() {
-        let first = why.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        return Err(if first.is_empty() { status.to_string() } else { first.to_owned() });
-    }
-    let profile = read_profile("kept", text.as_bytes()).map_err(|error| error.to_string())?;
-    Ok((ProfileReport::of(&profile).in_brief(), text))
+    let profile = read_profile("kept", answer.as_slice()).map_err(|error| error.to_string())?;
+    Ok((ProfileReport::of(&profile).in_brief(), String::from_utf8_lossy(&answer).into_owned()))
 }

@@ -250,6 +250,15 @@ fn options(args: &RecordArgs) -> Vec<String> {
     if let Some(condition) = &args.profile_when {
         push("--profile-when", super::unit::word(&condition.to_string()));
     }
+    if let Some(every) = args.check {
+        push("--check", span(every));
+    }
+    if let Some(command) = &args.on_finding {
+        push("--on-finding", super::unit::word(command));
+    }
+    if let Some(timeout) = args.on_finding_timeout {
+        push("--on-finding-timeout", span(timeout));
+    }
     for name in &args.explain {
         push("--explain", super::unit::word(name));
     }

@@ -90,7 +90,7 @@ impl View {
         let bar = self.is_terminal.then(line);
         let mut notified = Notified::default();
         let mut disk = DiskState::Ok;
-        let mut heaps = Vec::new();
+        let mut known = Vec::new();
         let mut moved = None;
         let mut size = RecordingSize::default();
         loop {
@@ -100,7 +100,7 @@ impl View {
             }
             self.tell_disk(&mut disk, bar.as_ref());
             self.tell_moved(&mut moved, bar.as_ref());
-            self.tell_heaps(&mut heaps, bar.as_ref());
+            self.tell_problems(&mut known, bar.as_ref());
             if let Some(bar) = &bar {
                 bar.set_message(self.line(size.of(self.monitor.directory().path())));
                 // The terminal was closed: no user can end the recorder, and SIGHUP only seals.
@@ -114,7 +114,7 @@ impl View {
         }
         // Of the time since the last turn.
         self.tell_moved(&mut moved, bar.as_ref());
-        self.tell_heaps(&mut heaps, bar.as_ref());
+        self.tell_problems(&mut known, bar.as_ref());
         if let Some(bar) = &bar {
             bar.finish_and_clear();
         }
@@ -172,14 +172,15 @@ impl View {
         *before = moved_to;
     }
 
-    /// Warns once of each heap that is not read.
-    fn tell_heaps(&self, known: &mut Vec<String>, bar: Option<&ProgressBar>) {
+    /// Warns once of each heap that is not read, and of each way in which checks and their command fail.
+    fn tell_problems(&self, known: &mut Vec<String>, bar: Option<&ProgressBar>) {
         /// A pool of workers that come and go must not fill the journal.
         const PROBLEMS_MAX: usize = 64;
-        let problems = self.health.heaps().unwrap_or_default().problems;
-        for problem in problems {
+        let heaps = self.health.heaps().unwrap_or_default().problems;
+        let heaps = heaps.into_iter().map(|problem| format!("malloc heaps: {problem}"));
+        for problem in heaps.chain(self.health.checks().unwrap_or_default().problems) {
             if known.len() < PROBLEMS_MAX && !known.contains(&problem) {
-                say(&format!("warning: malloc heaps: {problem}"), bar);
+                say(&format!("warning: {problem}"), bar);
                 known.push(problem);
             }
         }

@@ -93,6 +93,7 @@ impl SystemdUnit {
 
 /// Settings of both root's and users' recorders.
 const COMMON: &str = "\
+# To have it judge itself each minute and tell a command: memtide record --install --check 1m --on-finding CMD
 # SIGHUP makes a file of what is recorded so far. A minimal host has no /bin/kill.
 ExecReload=/bin/sh -c 'kill -HUP $MAINPID'
 Restart=on-failure
