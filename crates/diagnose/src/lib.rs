@@ -19,6 +19,7 @@ mod finding;
 pub mod group;
 pub mod growth;
 pub mod headroom;
+mod host_alert;
 mod judge;
 mod measures;
 mod oom;
@@ -39,6 +40,7 @@ pub use finding::{
     SettingValue, Severity, ShellCommand, SmallLimit, Sureness, Threshold, ThresholdSide, Title,
 };
 pub use group::GroupDiagnosis;
+pub use host_alert::HostAlert;
 pub use judge::next_steps::{NextStep, worth_full_detail};
 pub use judge::verdict::{Level, RECENT, Verdict};
 pub use judge::{Diagnosis, diagnose, diagnose_about, diagnose_now};
@@ -48,4 +50,4 @@ pub use measures::own_limit::{OwnLimit, is_limited};
 pub use measures::{baselines, slab};
 pub use rule::{Class, Rule};
 pub use screening::{could_hold, could_hold_by_rule, screened_signals};
-pub use trigger::{PrometheusAlert, RecordedPart};
+pub use trigger::{AlertMetrics, PrometheusAlert, RecordedPart};

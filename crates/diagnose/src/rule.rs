@@ -7,7 +7,7 @@ use timeline::{Entity, EntitySeries, Fact, Stretch, facts};
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Finding, Outcome, Severity, Title};
-use crate::trigger::{Occurrence, PrometheusAlert, Trigger};
+use crate::trigger::{AlertMetrics, Occurrence, PrometheusAlert, Trigger};
 
 use prose::ProseConstant;
 
@@ -150,11 +150,13 @@ impl Rule {
 
     /// Returns the trigger as an alert of Prometheus; `None` if it rests on kernel reports, on a function, or on the source,
     /// and for notes, on which nobody acts.
-    pub fn prometheus(&self) -> Option<PrometheusAlert> {
-        if self.is_note() {
+    pub fn prometheus(&self, metrics: AlertMetrics) -> Option<PrometheusAlert> {
+        // What is unexplained is so because other reasons were measured.
+        let is_by_exclusion = self.class == Class::Unexplained;
+        if self.is_note() || (is_by_exclusion && metrics == AlertMetrics::NodeExporter) {
             return None;
         }
-        (self.trigger)().prometheus()
+        (self.trigger)().prometheus(metrics)
     }
 
     /// Returns a text of the rule with its constants as they print.

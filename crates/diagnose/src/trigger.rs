@@ -22,7 +22,7 @@ use crate::oom::Explained;
 
 pub(crate) use evaluate::Subject;
 pub(crate) use occurrence::{Occurrence, holding, joined, lasting, subjects};
-pub use promql::{PrometheusAlert, RecordedPart};
+pub use promql::{AlertMetrics, PrometheusAlert, RecordedPart};
 pub(crate) use reading::{
     Expr, Numbers, Predicate, Reading, computed, computed_of, computed_within, fact, gauge, limit,
     most_of_others, over, ram, rate, stall, total,

@@ -27,9 +27,7 @@ mod shell_words;
 pub mod text;
 
 pub use fix_commands::FixCommands;
-pub use model::{
-    Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema, prometheus,
-};
+pub use model::{Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema};
 pub use phrases::explain_verdict::{explain_headline, explain_verdict};
 pub use picture::shown;
 pub use screen::{ColourMode, Screen};

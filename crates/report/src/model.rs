@@ -36,7 +36,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Bytes, Ratio, SignedBytes, Span};
 
-pub use alert::{AlertEntry, prometheus};
+pub use alert::{AlertEntry, AlertFile};
 pub use catalogue::{RuleEntry, SignalEntry};
 pub use compare::{
     AmountEntry, COMPARE_SCHEMA, CompareReport, FindingEntry, FoundEntry, RateEntry, Side,

@@ -1,5 +1,6 @@
 //! A process gives memory back to the kernel and takes it again: its CPU goes into page faults.
 
+use timeline::Facts;
 use timeline::signals::{
     NUMA_HINT_FAULTS, PGFREE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PROC_MINFLT, PROC_PARENT, PROC_RSS,
     PROC_RSS_ANON, PROC_STIME, PROC_UTIME,
@@ -60,7 +61,16 @@ const FREED: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
     let faults = rate(PROC_MINFLT).at_least("minor faults", FAULTS);
-    Trigger::on(Subjects::Each(Entity::Process, may_churn), LEVEL, faults)
+    // Clock ticks, of which a kernel counts as many a second.
+    #[allow(clippy::cast_precision_loss)] // 100
+    let ticks = PerSecond::new(SYSTEM.get() * Facts::default().user_hz() as f64);
+    let all_time = rate(PROC_STIME).plus([rate(PROC_UTIME)]);
+    let freed = PerSecond::<Pages>::new(FAULTS.get() * FREED.get());
+    Trigger::on(Subjects::Each(Entity::Process, may_churn), LEVEL, faults).alert_if(all![
+        rate(PROC_STIME).at_least("CPU time in the kernel", ticks),
+        rate(PROC_STIME).at_least("its share", all_time.share(SYSTEM_SHARE)),
+        rate(PGFREE).at_least("pages freed", freed).if_measured(),
+    ])
 }
 
 /// Whether it had enough faults for an incident at all: no rate is computed of the others.

@@ -18,6 +18,16 @@ use super::Trigger;
 use super::reading::{Expr, Predicate, ThresholdTest};
 use crate::finding::ThresholdSide;
 
+/// The metrics that a Prometheus has of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AlertMetrics {
+    /// Those that node_exporter exports by default.
+    NodeExporter,
+    /// These and memtide's, of `memtide serve` or `memtide export`.
+    #[default]
+    Memtide,
+}
+
 /// A trigger as an alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrometheusAlert {
@@ -40,12 +50,13 @@ pub struct RecordedPart {
 }
 
 impl Trigger {
-    /// Returns the trigger as an alert; `None` if it rests on kernel reports, on a function, or on the source.
-    pub(crate) fn prometheus(&self) -> Option<PrometheusAlert> {
+    /// Returns the trigger as an alert over these metrics; `None` if it rests on kernel reports, on a function, on the source,
+    /// or on a metric that is not among them.
+    pub(crate) fn prometheus(&self, metrics: AlertMetrics) -> Option<PrometheusAlert> {
         let Self::While(holds) = self else {
             return None;
         };
-        let mut writer = PromqlWriter { entity: holds.scope.entity(), parts: Vec::new() };
+        let mut writer = PromqlWriter { entity: holds.scope.entity(), metrics, parts: Vec::new() };
         let when = match &holds.alert_if {
             Some(also) => Predicate::All(vec![holds.when.clone(), also.clone()]),
             None => holds.when.clone(),
@@ -175,10 +186,36 @@ impl PromqlTerm {
 struct PromqlWriter {
     /// What it is about.
     entity: Entity,
+    metrics: AlertMetrics,
     parts: Vec<RecordedPart>,
 }
 
 impl PromqlWriter {
+    /// The metric of a signal, where it is among those that the alert may use.
+    fn metric(&self, signal: SignalId) -> Option<Metric> {
+        metric(signal).filter(|metric| self.has(&metric.name))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.metrics == AlertMetrics::Memtide || node_exporter_has(name)
+    }
+
+    /// Of alternatives, those that the metrics have; without memtide's own, one of several is enough.
+    fn those_measured<T>(&self, all: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
+        match self.metrics {
+            AlertMetrics::Memtide => all.collect(),
+            AlertMetrics::NodeExporter => {
+                let some: Vec<T> = all.flatten().collect();
+                (!some.is_empty()).then_some(some)
+            }
+        }
+    }
+
+    /// Whether a part that counts only where it is measured may be left out.
+    fn is_absent<T>(&self, part: Option<&T>) -> bool {
+        self.metrics == AlertMetrics::NodeExporter && part.is_none()
+    }
+
     /// Returns what it holds for, as a set.
     fn set(&mut self, when: &Predicate) -> Option<PromqlTerm> {
         match when {
@@ -188,15 +225,23 @@ impl PromqlWriter {
             // Special cases are left to the recording.
             Predicate::Also(parts) => self.set(parts.first()?),
             Predicate::Measured(this, Some(other)) => {
+                let measured = self.measured(this);
+                if self.is_absent(measured.as_ref()) {
+                    return self.set(other);
+                }
+                let measured = measured?;
                 let (holds, other) = (self.set(this)?, self.set(other)?);
-                let measured = self.measured(this)?;
                 let (other, _) = self.levelled(other, &measured)?;
                 let otherwise = other.limited("unless", &measured);
                 let (holds, otherwise) = self.levelled(holds, &otherwise)?;
                 Some(holds.or(&otherwise))
             }
             Predicate::Measured(this, None) => {
-                let refuted = self.refuted(this)?;
+                let refuted = self.refuted(this);
+                if self.is_absent(refuted.as_ref()) {
+                    return self.whole(SeriesLevel::Host);
+                }
+                let refuted = refuted?;
                 let whole = self.whole(refuted.level)?;
                 Some(whole.limited("unless", &refuted))
             }
@@ -218,7 +263,11 @@ impl PromqlWriter {
             }
             Predicate::Any(parts) | Predicate::Also(parts) => self.any(parts, Self::measured),
             Predicate::Measured(this, Some(other)) => {
-                let (this, other) = (self.measured(this)?, self.measured(other)?);
+                let this = self.measured(this);
+                if self.is_absent(this.as_ref()) {
+                    return self.measured(other);
+                }
+                let (this, other) = (this?, self.measured(other)?);
                 let (this, other) = self.levelled(this, &other)?;
                 Some(this.or(&other))
             }
@@ -245,7 +294,12 @@ impl PromqlWriter {
         let (mut needed, mut refuted) = (Vec::new(), Vec::new());
         for part in flat(parts) {
             match part {
-                Predicate::Measured(this, None) => refuted.push(self.refuted(this)?),
+                Predicate::Measured(this, None) => {
+                    let part = self.refuted(this);
+                    if !self.is_absent(part.as_ref()) {
+                        refuted.push(part?);
+                    }
+                }
                 part => needed.push(self.set(part)?),
             }
         }
@@ -276,8 +330,8 @@ impl PromqlWriter {
         parts: &[Predicate],
         of: fn(&mut Self, &Predicate) -> Option<PromqlTerm>,
     ) -> Option<PromqlTerm> {
-        let sets: Option<Vec<PromqlTerm>> = parts.iter().map(|part| of(self, part)).collect();
-        let mut sets = sets?.into_iter();
+        let sets: Vec<Option<PromqlTerm>> = parts.iter().map(|part| of(self, part)).collect();
+        let mut sets = self.those_measured(sets.into_iter())?.into_iter();
         let first = sets.next()?;
         sets.try_fold(first, |either, set| {
             let (either, set) = self.levelled(either, &set)?;
@@ -304,7 +358,7 @@ impl PromqlWriter {
             (SeriesLevel::Each, _) => return None,
         };
         let level = level.max(SeriesLevel::Host);
-        Some(PromqlTerm::atom(metric(signal)?.name, level))
+        Some(PromqlTerm::atom(self.metric(signal)?.name, level))
     }
 
     /// Brings two to one level, which set operators with labels of both sides need.
@@ -337,7 +391,13 @@ impl PromqlWriter {
             Expr::Constant(it) => PromqlTerm::number(it.value * by),
             Expr::Ram => self.reading(MEM_TOTAL.id(), by, |name| name)?,
             Expr::PageSize => PromqlTerm::number(PAGE * by),
-            Expr::Fact(fact) => times(PromqlTerm::atom(setting_name(*fact), SeriesLevel::Host), by),
+            Expr::Fact(fact) => {
+                let name = setting_name(*fact);
+                if !self.has(&name) {
+                    return None;
+                }
+                times(PromqlTerm::atom(name, SeriesLevel::Host), by)
+            }
             Expr::Sum(parts) => self.sum(parts, by)?,
             Expr::Both(a, b) => {
                 let (a, b) = self.pair(a, b, by)?;
@@ -365,9 +425,9 @@ impl PromqlWriter {
             Expr::Least(a, b) => self.preferred(a, b, by, ("clamp_max", "<="))?,
             Expr::Most(a, b) => self.preferred(a, b, by, ("clamp_min", ">="))?,
             Expr::FirstOf(parts) => {
-                let terms: Option<Vec<PromqlTerm>> =
+                let terms: Vec<Option<PromqlTerm>> =
                     parts.iter().map(|it| self.expr(it, by)).collect();
-                let mut terms = terms?.into_iter();
+                let mut terms = self.those_measured(terms.into_iter())?.into_iter();
                 let mut first = terms.next()?;
                 for other in terms {
                     let other = self.of_those(other, first.level)?;
@@ -399,8 +459,11 @@ impl PromqlWriter {
             _ => sum.none(),
         };
         for other in others {
-            let other = self.expr(other, by)?;
-            let (other, none) = self.levelled(other, &none)?;
+            let other = self.expr(other, by);
+            if self.is_absent(other.as_ref()) {
+                continue;
+            }
+            let (other, none) = self.levelled(other?, &none)?;
             sum = sum.joined("+", Sum, &other.or(&none));
         }
         Some(sum)
@@ -465,7 +528,7 @@ impl PromqlWriter {
             entity if entity == self.entity => SeriesLevel::Each,
             _ => return None,
         };
-        let metric = metric(signal)?;
+        let metric = self.metric(signal)?;
         Some(times(
             PromqlTerm::atom(of(metric.name.clone()), level),
             by * metric.reading_per_value()?,
@@ -475,6 +538,19 @@ impl PromqlWriter {
 
 /// The usual page size: node_exporter does not export it, and hosts with another need their own rules.
 const PAGE: f64 = 4096.0;
+
+/// Whether node_exporter exports a metric by default: its collectors of NUMA nodes and zones are off, and of
+/// `/proc/vmstat` it has the fields of its pattern (`--collector.vmstat.fields`).
+fn node_exporter_has(name: &str) -> bool {
+    const OTHER: [&str; 3] = ["node_memory_", "node_pressure_", "node_disk_"];
+    const FIELDS: [&str; 4] = ["oom_kill", "pgpg", "pswp", "fault"];
+    match name.strip_prefix("node_vmstat_") {
+        Some(field) => FIELDS.iter().any(|part| field.contains(part)),
+        None => {
+            OTHER.iter().any(|it| name.starts_with(it)) && !name.starts_with("node_memory_numa_")
+        }
+    }
+}
 
 /// Returns a signal as the exporters write it.
 fn metric(signal: SignalId) -> Option<Metric> {
@@ -572,12 +648,12 @@ mod tests {
 
     fn on_host(when: Predicate) -> String {
         let trigger = Trigger::on_host(Span::from_secs(1), when);
-        trigger.prometheus().unwrap().expr
+        trigger.prometheus(AlertMetrics::Memtide).unwrap().expr
     }
 
     fn on_cgroups(when: Predicate) -> String {
         let trigger = Trigger::on(Subjects::each_cgroup(), Span::from_secs(1), when);
-        trigger.prometheus().unwrap().expr
+        trigger.prometheus(AlertMetrics::Memtide).unwrap().expr
     }
 
     #[test]

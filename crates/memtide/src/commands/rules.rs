@@ -1,6 +1,7 @@
 //! `memtide rules`: the catalogue of rules, explained.
 
 use report::RuleEntry;
+use report::model::AlertFile;
 
 use crate::cli::{Format, RulesArgs};
 use crate::command_error::CommandError;
@@ -16,7 +17,12 @@ pub(crate) fn run(args: &RulesArgs, output: &Output) -> Result<Exit, CommandErro
         },
     };
     if args.prometheus {
-        output.print(&report::prometheus(&rules))?;
+        let file = AlertFile {
+            metrics: args.metrics.into(),
+            is_object: args.kubernetes,
+            runbooks: args.runbook_url.clone(),
+        };
+        output.print(&if args.id.is_none() { file.all() } else { file.of(&rules) })?;
         return Ok(Exit::Ok);
     }
     let text = match (args.answer.get(), rules.as_slice()) {

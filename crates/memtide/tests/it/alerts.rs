@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use diagnose::PrometheusAlert;
+use diagnose::{AlertMetrics, PrometheusAlert};
 use export::{Exporter as _, MetricsFormat, MetricsText, Picks};
 use timeline::metric::MetricNaming;
 use timeline::{Entity, Source, Timeline};
@@ -25,7 +25,7 @@ const LATE: f64 = 60.0;
 fn alerts() -> BTreeMap<&'static str, PrometheusAlert> {
     let all = diagnose::rules::ALL.iter();
     let mut alerts: BTreeMap<_, _> =
-        all.filter_map(|rule| Some((rule.id, rule.prometheus()?))).collect();
+        all.filter_map(|rule| Some((rule.id, rule.prometheus(AlertMetrics::Memtide)?))).collect();
     for alert in alerts.values_mut() {
         // Parts that others use come first.
         for part in alert.parts.iter().rev() {
@@ -225,4 +225,101 @@ fn an_alert_fires_where_its_pathology_is_and_on_nothing_that_looks_like_it() {
     }
     println!("{table}");
     assert!(faults.is_empty(), "{table}\n{faults}");
+}
+
+/// The file that `rules --prometheus` prints, as promtool reads it: alerts with what stands below each.
+fn printed(options: &[&str]) -> String {
+    let output = crate::support::memtide(&[&["rules", "--prometheus"], options].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", crate::support::stderr(&output));
+    crate::support::stdout(&output)
+}
+
+/// What stands below each alert, up to the next rule.
+fn blocks(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("- alert: ").skip(1).map(|block| block.split_once('\n').unwrap())
+}
+
+#[test]
+fn every_alert_says_how_bad_it_is_what_it_means_and_where_to_read_on() {
+    let root = crate::support::root();
+    let page = |name: &str| std::fs::read_to_string(root.join("docs").join(name)).unwrap();
+    let pages = BTreeMap::from([("rules.md", page("rules.md")), ("alerts.md", page("alerts.md"))]);
+    let text = printed(&["--runbook-url", "https://example.org/docs/"]);
+    assert!(blocks(&text).count() >= 25, "{text}");
+    for (name, block) in blocks(&text) {
+        let of = |key: &str| {
+            let key = format!("{key}: ");
+            let line = block.lines().find_map(|line| line.trim().strip_prefix(key.as_str()));
+            line.unwrap_or_else(|| panic!("{name} has no {key}: {block}")).trim_matches('"')
+        };
+        assert!(["info", "warning", "critical"].contains(&of("severity")), "{name}");
+        assert!(of("summary").starts_with("{{ $labels.instance }}: "), "{name}");
+        assert!(!of("description").is_empty() && of("for").ends_with('s'), "{name}");
+        let link = of("runbook_url").strip_prefix("https://example.org/docs/").unwrap();
+        let (file, anchor) = link.split_once('#').unwrap();
+        assert_eq!(anchor, name);
+        let heading = format!("\n### {anchor}\n");
+        assert!(pages[file].contains(&heading), "docs/{file} has no section {anchor}");
+    }
+    for stock in ["NodeMemoryMajorPagesFaults", "NodeMemoryHighUtilization", "NodeSystemSaturation"]
+    {
+        assert!(text.contains(stock), "{stock}");
+    }
+    // Of pressure first.
+    assert_eq!(blocks(&text).next().map(|(name, _)| name), Some("memory-stall"));
+}
+
+#[test]
+fn what_docs_say_of_an_alert_of_hosts_is_what_it_asks() {
+    let page = std::fs::read_to_string(crate::support::root().join("docs/alerts.md")).unwrap();
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for alert in diagnose::HostAlert::all(AlertMetrics::Memtide) {
+        let docs = alert.docs.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(&docs), "{}: {docs}", alert.name);
+        let expr = alert.expr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(&expr), "{}: {expr}", alert.name);
+    }
+}
+
+#[test]
+fn node_exporters_metrics_alone_are_enough_where_they_are_chosen() {
+    let text = printed(&["--metrics", "node-exporter"]);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let exprs = text.lines().filter(|line| !line.contains(": \"") && !line.contains("name: "));
+    let metrics = exprs.flat_map(|line| line.split(|c| !is_word(c)));
+    let strange: Vec<&str> = metrics
+        .filter(|word| {
+            word.starts_with("memtide_")
+                || word.starts_with("node_zoneinfo_")
+                || word.starts_with("node_memory_numa_")
+        })
+        .collect();
+    assert_eq!(strange, Vec::<&str>::new());
+    for id in ["memory-stall", "memory-standstill", "swap-thrash", "no-swap-risk", "oom-kill"] {
+        assert!(text.contains(&format!("- alert: {id}\n")), "{id}: {text}");
+    }
+}
+
+#[test]
+fn a_kubernetes_object_has_the_same_groups() {
+    let (plain, object) = (printed(&[]), printed(&["--kubernetes"]));
+    let head = "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\n";
+    assert!(object.starts_with(head), "{object}");
+    let (_, spec) = object.split_once("\nspec:\n").unwrap();
+    let groups: String =
+        spec.lines().map(|line| line.strip_prefix("  ").unwrap().to_owned() + "\n").collect();
+    assert_eq!(groups, plain);
+    if !has("promtool") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for options in [&[][..], &["--metrics", "node-exporter"]] {
+        let path = crate::support::file(&directory, "rules.yml", printed(options));
+        let (is_fine, says) = promtool(&["check", "rules", &path], "");
+        assert!(is_fine, "{says}");
+    }
+    let refused = crate::support::memtide(&["rules", "--prometheus", "--runbook-url", "a b"]);
+    assert_eq!(refused.status.code(), Some(3));
+    let alone = crate::support::memtide(&["rules", "--kubernetes"]);
+    assert_eq!(alone.status.code(), Some(3));
 }

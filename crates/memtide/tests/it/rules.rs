@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use diagnose::{FixChange, SettingValue};
+use diagnose::{AlertMetrics, FixChange, SettingValue};
 use export::{Exporter as _, MetricsFormat, MetricsText, Picks};
 use timeline::metric::MetricNaming;
 use timeline::settings::Setting;
@@ -127,7 +127,7 @@ fn every_function_of_a_rule_fits_a_screen() {
 /// The expressions of each rule that can be an alert: its own, and those of the series that it uses.
 fn expressions() -> impl Iterator<Item = (&'static str, String)> {
     diagnose::rules::ALL.iter().flat_map(|rule| {
-        let alert = rule.prometheus();
+        let alert = rule.prometheus(AlertMetrics::Memtide);
         let parts = alert.iter().flat_map(|alert| &alert.parts);
         let all = alert.iter().map(|alert| &alert.expr);
         let all: Vec<_> = all.chain(parts.map(|part| &part.expr)).cloned().collect();
@@ -283,7 +283,7 @@ fn every_metric_of_an_alert_is_exported() {
     let exported = exported();
     let parts: BTreeSet<String> = diagnose::rules::ALL
         .iter()
-        .filter_map(diagnose::Rule::prometheus)
+        .filter_map(|rule| rule.prometheus(AlertMetrics::Memtide))
         .flat_map(|alert| alert.parts)
         .map(|part| part.name)
         .collect();
@@ -321,7 +321,8 @@ fn prometheus_asks_for_the_second_sign_only_where_the_first_is_not_measured() {
     if !has("promtool") {
         return;
     }
-    let alert = diagnose::rules::by_id("swap-thrash").unwrap().prometheus().unwrap();
+    let alert =
+        diagnose::rules::by_id("swap-thrash").unwrap().prometheus(AlertMetrics::Memtide).unwrap();
     let series = |host: &str, metric: &str, each_minute: u32| {
         format!(
             "    - series: '{metric}{{instance=\"{host}\"}}'\n      values: '0+{each_minute}x10'\n"

@@ -1,6 +1,6 @@
 //! What memtide knows, as lists for `rules --format json` and `signals --format json`.
 
-use diagnose::Rule;
+use diagnose::{AlertMetrics, Rule};
 use schemars::JsonSchema;
 use serde::Serialize;
 use timeline::SignalDef;
@@ -95,7 +95,7 @@ impl SignalEntry {
 
 impl From<&Rule> for RuleEntry {
     fn from(rule: &Rule) -> Self {
-        let alert = AlertEntry::of(rule);
+        let alert = AlertEntry::of(rule, AlertMetrics::Memtide);
         Self {
             id: rule.id,
             since: rule.since,
