@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{capture, file, has, json, memtide, promtool, stderr, stdout};
+use crate::support::{capture, file, has, json, memtide, promtool, promtool_minds, stderr, stdout};
 
 fn case(id: &str) -> String {
     crate::cases::path(id)
@@ -46,6 +46,8 @@ fn promtool_has_nothing_to_say_about_any_table() {
         let text = export(source, &[&metrics, tables].concat());
         let (is_fine, says) = promtool(&["check", "metrics"], &text);
         assert!(is_fine && says.is_empty(), "{table}: {says}");
+        let theirs = export(source, &[&metrics, tables, &["--names", "node-exporter"]].concat());
+        assert_eq!(promtool_minds(&theirs), Vec::<String>::new(), "{table}");
     }
 }
 
@@ -61,7 +63,7 @@ read = {'prometheus': parser, 'openmetrics': strict}[sys.argv[1]].text_string_to
 print(len(list(read(sys.stdin.read()))))";
 
 /// The families that the parsers of Prometheus' Python client find; they refuse what the specifications do not allow.
-fn families(format: &str, text: &str) -> usize {
+pub(crate) fn families(format: &str, text: &str) -> usize {
     let mut python = Command::new(PYTHON)
         .args(["-c", PARSE, format])
         .stdin(Stdio::piped())
@@ -73,11 +75,19 @@ fn families(format: &str, text: &str) -> usize {
     String::from_utf8(output.stdout).unwrap().trim().parse().unwrap_or(0)
 }
 
+/// Whether the strict parsers are there; where tests must not be skipped, they have to be.
+pub(crate) fn has_python_client() -> bool {
+    let client = Command::new(PYTHON).args(["-c", "import prometheus_client"]).output();
+    let is_there = client.is_ok_and(|output| output.status.success());
+    if !is_there {
+        crate::record::skip("python3-prometheus-client is not installed");
+    }
+    is_there
+}
+
 #[test]
 fn the_strict_parsers_of_pythons_client_take_every_form() {
-    let client = Command::new(PYTHON).args(["-c", "import prometheus_client"]).output();
-    if !client.is_ok_and(|output| output.status.success()) {
-        crate::record::skip("python3-prometheus-client is not installed");
+    if !has_python_client() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -143,6 +143,18 @@ pub(crate) fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
     (output.status.success(), stdout(&output) + &stderr(&output))
 }
 
+/// What promtool minds of metrics: nothing but node_exporter's own names of memory, which are not in snake_case, is explained.
+pub(crate) fn promtool_minds(metrics: &str) -> Vec<String> {
+    let (is_taken, says) = promtool(&["check", "metrics"], metrics);
+    let is_explained = |line: &str| {
+        let name =
+            line.strip_suffix(" metric names should be written in 'snake_case' not 'camelCase'");
+        name.is_some_and(|name| name.starts_with("node_memory_") && !name.contains(' '))
+    };
+    assert!(is_taken || !says.is_empty(), "promtool says why it takes no metrics");
+    says.lines().filter(|line| !is_explained(line)).map(str::to_owned).collect()
+}
+
 /// Asks this host again, a few times, until the answer is as wanted: other programs change the host between two readings,
 /// and on a slow one a search has no time for all of it. Returns the last answer.
 pub(crate) fn asked_until<T>(mut ask: impl FnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
