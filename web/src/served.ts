@@ -1,8 +1,9 @@
 /** The program of a page that a server sends: it gets its data from there, again and again where they change. */
 
+import { Changes } from "./changes";
 import { Closer } from "./closer";
 import { copyButtons } from "./findings";
-import { patience, pause, seen } from "./live";
+import { patience, seen } from "./live";
 import { Notice, excuse } from "./notice";
 import { contexts, read, start, update, type Drawn } from "./program";
 import { ask, split } from "./server";
@@ -13,9 +14,10 @@ import { readLink } from "./view";
 /** Draws the page's data, and again whenever there are newer ones. */
 async function run(theme: ThemeChoice): Promise<void> {
   const head = document.getElementById("memtide-page");
-  const { url, every: every_s, closer, text } = head?.dataset ?? {};
+  const { url, every: every_s, closer, text, changes: events } = head?.dataset ?? {};
   if (url === undefined) return;
   const every = every_s === undefined ? null : Number(every_s);
+  const changes = every === null ? null : new Changes(events, every);
   const released = patience();
   const notice = new Notice();
   const fresh = text === undefined ? null : new FreshText(text);
@@ -49,8 +51,8 @@ async function run(theme: ThemeChoice): Promise<void> {
       const shownUntil = drawn === null ? null : drawn.first.clock.moment(drawn.first.meta.span_s);
       notice.say(excuse(error, shownUntil, every), drawn !== null);
     }
-    if (every === null) return;
-    await pause(every);
+    if (changes === null) return;
+    await changes.next();
     await seen();
   }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Body {
     pub(crate) bytes: Bytes,
     /// Its name: other bytes have another.
     pub(crate) tag: String,
+    /// The version of the source that it is of.
+    pub(crate) version: u64,
 }
 
 /// A page and its parts.
@@ -44,7 +46,7 @@ impl Body {
         let bytes = bytes.into();
         let digest = Sha256::digest(&bytes);
         let tag = format!("\"{}\"", HEXLOWER.encode(digest.get(..12).unwrap_or_default()));
-        Self { content_type, bytes, tag }
+        Self { content_type, bytes, tag, version: 0 }
     }
 
     pub(crate) fn json(text: String) -> Self {

@@ -160,20 +160,21 @@ impl AnsweringThread {
             ClientQuestion::Page(asked) => asked.part,
             ClientQuestion::Api(_) | ClientQuestion::Metrics(_) => PagePart::Html,
         };
-        let answered = match self.cache.get(&key, pulse.version, Instant::now()) {
-            Some(answered) => answered.clone(),
+        let (answered, version) = match self.cache.get(&key, pulse.version, Instant::now()) {
+            Some(kept) => (kept.answered.clone(), kept.version),
             None => {
                 let begun = Instant::now();
                 let answered = self.make(question);
                 let made = (Instant::now(), begun.elapsed());
                 self.cache.keep(&key, pulse.version, made, answered.clone());
-                answered
+                (answered, pulse.version)
             }
         };
-        Ok(match answered? {
+        let body = match answered? {
             ServedAnswer::Page(page) => page.part(part).clone(),
             ServedAnswer::Whole(body) => body,
-        })
+        };
+        Ok(Body { version, ..body })
     }
 
     fn make(&self, question: &ClientQuestion) -> Answered {

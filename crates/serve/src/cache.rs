@@ -23,7 +23,8 @@ pub(crate) type Answered = Result<ServedAnswer, Unanswered>;
 #[derive(Debug)]
 pub(crate) struct KeptAnswer {
     key: String,
-    version: u64,
+    /// The version of the source that it is of.
+    pub(crate) version: u64,
     made: Instant,
     took: Duration,
     pub(crate) answered: Answered,
@@ -35,13 +36,13 @@ pub(crate) struct AnswerCache(Vec<KeptAnswer>);
 
 impl AnswerCache {
     /// Returns the answer to a question if it is still good; `version` is the source's.
-    pub(crate) fn get(&mut self, key: &str, version: u64, now: Instant) -> Option<&Answered> {
+    pub(crate) fn get(&mut self, key: &str, version: u64, now: Instant) -> Option<&KeptAnswer> {
         let at = self.0.iter().position(|kept| kept.key == key)?;
         let kept = self.0.remove(at);
         let age = now.saturating_duration_since(kept.made);
         let is_good = age < kept.good_for(version);
         self.0.push(kept);
-        self.0.last().filter(|_| is_good).map(|kept| &kept.answered)
+        self.0.last().filter(|_| is_good)
     }
 
     /// Keeps an answer, made at `made` in `took`.

@@ -42,9 +42,23 @@ pub(crate) enum ReachedBy {
     Socket,
 }
 
+/// The end of the server, for which an answer that goes on has to look.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerEnd(watch::Receiver<bool>);
+
+impl ServerEnd {
+    /// Waits for it.
+    pub(crate) async fn comes(&mut self) {
+        // An error says that nobody can tell any more: that is the end, too.
+        let _ = self.0.wait_for(|ends| *ends).await;
+    }
+}
+
 /// Accepts connections and answers until a signal asks to end.
 pub(crate) async fn serve(listeners: Vec<Listener>, router: Router) -> io::Result<()> {
     let (end, ends) = watch::channel(false);
+    let ends = ServerEnd(ends);
+    let router = router.layer(Extension(ends.clone()));
     let mut accepting = JoinSet::new();
     for listener in listeners {
         accepting.spawn(accept(listener, router.clone(), ends.clone()));
@@ -67,13 +81,13 @@ pub(crate) async fn serve(listeners: Vec<Listener>, router: Router) -> io::Resul
 }
 
 /// Accepts until the end, then waits for the connections that are open.
-async fn accept(listener: Listener, router: Router, mut ends: watch::Receiver<bool>) {
+async fn accept(listener: Listener, router: Router, mut ends: ServerEnd) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut open = JoinSet::new();
     let for_all = ends.clone();
     loop {
         tokio::select! {
-            () = ended(&mut ends) => break,
+            () = ends.comes() => break,
             // Ended ones leave nothing behind.
             Some(_) = open.join_next() => {}
             accepted = accept_one(&listener) => {
@@ -95,12 +109,6 @@ async fn accept(listener: Listener, router: Router, mut ends: watch::Receiver<bo
     }
     drop(listener);
     while open.join_next().await.is_some() {}
-}
-
-/// Waits for the end of the server.
-async fn ended(ends: &mut watch::Receiver<bool>) {
-    // An error says that nobody can tell any more: that is the end, too.
-    let _ = ends.wait_for(|ends| *ends).await;
 }
 
 /// A connection over the network or by a socket.
@@ -136,13 +144,14 @@ async fn turn_away(mut stream: ClientStream) {
     .await;
 }
 
-async fn answer(stream: ClientStream, router: Router, mut ends: watch::Receiver<bool>) {
+async fn answer(stream: ClientStream, router: Router, mut ends: ServerEnd) {
     let io = TokioIo::new(TakenInTime::new(stream, TAKEN_WITHIN));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
         .max_buf_size(HEAD_BYTES_MAX)
-        .half_close(true)
+        // Who closes the connection takes no answer: a stream or a call then ends at once.
+        .half_close(false)
         .serve_connection(io, TowerToHyperService::new(router));
     let mut connection = std::pin::pin!(connection);
     // A client that breaks off, or was cut off, is no error of the server.
@@ -150,7 +159,7 @@ async fn answer(stream: ClientStream, router: Router, mut ends: watch::Receiver<
     loop {
         tokio::select! {
             _ = connection.as_mut() => return,
-            () = ended(&mut ends), if !is_ending => {
+            () = ends.comes(), if !is_ending => {
                 is_ending = true;
                 connection.as_mut().graceful_shutdown();
             }

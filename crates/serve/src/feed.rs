@@ -11,6 +11,7 @@ use import::OpenOptions;
 use probe::Root;
 use store::Recording;
 use timeline::{Source, SourceKind, TimePoint, TimeRange};
+use tokio::sync::watch;
 use units::{Span, WallClock};
 
 use crate::ServeError;
@@ -52,7 +53,7 @@ const NAP: Span = Span::from_millis(200);
 /// The source that is served, as it is at any moment.
 pub(crate) struct SourceFeed {
     kind: FeedKind,
-    pulse: Mutex<Pulse>,
+    pulse: watch::Sender<Pulse>,
 }
 
 enum FeedKind {
@@ -120,7 +121,7 @@ impl SourceFeed {
                 FeedKind::Read(source)
             }
         };
-        let feed = Self { kind, pulse: Mutex::default() };
+        let feed = Self { kind, pulse: watch::Sender::default() };
         feed.look();
         Ok(feed)
     }
@@ -168,7 +169,12 @@ impl SourceFeed {
 
     /// How the source goes on.
     pub(crate) fn pulse(&self) -> Pulse {
-        locked(&self.pulse).clone()
+        self.pulse.borrow().clone()
+    }
+
+    /// Returns what wakes each time that the source goes on.
+    pub(crate) fn pulses(&self) -> watch::Receiver<Pulse> {
+        self.pulse.subscribe()
     }
 
     /// Follows the source in a thread of its own: samples this host, or looks whether a recording has grown.
@@ -210,31 +216,37 @@ impl SourceFeed {
         match &self.kind {
             FeedKind::Live { watched, .. } => {
                 let last = end_of(locked(watched).source());
-                let mut pulse = locked(&self.pulse);
-                pulse.version += 1;
-                pulse.last_sample = last;
+                self.pulse.send_modify(|pulse| {
+                    pulse.version += 1;
+                    pulse.last_sample = last;
+                });
             }
             FeedKind::Recording(path) => {
-                let found = Recording::mark(path);
-                let mut pulse = locked(&self.pulse);
-                match found {
-                    Ok(version) if version == pulse.version => {}
+                let known = self.pulse();
+                match Recording::mark(path) {
+                    Ok(version) if version == known.version && known.gone.is_none() => {}
                     Ok(version) => {
-                        drop(pulse);
-                        let last = last_sample(path);
-                        pulse = locked(&self.pulse);
-                        pulse.version = version;
-                        pulse.last_sample = last.or(pulse.last_sample);
-                        pulse.gone = None;
+                        let last_sample = last_sample(path).or(known.last_sample);
+                        self.pulse.send_replace(Pulse { version, last_sample, gone: None });
                     }
-                    Err(_) if pulse.gone.is_some() => {}
-                    Err(why) => pulse.gone = Some(gone(path, &why)),
+                    Err(_) if known.gone.is_some() => {}
+                    Err(why) => {
+                        self.is_gone(gone(path, &why));
+                    }
                 }
             }
             FeedKind::Read(source) => {
-                locked(&self.pulse).last_sample = end_of(source);
+                self.pulse.send_modify(|pulse| pulse.last_sample = end_of(source));
             }
         }
+    }
+
+    /// Notes that there is nothing to read any more; returns the reason that was found first.
+    fn is_gone(&self, why: Unanswered) -> Unanswered {
+        self.pulse.send_modify(|pulse| {
+            pulse.gone.get_or_insert(why.clone());
+        });
+        self.pulse().gone.unwrap_or(why)
     }
 
     /// The range that is meant where none is named.
@@ -298,9 +310,7 @@ impl SourceFeed {
                 }
                 Err(error) => Err(match Recording::mark(path) {
                     Ok(_) => error.into(),
-                    Err(why) => {
-                        locked(&self.pulse).gone.get_or_insert_with(|| gone(path, &why)).clone()
-                    }
+                    Err(why) => self.is_gone(gone(path, &why)),
                 }),
             },
         }

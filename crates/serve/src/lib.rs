@@ -13,6 +13,7 @@ mod answer;
 mod answerer;
 mod api;
 mod cache;
+mod changes;
 mod connection;
 mod feed;
 mod listen;
@@ -37,6 +38,7 @@ pub use token::{AccessToken, TokenError};
 
 use access::ClientAccess;
 use answerer::Answerer;
+use changes::Followers;
 use feed::SourceFeed;
 use listen::Listener;
 use routes::Routes;
@@ -152,7 +154,8 @@ impl HttpServer {
         let _following = feed.follow().map_err(ServeError::Start)?;
         let answerer =
             Answerer::start(Arc::clone(&feed), screen, units_max).map_err(ServeError::Start)?;
-        let routes = Routes { answerer, feed, access: Arc::new(access) };
+        let followers = Followers::default();
+        let routes = Routes { answerer, feed, access: Arc::new(access), followers };
         let sockets: Vec<PathBuf> = listeners.iter().filter_map(Listener::socket).collect();
         let result = runtime.block_on(connection::serve(listeners, routes.router()));
         for socket in sockets {

@@ -15,13 +15,13 @@ use crate::own_cost;
 use crate::query::{GROUP, Query, RANGE, quoted};
 use crate::refusal::Unanswered;
 
-/// How long a page waits before it asks whether there is something new.
-const EVERY: Span = Span::from_secs(2);
+/// How long a page waits before it asks whether there is something new, and before it is drawn anew.
+pub(crate) const EVERY: Span = Span::from_secs(2);
 /// A longer part is not read sample by sample: 4 h at one a second are ten times as many as a screen has columns.
 const CLOSER_MAX: Span = Span::from_hours(4);
 
 /// A page that is asked for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PageQuestion {
     pub(crate) query: Query,
     pub(crate) part: PagePart,
@@ -78,6 +78,12 @@ impl PageQuestion {
         format!("page?{}", self.query.canonical())
     }
 
+    /// Whether the page shows what goes on, and so changes.
+    pub(crate) fn follows(&self, feed: &SourceFeed) -> Result<bool, Unanswered> {
+        let range = self.query.range()?.unwrap_or_else(|| feed.usual_range());
+        Ok(feed.goes_on() && range.until.is_none())
+    }
+
     pub(crate) fn judge(
         &self,
         feed: &SourceFeed,
@@ -92,7 +98,7 @@ impl PageQuestion {
         if source.timeline.is_empty() {
             return Err(Unanswered::absent("there is no sample in this range"));
         }
-        let follows = feed.goes_on() && range.until.is_none();
+        let follows = self.follows(feed)?;
         let of =
             PageSource { source: &source, path: feed.path(), range, group: group.as_deref(), at };
         let question = HeadroomQuestion::default();
@@ -193,7 +199,7 @@ impl JudgedPage {
         let asked = self.query.canonical();
         let address =
             |what: &str| if asked.is_empty() { what.to_owned() } else { format!("{what}?{asked}") };
-        let (data, text) = (address("data"), address("text"));
+        let (data, text, changes) = (address("data"), address("text"), address("changes"));
         let ranges: Vec<RangeLink> =
             self.ranges.iter().map(|(name, from)| self.link(name, from, &kept)).collect();
         draw(
@@ -203,6 +209,7 @@ impl JudgedPage {
                 data: DataAddress { url: &data, every: self.follows.then_some(EVERY) },
                 closer: self.clock.as_ref().map(|_| "closer"),
                 text: self.follows.then_some(&text),
+                changes: self.follows.then_some(&changes),
                 ranges: &ranges,
                 since: &since,
                 until: &until,

@@ -23,7 +23,8 @@ use crate::access::{COOKIE_NAME, ClientAccess, Denied};
 use crate::answer::Body;
 use crate::answerer::{Answerer, ClientQuestion};
 use crate::api::{ApiKind, ApiQuestion};
-use crate::connection::ReachedBy;
+use crate::changes::Followers;
+use crate::connection::{ReachedBy, ServerEnd};
 use crate::feed::{LATE, SourceFeed};
 use crate::live_page::{Closer, PagePart, PageQuestion};
 use crate::metrics::MetricsQuestion;
@@ -37,6 +38,7 @@ pub(crate) struct Routes {
     pub(crate) answerer: Answerer,
     pub(crate) feed: Arc<SourceFeed>,
     pub(crate) access: Arc<ClientAccess>,
+    pub(crate) followers: Followers,
 }
 
 /// A form with one field.
@@ -66,6 +68,7 @@ impl Routes {
             .route("/", page(PagePart::Html))
             .route("/data", page(PagePart::Data))
             .route("/text", page(PagePart::Text))
+            .route("/changes", get(changes))
             .route("/closer", get(closer))
             .route("/compare", api(ApiKind::ComparePage))
             .route("/api/v1/check", api(ApiKind::Check))
@@ -193,6 +196,26 @@ fn admitted(
 fn wants_page(headers: &HeaderMap) -> bool {
     let accept = headers.get(axum::http::header::ACCEPT);
     accept.and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains("text/html"))
+}
+
+/// Events for a page that follows, from the data on that `Last-Event-ID` names.
+async fn changes(
+    State(routes): RoutesState,
+    Extension(end): Extension<ServerEnd>,
+    request: Request,
+) -> Response {
+    let (head, _) = request.into_parts();
+    let has = head.headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let asked = || {
+        let query = Query::parse(head.uri.query(), PageQuestion::NAMES)?;
+        let question = PageQuestion { query, part: PagePart::Data };
+        if !question.follows(&routes.feed)? {
+            return Err(Unanswered::absent("this page shows what is past: it does not change"));
+        }
+        let has = has.map(ToOwned::to_owned);
+        routes.followers.follow(routes.answerer.clone(), question, routes.feed.pulses(), end, has)
+    };
+    asked().unwrap_or_else(|refusal| refused_text(&refusal))
 }
 
 async fn closer(State(routes): RoutesState, request: Request) -> Response {

@@ -109,7 +109,11 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
         if let Some(every) = served.data.every {
             block = block.showing("data-every", every.as_secs_f64());
         }
-        for (name, address) in [("data-closer", served.closer), ("data-text", served.text)] {
+        for (name, address) in [
+            ("data-closer", served.closer),
+            ("data-text", served.text),
+            ("data-changes", served.changes),
+        ] {
             if let Some(address) = address {
                 block = block.with(name, address);
             }

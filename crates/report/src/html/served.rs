@@ -22,6 +22,8 @@ pub struct ServedPage<'a> {
     pub closer: Option<&'a str>,
     /// Where it gets the page's text as it is now; `None`: it stays.
     pub text: Option<&'a str>,
+    /// Where events say that there are newer data; `None`: it asks from time to time.
+    pub changes: Option<&'a str>,
     /// Ranges to choose from; empty: none.
     pub ranges: &'a [RangeLink],
     /// The start of the range as it was typed; may be empty.
