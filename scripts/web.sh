@@ -2,7 +2,8 @@
 # The program and style of the HTML report, and the style of the lab's pages. `build` writes their assets anew; `test`
 # checks types, fails where what is committed is not what web/ builds, and tests it: pages in Chromium are made by the binary
 # that MEMTIDE names, and by the example page_data beside it (cargo build --package memtide-answers --example page_data);
-# `pictures DIR [all]` makes screenshots of such pages.
+# `pictures DIR [all]` makes screenshots of such pages; `speed RECORDING [RUNS [MEMTIDE...]]` measures how long a reader of
+# `memtide serve` waits, by each of these programs in turn.
 set -eu
 cd "$(dirname "$0")/.."
 want=${1:-test}
@@ -36,6 +37,14 @@ build)
 pictures)
     mkdir -p "${2:?usage: scripts/web.sh pictures DIR [all]}"
     MEMTIDE=$(realpath "$memtide") tool vite-node screenshots.ts "$(realpath "$2")" ${3:+"$3"}
+    exit
+    ;;
+speed)
+    recording=$(realpath "${2:?usage: scripts/web.sh speed RECORDING [RUNS [MEMTIDE...]]}")
+    runs=${3:-5}
+    shift $(($# < 3 ? $# : 3))
+    [ $# -gt 0 ] || set -- "$(realpath "$memtide")"
+    tool vite-node speed.ts "$recording" "$runs" "$@"
     exit
     ;;
 esac

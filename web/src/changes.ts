@@ -2,7 +2,7 @@
 
 import { pause } from "./live";
 
-/** A connection that broke without a word is noticed by then. */
+/** A connection of which the end was lost is noticed by then. */
 const SILENCE_S = 60;
 /** A server that had no room for one more stream of events may have some after so many questions without. */
 const QUESTIONS = 30;
@@ -20,7 +20,7 @@ export class Changes {
   ) {
     // A page in the background holds no connection: a browser has six to a server, for all of its pages.
     document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState === "visible") this.#tell();
+      if (document.visibilityState === "visible") this.#note();
       else this.#close();
     });
   }
@@ -30,8 +30,8 @@ export class Changes {
     this.#follow();
     const isFollowing = this.#stream !== null && this.#stream.readyState !== EventSource.CLOSED;
     if (!this.#isNew) {
-      const told = new Promise<void>((resolve) => (this.#wake = resolve));
-      await Promise.race([told, pause(isFollowing ? SILENCE_S : this.every_s)]);
+      const heard = new Promise<void>((resolve) => (this.#wake = resolve));
+      await Promise.race([heard, pause(isFollowing ? SILENCE_S : this.every_s)]);
     }
     this.#isNew = false;
     this.#wake = null;
@@ -47,10 +47,10 @@ export class Changes {
     if (this.#stream !== null) return;
     this.#stream = new EventSource(this.url);
     // An error has its reason in the answer to the next question; the browser itself connects again, where there was no refusal.
-    for (const kind of ["open", "message", "error"]) this.#stream.addEventListener(kind, () => this.#tell());
+    for (const kind of ["open", "message", "error"]) this.#stream.addEventListener(kind, () => this.#note());
   }
 
-  #tell(): void {
+  #note(): void {
     this.#isNew = true;
     this.#wake?.();
   }

@@ -5,7 +5,7 @@ import { before } from "./levels";
 import type { Drawn } from "./program";
 import { ask, splitCloser } from "./server";
 
-/** Movements follow each other faster than this. */
+/** Steps of one movement, as of a wheel, follow each other faster than this. */
 const REST_MS = 120;
 /** A longer view shows minutes as well as it could samples. */
 const LONGEST_S = 4 * 3600;
@@ -16,6 +16,8 @@ const COLUMNS = 1500;
 export class Closer {
   #tag: string | null = null;
   #timer = 0;
+  /** When the view last changed. */
+  #moved = -Infinity;
   /** The stretch that was asked for last; it is not asked for twice. */
   #asked = "";
   /** Seconds between samples: a recorder takes one a second, until a stretch says otherwise. */
@@ -28,7 +30,11 @@ export class Closer {
     drawn.first.looking.onChange((changed) => {
       if (!changed.has("view")) return;
       clearTimeout(this.#timer);
-      this.#timer = window.setTimeout(() => void this.#look(), REST_MS);
+      const now = performance.now();
+      // A single step is answered at once, a movement where it rests.
+      if (now - this.#moved > REST_MS) void this.#look();
+      else this.#timer = window.setTimeout(() => void this.#look(), REST_MS);
+      this.#moved = now;
     });
   }
 

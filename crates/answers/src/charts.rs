@@ -28,32 +28,51 @@ pub(crate) enum PictureOf<'a> {
     Group(&'a str),
 }
 
-/// Draws the picture of a source, or of one cgroup in it.
-pub(crate) fn draw(
-    path: &Path,
-    range: TimeRange,
-    source: &Source,
-    of: PictureOf<'_>,
-    report: &Report,
-) -> Drawn {
-    let longest = longest(&source.timeline);
-    let timeline = longest.as_ref().unwrap_or(&source.timeline);
-    let whole = Evidence::new(timeline, &source.facts);
-    let charts = match of {
-        PictureOf::Group(group) => charts_of_group(&whole, group),
-        PictureOf::Host => charts(&whole),
-        PictureOf::HostBesideAnother => comparable_charts(&whole),
-    };
-    let stretches = stretches_in_full_detail(report);
-    let (drawing, problems) = match source.origin.thinned_to {
-        Some(_) => scan(path, range, &charts, &whole, &stretches),
-        None => (Drawing::new(&charts, &whole, &stretches), Vec::new()),
-    };
-    let begin = timeline.times().first().copied().unwrap_or_default();
-    Drawn {
-        picture: Picture::new(charts, drawing, begin, &report.findings),
-        part: longest.as_ref().map(|part| part_shown(part, &source.timeline)),
-        problems,
+/// The charts of a source, before anything is known of its findings.
+pub(crate) struct TracedCharts {
+    /// The segment that they show, where the order of several is unknown.
+    longest: Option<Timeline>,
+    charts: Vec<Chart>,
+    /// Every peak, of a recording of which only minutes are in memory.
+    passed: Option<Passed>,
+}
+
+struct Passed {
+    drawing: Drawing,
+    interval: Span,
+    problems: Vec<String>,
+}
+
+impl TracedCharts {
+    /// Chooses the charts, and reads a long recording for them; that may take as long as a judgement.
+    pub(crate) fn new(path: &Path, range: TimeRange, source: &Source, of: PictureOf<'_>) -> Self {
+        let longest = longest(&source.timeline);
+        let whole = Evidence::new(longest.as_ref().unwrap_or(&source.timeline), &source.facts);
+        let charts = match of {
+            PictureOf::Group(group) => charts_of_group(&whole, group),
+            PictureOf::Host => charts(&whole),
+            PictureOf::HostBesideAnother => comparable_charts(&whole),
+        };
+        let passed = source.origin.thinned_to.map(|_| pass(path, range, &charts, &whole));
+        Self { longest, charts, passed }
+    }
+
+    /// Draws them, with every sample around what was found.
+    pub(crate) fn drawn(self, path: &Path, source: &Source, report: &Report) -> Drawn {
+        let Self { longest, charts, passed } = self;
+        let timeline = longest.as_ref().unwrap_or(&source.timeline);
+        let whole = Evidence::new(timeline, &source.facts);
+        let stretches = stretches_in_full_detail(report);
+        let (drawing, problems) = match passed {
+            Some(passed) => sharpened(passed, path, &charts, &whole, &stretches),
+            None => (Drawing::new(&charts, &whole, &stretches), Vec::new()),
+        };
+        let begin = timeline.times().first().copied().unwrap_or_default();
+        Drawn {
+            picture: Picture::new(charts, drawing, begin, &report.findings),
+            part: longest.as_ref().map(|part| part_shown(part, &source.timeline)),
+            problems,
+        }
     }
 }
 
@@ -75,21 +94,26 @@ fn part_shown(part: &Timeline, whole: &Timeline) -> String {
     )
 }
 
-/// Draws a recording of which only minutes are in memory: every peak of the whole, every sample around findings.
-fn scan(
-    path: &Path,
-    range: TimeRange,
-    charts: &[Chart],
-    whole: &Evidence<'_>,
-    stretches: &[(Span, Span)],
-) -> (Drawing, Vec<String>) {
+/// Passes over all samples of a recording.
+fn pass(path: &Path, range: TimeRange, charts: &[Chart], whole: &Evidence<'_>) -> Passed {
     let mut reducer = Reducer::new(charts, whole);
     let passed = import::scan(path, range, &scanned(charts), &mut |part| {
         reducer.take(&Evidence::new(part, whole.facts));
     });
-    let mut problems = passed.unwrap_or_else(|error| vec![with_causes(&error)]);
+    let problems = passed.unwrap_or_else(|error| vec![with_causes(&error)]);
     let interval = reducer.interval().unwrap_or(Span::from_secs(1));
-    let mut drawing = reducer.drawing();
+    Passed { drawing: reducer.drawing(), interval, problems }
+}
+
+/// Draws a recording of which only minutes are in memory: every peak of the whole, every sample around findings.
+fn sharpened(
+    passed: Passed,
+    path: &Path,
+    charts: &[Chart],
+    whole: &Evidence<'_>,
+    stretches: &[(Span, Span)],
+) -> (Drawing, Vec<String>) {
+    let Passed { mut drawing, interval, mut problems } = passed;
     for (from, to) in chart::worth_sharpening(stretches, whole.timeline, interval) {
         match closely(path, whole.timeline, from, to) {
             Some(Ok(part)) => {

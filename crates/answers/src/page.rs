@@ -1,6 +1,8 @@
 //! The contents of the page of `report`, and of each side of `compare`.
 
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 use diagnose::Diagnosis;
 use diagnose::headroom::Question;
@@ -9,7 +11,7 @@ use report::html::Page;
 use timeline::{Source, TimePoint, TimeRange};
 use units::Span;
 
-use crate::charts::{self, PictureOf};
+use crate::charts::{PictureOf, TracedCharts};
 
 /// A source with its path, to read it again: from a downsampled recording a page draws every peak, and every sample
 /// around findings.
@@ -29,14 +31,14 @@ pub struct PageSource<'a> {
 
 /// Returns the page of a source, without a title, and the problems met while it was read again for its charts.
 pub fn page(of: PageSource<'_>, question: &Question) -> (Page, Vec<String>) {
-    let report = crate::check_about(of.source, of.group, of.at);
-    reported_page(of, of.group.map_or(PictureOf::Host, PictureOf::Group), report, question)
+    let picture = of.group.map_or(PictureOf::Host, PictureOf::Group);
+    reported_page(of, picture, || crate::check_about(of.source, of.group, of.at), question)
 }
 
 /// Returns the page of what goes on now, as [`crate::check_now`] judges it.
 pub fn page_now(of: PageSource<'_>, recent: Span, question: &Question) -> (Page, Vec<String>) {
-    let report = crate::check_now(of.source, recent, of.group);
-    reported_page(of, of.group.map_or(PictureOf::Host, PictureOf::Group), report, question)
+    let picture = of.group.map_or(PictureOf::Host, PictureOf::Group);
+    reported_page(of, picture, || crate::check_now(of.source, recent, of.group), question)
 }
 
 /// As `page`, of one of two sources, which was already diagnosed.
@@ -45,19 +47,28 @@ pub(crate) fn diagnosed_page(
     diagnosis: &Diagnosis,
     question: &Question,
 ) -> (Page, Vec<String>) {
-    let report = Report::new(of.source, diagnosis);
     let picture = of.group.map_or(PictureOf::HostBesideAnother, PictureOf::Group);
-    reported_page(of, picture, report, question)
+    reported_page(of, picture, || Report::new(of.source, diagnosis), question)
 }
 
 fn reported_page(
     of: PageSource<'_>,
     picture: PictureOf<'_>,
-    report: Report,
+    judge: impl FnOnce() -> Report,
     question: &Question,
 ) -> (Page, Vec<String>) {
     let PageSource { source, path, range, group, .. } = of;
-    let drawn = charts::draw(path, range, source, picture, &report);
+    let trace = || TracedCharts::new(path, range, source, picture);
+    let (traced, report) = match source.origin.thinned_to {
+        // To read a long recording for its charts takes as long as to judge it, and needs no finding: both run at once.
+        Some(_) => thread::scope(|scope| {
+            let tracing = scope.spawn(trace);
+            let report = judge();
+            (tracing.join().unwrap_or_else(|panic| resume_unwind(panic)), report)
+        }),
+        None => (trace(), judge()),
+    };
+    let drawn = traced.drawn(path, source, &report);
     // Headroom over time needs segments in a known order.
     let headroom =
         source.timeline.is_one_segment().then(|| crate::headroom(source, question, group));

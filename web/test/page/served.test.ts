@@ -99,6 +99,24 @@ describe.skipIf(reason !== null)("the page in Chromium, from memtide serve", () 
     });
   });
 
+  test.each([true, false])("asks when an event says so, and at times where the browser knows no events (events: %s)", async (hasEvents) => {
+    await served(["--live", "--every", "30s"], async ({ address }) => {
+      const page = await browser.newPage();
+      if (!hasEvents) await page.evaluateOnNewDocument(() => Reflect.deleteProperty(window, "EventSource"));
+      const asked: string[] = [];
+      page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+      await page.goto(address);
+      await new Promise((resolve) => setTimeout(resolve, 3000));
+      expect(asked.includes("/changes")).toBe(hasEvents);
+      asked.length = 0;
+      await new Promise((resolve) => setTimeout(resolve, 5000));
+      // Nothing new has come.
+      if (hasEvents) expect(asked).toEqual([]);
+      else expect(asked.filter((path) => path === "/data").length).toBeGreaterThanOrEqual(2);
+      await page.close();
+    });
+  });
+
   test("says so where the server ends, and goes on with the next", async () => {
     const first = await Serving.start("--live");
     const { page } = await open(browser, first.address);
