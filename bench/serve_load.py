@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """What many clients of `memtide serve` cost: memory and CPU of the server, how long an answer takes, and whether a recorder
-beside it is late. Run: bench/serve_load.py MEMTIDE [CLIENTS [SECONDS]]. Everything listens on loopback, in a directory of its
-own. Each client does what a page does: the page, then its data every 2 s with the name of what it has, and its text."""
-import http.client, json, os, re, subprocess, sys, tempfile, threading, time
+beside it is late. Run: bench/serve_load.py MEMTIDE [CLIENTS [SECONDS [ROUNDS]]]. Everything listens on loopback, in a directory
+of its own. Each client does what a page does: the page, then its data with the name of what it has, and its text; it asks when an
+event says so, or every 2 s as a page does without events. Both are measured in turn, ROUNDS times. `lag` is how long after a sample
+was there a client has data of it."""
+import http.client, json, os, re, socket, subprocess, sys, tempfile, threading, time
 
 memtide = sys.argv[1]
 clients = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 60
+rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 
 
 def started(*arguments):
@@ -31,38 +34,79 @@ def cpu(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def client(port, until, times, counts):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    tags = {}
+class Clients:
+    """What all clients of a server have counted."""
 
-    def ask(path):
-        headers = {"Accept-Encoding": "gzip"}
-        if path in tags:
-            headers["If-None-Match"] = tags[path]
-        begun = time.monotonic()
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        size = len(answer.read())
-        times.append(time.monotonic() - begun)
-        counts[answer.status] = counts.get(answer.status, 0) + 1
-        counts["bytes"] = counts.get("bytes", 0) + size
-        if answer.status == 200:
-            tags[path] = answer.getheader("ETag")
-        return answer.status
+    def __init__(self, port):
+        self.port, self.until = port, time.monotonic() + seconds
+        self.times, self.lags, self.counts, self.sent, self.newest = [], [], {}, 0, time.monotonic()
 
-    ask("/")
-    while time.monotonic() < until:
-        if ask("/data") == 200:
-            ask("/text")
-        time.sleep(2)
+    def watch(self):
+        """Notes when a new sample is there."""
+        connection, last = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60), None
+        while time.monotonic() < self.until:
+            connection.request("GET", "/healthz")
+            age = json.loads(connection.getresponse().read())["last_sample_age_s"]
+            taken = time.monotonic() - age
+            if last is None or taken - last > 0.1:
+                self.newest = time.monotonic()
+                last = taken
+            time.sleep(0.05)
+
+    def one(self, by_events):
+        connection, tags = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60), {}
+
+        def ask(path):
+            headers = {"Accept-Encoding": "gzip"}
+            if path in tags:
+                headers["If-None-Match"] = tags[path]
+            begun = time.monotonic()
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            body, now = answer.read(), time.monotonic()
+            self.times.append(now - begun)
+            self.counts[answer.status] = self.counts.get(answer.status, 0) + 1
+            self.sent += len(body)
+            if answer.status == 200:
+                tags[path] = answer.getheader("ETag")
+                if path == "/data":
+                    self.lags.append(now - self.newest)
+            return answer.status
+
+        def look():
+            if ask("/data") == 200:
+                ask("/text")
+
+        ask("/")
+        look()
+        if by_events:
+            stream = socket.create_connection(("127.0.0.1", self.port), timeout=1)
+            stream.sendall(b"GET /changes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            said = b""
+        while time.monotonic() < self.until:
+            if not by_events:
+                time.sleep(2)
+            else:
+                try:
+                    said += (got := stream.recv(4096))
+                    self.sent += len(got)
+                except TimeoutError:
+                    continue
+                self.counts["events"] = self.counts.get("events", 0) + said.count(b"\ndata: ")
+                if b"\ndata: " not in said:
+                    continue
+                said = b""
+            look()
+        if by_events:
+            stream.close()
 
 
-def loaded(name, *arguments):
+def loaded(name, by_events, *arguments):
     server, port = started(*arguments)
     time.sleep(5)
-    before, used = memory(server.pid), cpu(server.pid)
-    times, counts, until = [], {}, time.monotonic() + seconds
-    threads = [threading.Thread(target=client, args=(port, until, times, counts)) for _ in range(clients)]
+    before, used, all = memory(server.pid), cpu(server.pid), Clients(port)
+    threads = [threading.Thread(target=all.one, args=(by_events,)) for _ in range(clients)]
+    threads.append(threading.Thread(target=all.watch))
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -70,19 +114,21 @@ def loaded(name, *arguments):
     after, used = memory(server.pid), cpu(server.pid) - used
     server.terminate()
     code = server.wait(10)
-    times.sort()
-    sent = counts.pop("bytes")
-    print(f"{name}: {clients} clients, {seconds:.0f} s: {len(times)} answers {counts}, {sent / 2**20:.0f} MiB; "
-          f"median {times[len(times) // 2] * 1e3:.0f} ms, p99 {times[int(len(times) * 0.99)] * 1e3:.0f} ms, most {times[-1] * 1e3:.0f} ms; "
+    times, lags = sorted(all.times), sorted(all.lags)
+    print(f"{name}, by {'events' if by_events else 'questions every 2 s'}: {clients} clients, {seconds:.0f} s: {len(times)} answers {all.counts}, "
+          f"{all.sent / 2**20:.1f} MiB; median {times[len(times) // 2] * 1e3:.0f} ms, p99 {times[int(len(times) * 0.99)] * 1e3:.0f} ms, "
+          f"most {times[-1] * 1e3:.0f} ms; lag: median {lags[len(lags) // 2]:.2f} s, p90 {lags[int(len(lags) * 0.9)]:.2f} s; "
           f"RSS {before['VmRSS']:.0f} MiB before, {after['VmRSS']:.0f} after, peak {after['VmHWM']:.0f} (anonymous {after['RssAnon']:.0f}); "
-          f"CPU {used / seconds:.1%} of one; ended with {code}")
+          f"CPU {used / seconds:.1%} of one; ended with {code}", flush=True)
 
 
 with tempfile.TemporaryDirectory() as place:
-    loaded("this host", "--live")
+    for by_events in [True, False] * rounds:
+        loaded("this host", by_events, "--live")
     recorder = subprocess.Popen([memtide, "record", "--to", f"{place}/recording"], stderr=subprocess.DEVNULL)
     time.sleep(20)
-    loaded("a recording", f"{place}/recording")
+    for by_events in [True, False] * rounds:
+        loaded("a recording", by_events, f"{place}/recording")
     recorder.terminate()
     recorder.wait(30)
     status = json.loads(subprocess.run([memtide, "record", "--status", "--format", "json", "--to", f"{place}/recording"],

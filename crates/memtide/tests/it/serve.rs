@@ -18,8 +18,8 @@ use crate::support::{checked, file, has, json, memtide, promtool_minds, root, st
 const THRASH: &str = "corpus/captures/swap-thrash--512m-swapdisk/capture.jsonl.gz";
 
 /// A server that is ended with its test.
-struct Serving {
-    child: Child,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
     port: u16,
     said: Arc<Mutex<String>>,
 }
@@ -33,8 +33,8 @@ impl Drop for Serving {
 
 /// An answer.
 #[derive(Debug)]
-struct Reply {
-    status: u16,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
     head: String,
     body: Vec<u8>,
 }
@@ -47,11 +47,11 @@ impl Reply {
         Some(Self { status, head: head.to_lowercase(), body: bytes[end + 4..].to_vec() })
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(found, _)| *found == name).map_or("", |(_, value)| value)
     }
@@ -65,7 +65,7 @@ impl Reply {
 }
 
 impl Serving {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::in_environment(arguments, &[])
     }
 
@@ -111,18 +111,34 @@ impl Serving {
         stream
     }
 
-    /// Sends bytes, and returns what comes until the server closes.
-    fn raw(&self, request: &[u8]) -> Option<Reply> {
+    /// Sends bytes, and returns what comes until the server closes. A client that is `brief` sends no more, and says so after
+    /// a moment: the server may wait for the rest.
+    fn sent(&self, request: &[u8], is_brief: bool) -> Option<Reply> {
         let mut stream = self.connect();
         // The server may have closed already.
         let _ = stream.write_all(request);
-        let _ = stream.shutdown(Shutdown::Write);
         let mut answer = Vec::new();
+        if is_brief {
+            stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+            let _ = stream.read_to_end(&mut answer);
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let _ = stream.shutdown(Shutdown::Write);
+        }
         let _ = stream.read_to_end(&mut answer);
         Reply::of(&answer)
     }
 
-    fn asked(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    fn raw(&self, request: &[u8]) -> Option<Reply> {
+        self.sent(request, false)
+    }
+
+    pub(crate) fn asked(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Reply {
         let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
             request.push_str(&format!("Host: 127.0.0.1:{}\r\n", self.port));
@@ -261,6 +277,7 @@ fn what_is_not_understood_is_named_and_nothing_else_is_answered() {
         ("/api/v1/series", 400, "no signal is named"),
         ("/api/v1/series?signal=nothing", 400, "no signal `nothing`"),
         ("/api/v1/compare", 400, "two ranges are compared"),
+        ("/changes", 404, "it does not change"),
         ("/closer?of=x&from=1&to=2", 410, "newer data"),
         ("/closer?of=x&from=2&to=1", 400, "ends before it begins"),
         ("/closer?of=x&from=nan&to=1", 400, "is no second"),
@@ -322,7 +339,7 @@ fn strangers_get_clear_errors_and_nothing_else() {
     for round in 0..2_000 {
         let request = &requests[round % requests.len()];
         // A connection that is closed without a word is an answer to what is not HTTP.
-        let status = serving.raw(request.as_bytes()).map_or(0, |reply| reply.status);
+        let status = serving.sent(request.as_bytes(), true).map_or(0, |reply| reply.status);
         *answers.entry(status).or_insert(0) += 1;
         // A body that is not read harms nobody.
         let is_harmless = request.contains("chunked");
@@ -359,7 +376,7 @@ fn slow_clients_are_cut_off_and_others_do_not_wait_for_them() {
     assert_eq!(serving.get("/").status, 200);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let many: Vec<TcpStream> = (0..60).map(|_| serving.connect()).collect();
-    let turned_away = serving.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let turned_away = serving.sent(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", true);
     assert_eq!(turned_away.map(|reply| reply.status), Some(503));
     let mut word = [0; 256];
     let begun = Instant::now();
@@ -490,6 +507,8 @@ fn a_recording_goes_on_while_it_is_served_and_its_end_is_named() {
     let recorder = Running::started(&recording, &[]);
     let serving = Serving::start(&[recording.to_str().unwrap()]);
     until("samples", || serving.get("/data").status == 200);
+    let mut stream = EventStream::open(&serving, None);
+    let has = stream.next().unwrap();
     let tag = serving.get("/data").header("etag").to_owned();
     let before = samples(&serving);
     until("more samples", || samples(&serving) > before + 20);
@@ -501,9 +520,11 @@ fn a_recording_goes_on_while_it_is_served_and_its_end_is_named() {
     });
     let health: Value = serde_json::from_slice(&serving.get("/healthz").body).unwrap();
     assert!(health["last_sample_age_s"].as_f64().unwrap() < 30.0, "{health}");
+    assert_ne!(stream.next().unwrap(), has);
     drop(recorder);
     std::fs::remove_dir_all(&recording).unwrap();
     until("the end", || serving.get("/healthz").status == 503);
+    while stream.next().unwrap() != "refused" {}
     for path in ["/", "/data", "/api/v1/check", "/metrics"] {
         let reply = serving.get(path);
         assert_eq!(reply.status, 503, "{path}");
@@ -516,6 +537,7 @@ fn a_recording_goes_on_while_it_is_served_and_its_end_is_named() {
     // Another one in its place is served.
     let _recorder = Running::started(&recording, &[]);
     until("the next recording", || serving.get("/data").status == 200);
+    assert_ne!(stream.next().unwrap(), "refused");
     assert!(serving.end().0.success());
 }
 
@@ -595,6 +617,81 @@ fn many_clients_of_a_page_cost_what_one_costs() {
     }
     println!("{} MiB", serving.resident_mib());
     assert!(serving.resident_mib() < 100, "{} MiB", serving.resident_mib());
+}
+
+/// A stream of events, from its first byte on.
+struct EventStream(BufReader<TcpStream>);
+
+impl EventStream {
+    fn open(serving: &Serving, has: Option<&str>) -> Self {
+        let mut stream = serving.connect();
+        let has = has.map(|name| format!("Last-Event-ID: {name}\r\n")).unwrap_or_default();
+        let request = format!("GET /changes HTTP/1.1\r\nHost: localhost\r\n{has}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// The status of its answer.
+    fn status(&mut self) -> u16 {
+        let line = self.line().unwrap();
+        line.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.0.read_line(&mut line).unwrap();
+        (read > 0).then(|| line.trim_end().to_owned())
+    }
+
+    /// The name of the next event's data; `None` at the end of the stream.
+    fn next(&mut self) -> Option<String> {
+        loop {
+            if let Some(name) = self.line()?.strip_prefix("id: ") {
+                return Some(name.to_owned());
+            }
+        }
+    }
+}
+
+#[test]
+fn events_name_the_data_that_are_new_and_a_stream_goes_on_where_it_broke() {
+    let serving = Serving::start(&["--live", "--every", "200ms"]);
+    let mut stream = EventStream::open(&serving, None);
+    assert_eq!(stream.status(), 200);
+    let first = stream.next().unwrap();
+    let begun = Instant::now();
+    let second = stream.next().unwrap();
+    assert_ne!(first, second);
+    assert!(begun.elapsed() >= Duration::from_millis(1_500), "{:?}", begun.elapsed());
+    // What an event names is what is answered then.
+    let data = serving.get("/data");
+    assert_eq!(data.header("etag"), second);
+    // Who has the newest hears of the next, who has an older one of the newest at once.
+    let behind = EventStream::open(&serving, Some(&first)).next().unwrap();
+    let mut ahead = EventStream::open(&serving, Some(&behind));
+    assert_ne!(ahead.next().unwrap(), behind);
+
+    // Streams that were left leave room for others, and nobody who asks waits for them.
+    drop((stream, ahead));
+    let mut all: Vec<EventStream> = Vec::new();
+    until("64 streams", || {
+        all.clear();
+        all = (0..64).map(|_| EventStream::open(&serving, None)).collect();
+        all.iter_mut().all(|stream| stream.status() == 200)
+    });
+    let refused = serving.get("/changes");
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert!(refused.text().starts_with("64 pages follow already"), "{}", refused.text());
+    assert_eq!(serving.get("/data").status, 200);
+    drop(all.split_off(1));
+    until("room", || EventStream::open(&serving, None).status() == 200);
+
+    // The end of the server ends a stream, and waits for nobody.
+    let begun = Instant::now();
+    let (status, said) = serving.end();
+    assert!(status.success(), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    while all[0].next().is_some() {}
 }
 
 /// A recording of a day with a sample each ten seconds.
