@@ -1,5 +1,6 @@
 //! The tools: what can be asked, and the command that answers it. All of them only read.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,8 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, schemars, tool, tool_handler, t
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
-use crate::McpOptions;
 use crate::answer::{AnswerShape, failed, result};
-use crate::call;
+use crate::{ClientTrust, McpOptions, call};
 
 /// So many commands run at once; further calls wait.
 const CALLS_AT_ONCE: usize = 2;
@@ -159,11 +159,21 @@ pub(crate) struct ProfileQuestion {
     detail: AnswerDetail,
 }
 
+/// What a command is about.
+#[derive(Debug)]
+enum CallSubject {
+    /// What is asked about where nothing is named.
+    Unnamed,
+    Sources(Vec<String>),
+    ThisHost(Option<String>),
+    Rule(Option<String>),
+}
+
 /// A command line of memtide.
 #[derive(Debug)]
 struct ToolCommand {
     arguments: Vec<String>,
-    sources: Vec<String>,
+    subject: CallSubject,
     detail: AnswerDetail,
     watches: Duration,
     if_unknown: Option<&'static str>,
@@ -173,7 +183,7 @@ impl ToolCommand {
     fn new(command: &str, detail: AnswerDetail) -> Self {
         Self {
             arguments: vec![command.to_owned()],
-            sources: Vec::new(),
+            subject: CallSubject::Unnamed,
             detail,
             watches: Duration::ZERO,
             if_unknown: None,
@@ -200,8 +210,26 @@ impl ToolCommand {
     }
 
     /// A source, which is no option whatever it begins with.
-    fn of(mut self, source: Option<&String>) -> Self {
-        self.sources.extend(source.cloned());
+    fn of(self, source: Option<&String>) -> Self {
+        self.of_all(source.into_iter().cloned().collect())
+    }
+
+    fn of_all(mut self, sources: Vec<String>) -> Self {
+        if !sources.is_empty() {
+            self.subject = CallSubject::Sources(sources);
+        }
+        self
+    }
+
+    /// Something that runs on this host.
+    fn of_this_host(mut self, named: Option<String>) -> Self {
+        self.subject = CallSubject::ThisHost(named);
+        self
+    }
+
+    /// A rule, which is of no host.
+    fn of_rule(mut self, id: Option<String>) -> Self {
+        self.subject = CallSubject::Rule(id);
         self
     }
 
@@ -223,17 +251,39 @@ impl ToolCommand {
         self
     }
 
-    /// The arguments, or why there is no such command.
-    fn finish(&self) -> Result<Vec<String>, String> {
-        if self.sources.iter().any(|source| source == "-") {
-            return Err("`-` is no source here: standard input belongs to the client".to_owned());
-        }
+    /// The arguments, or why there is no such command; `served` is what a call is about that names nothing.
+    fn finish(&self, served: Option<&Path>, client: ClientTrust) -> Result<Vec<String>, String> {
+        let names: Vec<String> = match (&self.subject, served) {
+            (CallSubject::Sources(_), _) if client == ClientTrust::AnyUser => {
+                return Err("no source can be named here, as any local user can ask: leave it out, or ask by \
+                            `memtide mcp`, or by a server with a token or a socket"
+                    .to_owned());
+            }
+            (CallSubject::Sources(sources), _) if sources.iter().any(|source| source == "-") => {
+                return Err(
+                    "`-` is no source here: standard input belongs to the client".to_owned()
+                );
+            }
+            (CallSubject::Sources(sources), _) => sources.clone(),
+            (CallSubject::ThisHost(_), Some(served)) => {
+                return Err(format!(
+                    "this server is about {}: only what runs on this host has such an answer",
+                    served.display()
+                ));
+            }
+            (CallSubject::Unnamed, served) => {
+                served.iter().map(|path| path.display().to_string()).collect()
+            }
+            (CallSubject::ThisHost(named), None) | (CallSubject::Rule(named), _) => {
+                named.iter().cloned().collect()
+            }
+        };
         let mut all = self.arguments.clone();
         if self.detail == AnswerDetail::Json {
             all.push("--format=json".to_owned());
         }
         all.push("--".to_owned());
-        all.extend(self.sources.iter().cloned());
+        all.extend(names);
         Ok(all)
     }
 }
@@ -243,6 +293,7 @@ impl ToolCommand {
 pub(crate) struct MemoryTools {
     options: Arc<McpOptions>,
     calls: Arc<Semaphore>,
+    client: ClientTrust,
 }
 
 const WATCH_LONGER: &str =
@@ -250,8 +301,14 @@ const WATCH_LONGER: &str =
 
 #[tool_router]
 impl MemoryTools {
-    pub(crate) fn new(options: McpOptions) -> Self {
-        Self { options: Arc::new(options), calls: Arc::new(Semaphore::new(CALLS_AT_ONCE)) }
+    pub(crate) fn new(options: McpOptions, client: ClientTrust) -> Self {
+        let calls = Arc::new(Semaphore::new(CALLS_AT_ONCE));
+        Self { options: Arc::new(options), calls, client }
+    }
+
+    /// The same tools, with the same bound on all calls, for other clients.
+    pub(crate) fn of_client(&self, client: ClientTrust) -> Self {
+        Self { client, ..self.clone() }
     }
 
     #[tool(
@@ -275,7 +332,9 @@ impl MemoryTools {
             .with("at", question.at.as_ref())
             .watching("for", question.for_seconds)
             .whole(question.detail == AnswerDetail::Evidence, "--all");
-        let is_live = question.asked.source.is_none() && question.asked.since.is_none();
+        let is_live = question.asked.source.is_none()
+            && question.asked.since.is_none()
+            && self.options.source.is_none();
         let line = if is_live { line.if_unknown(WATCH_LONGER) } else { line };
         self.answer(line, context).await
     }
@@ -316,7 +375,7 @@ impl MemoryTools {
         let line = ToolCommand::new("explain", question.detail)
             .watching("watch", question.watch_seconds)
             .whole(question.detail == AnswerDetail::Evidence, "--full")
-            .of(Some(&question.process));
+            .of_this_host(Some(question.process));
         self.answer(line, context).await
     }
 
@@ -401,22 +460,24 @@ impl MemoryTools {
         Parameters(question): Parameters<CompareQuestion>,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        let recording = self.options.recording.as_ref().map(|path| path.display().to_string());
-        let Some(before) = question.before.or(recording) else {
+        let McpOptions { source, recording, .. } = self.options.as_ref();
+        let usual = source.as_ref().or(recording.as_ref()).map(|path| path.display().to_string());
+        let is_named = question.before.is_some() || question.after.is_some();
+        let Some(before) = question.before.or(usual) else {
             return Ok(failed(
                 "name `before` and `after`: this host has no recording (memtide record)",
             ));
         };
-        let after = question.after.as_ref().unwrap_or(&before);
+        let after = question.after.unwrap_or_else(|| before.clone());
         let line = ToolCommand::new("compare", question.detail)
             .with("before-since", question.before_since.as_ref())
             .with("before-until", question.before_until.as_ref())
             .with("after-since", question.after_since.as_ref())
             .with("after-until", question.after_until.as_ref())
             .whole(question.detail == AnswerDetail::Evidence, "--all")
-            .of(Some(&before))
-            .of(Some(after));
-        self.answer(line, context).await
+            .of_all(vec![before, after]);
+        let client = if is_named { self.client } else { ClientTrust::SameUser };
+        self.answer_to(client, line, context).await
     }
 
     #[tool(
@@ -433,7 +494,7 @@ impl MemoryTools {
         Parameters(question): Parameters<RulesQuestion>,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        let line = ToolCommand::new("rules", AnswerDetail::Text).of(question.id.as_ref());
+        let line = ToolCommand::new("rules", AnswerDetail::Text).of_rule(question.id);
         self.answer(line, context).await
     }
 
@@ -453,17 +514,27 @@ impl MemoryTools {
     ) -> Result<CallToolResult, ErrorData> {
         let line = ToolCommand::new("profile", question.detail)
             .about(&question.about)
-            .watching("for", Some(question.for_seconds.unwrap_or(10)));
+            .watching("for", Some(question.for_seconds.unwrap_or(10)))
+            .of_this_host(None);
         self.answer(line, context).await
     }
 
-    /// Runs the command and gives its answer; ends it where the client no longer waits.
     async fn answer(
         &self,
         line: ToolCommand,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        let arguments = match line.finish() {
+        self.answer_to(self.client, line, context).await
+    }
+
+    /// Runs the command and gives its answer; ends it where the client no longer waits.
+    async fn answer_to(
+        &self,
+        client: ClientTrust,
+        line: ToolCommand,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let arguments = match line.finish(self.options.source.as_deref(), client) {
             Ok(arguments) => arguments,
             Err(why) => return Ok(failed(why)),
         };

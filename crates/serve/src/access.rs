@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
+use axum::http::HeaderValue;
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
 
 use crate::connection::ReachedBy;
@@ -22,6 +23,8 @@ pub(crate) struct ClientAccess {
 pub(crate) enum Denied {
     /// The name that was asked for is none of this host: a page of another site may have led a browser here (DNS rebinding).
     Host(String),
+    /// A page of this origin sent it, which is of another site.
+    Origin(String),
     /// It needs the secret.
     Token,
 }
@@ -58,6 +61,19 @@ impl ClientAccess {
         bare.parse::<IpAddr>().is_ok()
             || name == "localhost"
             || self.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(&name))
+    }
+
+    /// Checks that what is sent comes from a program, or from a page of this server: its origin has the name that was asked for.
+    pub(crate) fn check_origin(request: &Parts) -> Result<(), Denied> {
+        let Some(origin) = request.headers.get(ORIGIN) else { return Ok(()) };
+        let origin = String::from_utf8_lossy(origin.as_bytes());
+        let of_page = origin.split_once("://").map(|(_, name)| name.as_bytes());
+        let asked = request.headers.get(HOST).map(HeaderValue::as_bytes);
+        if of_page.is_some() && of_page == asked {
+            Ok(())
+        } else {
+            Err(Denied::Origin(origin.into_owned()))
+        }
     }
 
     /// Checks the secret, where there is one.

@@ -1,6 +1,6 @@
 //! Pages that follow: an event says that there are newer data than a page has; the page asks for them as it does without events.
 //!
-//! An event carries a name and no data, so a page that missed events, or whose stream broke, has no gap: whatever it has, the
+//! An event carries a name and no data, so a page that missed events, or lost its stream, has no gap: whatever it has, the
 //! next answer is whole. So a client that reads slowly is owed one event at most, too.
 
 use std::convert::Infallible;
@@ -21,9 +21,9 @@ use crate::refusal::Unanswered;
 
 /// So many pages follow by events: half of all connections, so that the other half is there for what they ask.
 const FOLLOWERS_MAX: usize = 64;
-/// Something is sent at least this often, so that a client is noticed that went without a word.
+/// Something is sent at least this often, so that the end of a client is noticed that could not say it.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// The name of an answer that is an error.
+/// The name of the answer where there is nothing to read any more.
 const REFUSED: &str = "refused";
 
 /// Room for pages that follow.
@@ -63,7 +63,7 @@ impl Followers {
         question: PageQuestion,
         pulses: watch::Receiver<Pulse>,
         end: ServerEnd,
-        has: Option<String>,
+        has: Option<&str>,
     ) -> Result<Response, Unanswered> {
         let place = Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
             Unanswered::later(format!("{FOLLOWERS_MAX} pages follow already")).with_help(format!(
@@ -71,8 +71,16 @@ impl Followers {
             ))
         })?;
         let due = Instant::now();
-        let follower =
-            Follower { answerer, question, pulses, end, has, of: None, due, _place: place };
+        let follower = Follower {
+            answerer,
+            question,
+            pulses,
+            end,
+            has: has.map(ToOwned::to_owned),
+            of: None,
+            due,
+            _place: place,
+        };
         let events = stream::unfold(follower, |mut follower| async move {
             let name = follower.next().await?;
             // The page has it named in `Last-Event-ID` where the stream breaks.
@@ -106,9 +114,21 @@ impl Follower {
             let question = ClientQuestion::Page(self.question.clone());
             let answered = self.answerer.ask(question).await;
             self.due = Instant::now() + EVERY.as_duration();
-            // A costly answer is kept for a while, and is then not of the newest version: that is asked for once more.
-            self.of = answered.as_ref().ok().map(|body| body.version);
-            let name = answered.map_or_else(|_| REFUSED.to_owned(), |body| body.tag);
+            let name = match answered {
+                // A costly answer is kept for a while, and is then not of the newest version: that is asked for once more.
+                Ok(body) => {
+                    self.of = Some(body.version);
+                    body.tag
+                }
+                Err(_) => {
+                    self.of = None;
+                    // Any other error may be over with the next question.
+                    if self.pulses.borrow().gone.is_none() {
+                        continue;
+                    }
+                    REFUSED.to_owned()
+                }
+            };
             if self.has.as_ref() != Some(&name) {
                 self.has = Some(name.clone());
                 return name;

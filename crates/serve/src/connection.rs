@@ -12,6 +12,7 @@ use axum::extract::Extension;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
@@ -123,6 +124,9 @@ async fn accept_one(listener: &Listener) -> io::Result<(ClientStream, ReachedBy)
             let (stream, _) = listener.accept().await?;
             // Answers are written whole, so nothing waits for more.
             let _ = stream.set_nodelay(true);
+            // A host that vanished takes nothing either: its stream of events would be kept for a quarter of an hour.
+            let within = u32::try_from(TAKEN_WITHIN.as_millis()).unwrap_or_default();
+            let _ = set_tcp_user_timeout(&stream, within);
             Ok((Box::pin(stream), ReachedBy::Network))
         }
         Listener::Unix(listener, _) => {

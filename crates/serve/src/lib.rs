@@ -1,5 +1,5 @@
 //! The answers of memtide over HTTP: the page of `report`, alive; a JSON API with the schemas of the command line; metrics
-//! for Prometheus.
+//! for Prometheus; tools for assistants.
 //!
 //! Three nouns: a **served source** ([`ServedSource`]) is what every answer is about; a **question** is a request as
 //! understood; an **answer** is the bytes that are sent for it, shared by all who ask the same. Two kinds of threads: one runs
@@ -12,6 +12,7 @@ mod access;
 mod answer;
 mod answerer;
 mod api;
+mod assistant_calls;
 mod cache;
 mod changes;
 mod connection;
@@ -22,6 +23,7 @@ mod metrics;
 mod own_cost;
 mod query;
 mod refusal;
+mod request_body;
 mod routes;
 mod schemas;
 mod token;
@@ -30,6 +32,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mcp::HttpTools;
 use report::Screen;
 
 pub use feed::{LiveSource, ServedSource};
@@ -38,6 +41,7 @@ pub use token::{AccessToken, TokenError};
 
 use access::ClientAccess;
 use answerer::Answerer;
+use assistant_calls::AssistantCalls;
 use changes::Followers;
 use feed::SourceFeed;
 use listen::Listener;
@@ -58,6 +62,8 @@ pub struct ServeOptions {
     pub units_max: usize,
     /// Readers' time zone.
     pub screen: Screen,
+    /// What assistants may call; `None` where a call could not read what is served.
+    pub tools: Option<HttpTools>,
 }
 
 /// Why nothing is served.
@@ -105,6 +111,7 @@ pub struct HttpServer {
     access: ClientAccess,
     units_max: usize,
     screen: Screen,
+    tools: Option<HttpTools>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -136,6 +143,7 @@ impl HttpServer {
             access,
             units_max: options.units_max,
             screen: options.screen,
+            tools: options.tools,
             runtime,
         })
     }
@@ -150,12 +158,17 @@ impl HttpServer {
     /// # Errors
     /// [`ServeError::Start`] if the system gives no thread.
     pub fn run(self) -> Result<(), ServeError> {
-        let Self { listeners, feed, access, units_max, screen, runtime } = self;
+        let Self { listeners, feed, access, units_max, screen, tools, runtime } = self;
         let _following = feed.follow().map_err(ServeError::Start)?;
         let answerer =
             Answerer::start(Arc::clone(&feed), screen, units_max).map_err(ServeError::Start)?;
-        let followers = Followers::default();
-        let routes = Routes { answerer, feed, access: Arc::new(access), followers };
+        let routes = Routes {
+            answerer,
+            feed,
+            access: Arc::new(access),
+            followers: Followers::default(),
+            calls: tools.map(AssistantCalls::new),
+        };
         let sockets: Vec<PathBuf> = listeners.iter().filter_map(Listener::socket).collect();
         let result = runtime.block_on(connection::serve(listeners, routes.router()));
         for socket in sockets {

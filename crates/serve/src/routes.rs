@@ -14,8 +14,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
+use mcp::ClientTrust;
 use report::html::{self, Tag, tag};
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use units::Span;
 
@@ -23,6 +25,7 @@ use crate::access::{COOKIE_NAME, ClientAccess, Denied};
 use crate::answer::Body;
 use crate::answerer::{Answerer, ClientQuestion};
 use crate::api::{ApiKind, ApiQuestion};
+use crate::assistant_calls::AssistantCalls;
 use crate::changes::Followers;
 use crate::connection::{ReachedBy, ServerEnd};
 use crate::feed::{LATE, SourceFeed};
@@ -30,7 +33,7 @@ use crate::live_page::{Closer, PagePart, PageQuestion};
 use crate::metrics::MetricsQuestion;
 use crate::query::{Query, quoted};
 use crate::refusal::Unanswered;
-use crate::schemas;
+use crate::{request_body, schemas};
 
 /// What answers a request.
 #[derive(Debug, Clone)]
@@ -39,12 +42,15 @@ pub(crate) struct Routes {
     pub(crate) feed: Arc<SourceFeed>,
     pub(crate) access: Arc<ClientAccess>,
     pub(crate) followers: Followers,
+    pub(crate) calls: Option<AssistantCalls>,
 }
 
 /// A form with one field.
 const FORM_BYTES_MAX: usize = 4 << 10;
 /// Where a login is sent.
 const LOGIN: &str = "/login";
+/// Where assistants send their calls.
+const MCP: &str = "/mcp";
 /// Health is also asked by programs without the token; it names nothing of this host.
 const HEALTH: &str = "/healthz";
 
@@ -82,9 +88,11 @@ impl Routes {
             .route("/metrics", get(metrics))
             .route(HEALTH, get(health))
             .route(LOGIN, any(login))
+            .route(MCP, post(assistants))
             .fallback(absent)
             .layer(middleware::from_fn_with_state(self.clone(), guard))
-            .layer(CompressionLayer::new())
+            // Numbers of charts are packed already, and each client's answer is compressed for itself.
+            .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
             .with_state(self)
     }
 
@@ -161,25 +169,36 @@ fn admitted(
         );
         return Err(Box::new(refused_text(&refusal)));
     }
-    let is_login = head.uri.path() == LOGIN;
+    let path = head.uri.path();
+    let is_login = path == LOGIN;
     let is_read = matches!(head.method, Method::GET | Method::HEAD);
-    let is_sent_form = is_login && head.method == Method::POST;
-    if !is_read && !is_sent_form {
-        let mut response = refused_text(&Unanswered::new(
-            405,
-            "memtide only answers GET and HEAD: it changes nothing",
-        ));
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    let is_sent = head.method == Method::POST;
+    let (is_taken, allowed, why) = match path {
+        MCP => (
+            is_sent,
+            "POST",
+            "assistants send their calls here with POST, and nothing else is answered",
+        ),
+        LOGIN => (is_read || is_sent, "GET, HEAD, POST", "a login is read, or sent with POST"),
+        _ => (is_read, "GET, HEAD", "memtide only answers GET and HEAD: it changes nothing"),
+    };
+    if !is_taken {
+        let mut response = refused_text(&Unanswered::new(405, why));
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
         return Err(Box::new(response));
     }
-    if is_login || head.uri.path() == HEALTH {
+    if is_sent && let Err(Denied::Origin(origin)) = ClientAccess::check_origin(head) {
+        let refusal =
+            Unanswered::new(403, format!("a page of `{}` may not ask here", quoted(&origin)))
+                .with_help("programs send no `Origin`; a page of this server sends its own");
+        return Err(Box::new(refused_text(&refusal)));
+    }
+    if is_login || path == HEALTH {
         return Ok(());
     }
     match access.check_token(head) {
         Ok(()) => Ok(()),
-        Err(_) if wants_page(&head.headers) && head.uri.path() == "/" => {
-            Err(Box::new(redirected(LOGIN)))
-        }
+        Err(_) if wants_page(&head.headers) && path == "/" => Err(Box::new(redirected(LOGIN))),
         Err(_) => {
             let refusal = Unanswered::new(401, "this server needs a token").with_help(
                 "send `Authorization: Bearer TOKEN`, or log in at /login with a browser",
@@ -205,14 +224,13 @@ async fn changes(
     request: Request,
 ) -> Response {
     let (head, _) = request.into_parts();
-    let has = head.headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let asked = || {
         let query = Query::parse(head.uri.query(), PageQuestion::NAMES)?;
         let question = PageQuestion { query, part: PagePart::Data };
         if !question.follows(&routes.feed)? {
             return Err(Unanswered::absent("this page shows what is past: it does not change"));
         }
-        let has = has.map(ToOwned::to_owned);
+        let has = head.headers.get("last-event-id").and_then(|value| value.to_str().ok());
         routes.followers.follow(routes.answerer.clone(), question, routes.feed.pulses(), end, has)
     };
     asked().unwrap_or_else(|refusal| refused_text(&refusal))
@@ -293,6 +311,26 @@ async fn absent(request: Request) -> Response {
     if wants_page(request.headers()) { refused_page(&refusal) } else { refused_text(&refusal) }
 }
 
+/// A call of an assistant.
+async fn assistants(
+    State(routes): RoutesState,
+    Extension(reached_by): Extension<ReachedBy>,
+    request: Request,
+) -> Response {
+    let Some(calls) = &routes.calls else {
+        return refused_text(&Unanswered::absent(
+            "what is served was read from standard input, where a call cannot read it again",
+        ));
+    };
+    // Whoever connects to a port may be any user of this host.
+    let is_known = reached_by == ReachedBy::Socket || routes.access.token().is_some();
+    let client = if is_known { ClientTrust::SameUser } else { ClientTrust::AnyUser };
+    calls
+        .answer(request.into_parts(), client)
+        .await
+        .unwrap_or_else(|refusal| refused_text(&refusal))
+}
+
 /// The form in which a browser's user types the secret, and its answer.
 async fn login(State(routes): RoutesState, request: Request) -> Response {
     let (head, body) = request.into_parts();
@@ -300,8 +338,9 @@ async fn login(State(routes): RoutesState, request: Request) -> Response {
     if head.method != Method::POST {
         return login_form(StatusCode::OK, None);
     }
-    let Ok(form) = axum::body::to_bytes(body, FORM_BYTES_MAX).await else {
-        return login_form(StatusCode::PAYLOAD_TOO_LARGE, Some("That was too long."));
+    let form = match request_body::whole(body, FORM_BYTES_MAX).await {
+        Ok(form) => form,
+        Err(refusal) => return refused_page(&refusal),
     };
     let typed = form_urlencoded::parse(&form).find(|(name, _)| name == "token");
     if !typed.is_some_and(|(_, typed)| token.is(typed.trim().as_bytes())) {

@@ -46,7 +46,7 @@ pub(crate) fn index() -> Result<Body, Unanswered> {
     let value = serde_json::json!({
         "memtide": env!("CARGO_PKG_VERSION"),
         "addresses": ["/api/v1/check", "/api/v1/where", "/api/v1/headroom", "/api/v1/compare", "/api/v1/events",
-                      "/api/v1/series", "/metrics", "/healthz"],
+                      "/api/v1/series", "/changes", "/mcp", "/metrics", "/healthz"],
         "schemas": schemas,
     });
     Ok(Body::json(report::json(&value)?))

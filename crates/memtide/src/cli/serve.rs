@@ -13,7 +13,8 @@ use super::typed::{every, span};
 ///
 /// The page of `memtide report`, alive: it follows the host, shows any range of a recording, and its address is a link to what
 /// it shows. Programs ask /api/v1/check, where, headroom, compare, events and series for the JSON of the command line;
-/// Prometheus scrapes /metrics, which has node_exporter's names, memtide's findings and what still fits.
+/// Prometheus scrapes /metrics, which has node_exporter's names, memtide's findings and what still fits. Assistants call the tools
+/// of `memtide mcp` at /mcp.
 ///
 /// Without SOURCE it serves this host's recording while `memtide record` writes to it, and goes on with it. Without a recorder
 /// it watches this host itself and keeps the last half hour in memory.
@@ -31,6 +32,8 @@ Examples:
   memtide serve --listen 10.0.0.7:7424 --token-file /etc/memtide/token
   curl -s localhost:7424/api/v1/check?since=2h+ago | jq .headline
   curl -s -H \"Authorization: Bearer $(cat TOKEN)\" db7:7424/metrics
+
+  claude mcp add --transport http memtide http://127.0.0.1:7424/mcp
 
 docs/serve.md has all addresses, and how Prometheus, systemd and a proxy with TLS are set up.
 

@@ -1,6 +1,7 @@
 //! `memtide mcp`: the answers for an assistant that speaks the Model Context Protocol.
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
 use answers::recording_directory;
 use mcp::McpOptions;
@@ -12,8 +13,12 @@ pub(crate) fn run() -> Result<Exit, CommandError> {
     if std::io::stdin().is_terminal() {
         bail!("`memtide mcp` is started by an assistant's client, which speaks to it by pipes");
     }
-    let program = std::env::current_exe().with_context(|| "cannot find this program".to_owned())?;
-    let recording = recording_directory::to_read();
-    mcp::serve_stdio(McpOptions { program, recording })?;
+    mcp::serve_stdio(options(None)?)?;
     Ok(Exit::Ok)
+}
+
+/// The tools are commands of this program; `source` is what they are about where a call names none.
+pub(super) fn options(source: Option<PathBuf>) -> Result<McpOptions, CommandError> {
+    let program = std::env::current_exe().with_context(|| "cannot find this program".to_owned())?;
+    Ok(McpOptions { program, recording: recording_directory::to_read(), source })
 }

@@ -2,6 +2,7 @@
 
 mod announce;
 mod source;
+mod tools;
 
 use serve::{AccessToken, HttpServer, ServeOptions};
 
@@ -22,6 +23,7 @@ pub(crate) fn run(args: &ServeArgs, output: &Output) -> Result<Exit, CommandErro
         allowed_hosts: args.allowed_hosts.clone(),
         units_max: args.units_max,
         screen: output.screen(),
+        tools: tools::of(args)?,
     })?;
     announce::announce(&server.addresses(), &about, is_protected, output);
     server.run()?;

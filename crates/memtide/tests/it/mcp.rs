@@ -1,15 +1,17 @@
-//! `memtide mcp`, driven by the client of the protocol's own SDK.
+//! `memtide mcp`, and `/mcp` of `memtide serve`, driven by the client of the protocol's own SDK.
 
 use std::future::Future;
 use std::time::Duration;
 
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::RunningService;
-use rmcp::transport::TokioChildProcess;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess, UnixSocketHttpClient};
 use rmcp::{RoleClient, ServiceExt as _};
 use serde_json::{Value, json};
 
-use crate::support::root;
+use crate::serve::Serving;
+use crate::support::{file, root};
 
 type Client = RunningService<RoleClient, ()>;
 
@@ -70,8 +72,7 @@ fn every_tool_only_reads_and_says_so() {
 }
 
 /// What somebody on call asks, and what must be in the answer.
-#[test]
-fn ten_questions_are_answered_from_the_tools_alone() {
+async fn ten_questions(client: &Client) {
     let starved = || capture(STARVED);
     let kills = || {
         root()
@@ -95,16 +96,21 @@ fn ten_questions_are_answered_from_the_tools_alone() {
         ("compare", json!({ "before": starved(), "after": capture(DIRTY) }), &["dirty-throttle"]),
         ("rules", json!({ "id": "cgroup-cache-starved" }), &["refault"]),
     ];
+    for (tool, arguments, expected) in questions {
+        let case = format!("{tool} {arguments}");
+        let said = answer(&call(client, tool, arguments).await);
+        for word in expected {
+            assert!(said.contains(word), "{case}: no `{word}` in {said}");
+        }
+        assert!(said.len() <= ::mcp::TEXT_BYTES_MAX + 100, "{case}: {}", said.len());
+    }
+}
+
+#[test]
+fn ten_questions_are_answered_from_the_tools_alone() {
     block_on(async {
         let (client, _) = client().await;
-        for (tool, arguments, expected) in questions {
-            let case = format!("{tool} {arguments}");
-            let said = answer(&call(&client, tool, arguments).await);
-            for word in expected {
-                assert!(said.contains(word), "{case}: no `{word}` in {said}");
-            }
-            assert!(said.len() <= ::mcp::TEXT_BYTES_MAX + 100, "{case}: {}", said.len());
-        }
+        ten_questions(&client).await;
     });
 }
 
@@ -174,7 +180,7 @@ fn names_of_hosts_are_data() {
     let stat = format!("7 ({name}) S 1 7 7 0 -1 0 9 0 0 0 1 1 0 0 20 0 1 0 100 90000000 20000");
     let samples =
         vec![vec![("/proc/meminfo", meminfo.to_owned()), ("/proc/7/stat", stat.clone())]; 2];
-    let file = crate::support::file(&directory, "evil.jsonl", crate::support::capture(&samples));
+    let file = file(&directory, "evil.jsonl", crate::support::capture(&samples));
     block_on(async {
         let (client, _) = client().await;
         let result = call(&client, "where", json!({ "source": file, "by": "process" })).await;
@@ -221,4 +227,150 @@ fn the_end_of_the_client_ends_the_server() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
         assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")), "it goes on");
     });
+}
+
+/// A server with a socket, at which the SDK's client asks over HTTP.
+struct HttpServing {
+    serving: Serving,
+    socket: String,
+    _place: tempfile::TempDir,
+}
+
+impl HttpServing {
+    fn start(arguments: &[&str]) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("socket").display().to_string();
+        let serving = Serving::start(&[&["--unix", &socket], arguments].concat());
+        Self { serving, socket, _place: place }
+    }
+
+    async fn client(&self) -> Client {
+        let address = "http://localhost/mcp";
+        let client = UnixSocketHttpClient::new(&self.socket, address);
+        let config = StreamableHttpClientTransportConfig::with_uri(address);
+        ().serve(StreamableHttpClientTransport::with_client(client, config)).await.unwrap()
+    }
+}
+
+#[test]
+fn the_same_tools_answer_over_http() {
+    let http = HttpServing::start(&["--live"]);
+    block_on(async {
+        let (one, other) = (http.client().await, http.client().await);
+        let (stdio, _) = client().await;
+        let tools = |all: Vec<rmcp::model::Tool>| serde_json::to_value(all).unwrap();
+        let of_stdio = tools(stdio.list_all_tools().await.unwrap());
+        assert_eq!(tools(one.list_all_tools().await.unwrap()), of_stdio);
+        ten_questions(&one).await;
+        // What runs on this host, and what two clients ask at once.
+        let pid = std::process::id().to_string();
+        let (explained, profiled) = tokio::join!(
+            call(&one, "explain", json!({ "process": pid })),
+            call(&other, "profile", json!({ "for_seconds": 1 })),
+        );
+        assert!(answer(&explained).contains(&pid), "{explained:?}");
+        // Not every host lets a program sample its kernel; the tool then says so.
+        assert!(!blocks(&profiled).concat().is_empty());
+        let failed = call(&other, "check", json!({ "source": "/nonexistent" })).await;
+        assert_eq!(failed.is_error, Some(true));
+        let json = json!({ "source": capture(STARVED), "detail": "json" });
+        let said: Value =
+            serde_json::from_str(&blocks(&call(&other, "check", json).await)[0]).unwrap();
+        assert_eq!(said["findings"][0]["id"], "cgroup-cache-starved");
+    });
+}
+
+#[test]
+fn a_call_over_http_ends_with_its_client() {
+    let http = HttpServing::start(&["--live"]);
+    let pid = http.serving.child.id();
+    block_on(async {
+        let one = http.client().await;
+        let long = call(&one, "check", json!({ "for_seconds": 60 }));
+        assert!(tokio::time::timeout(Duration::from_secs(2), long).await.is_err());
+        let mut gone = false;
+        for _ in 0..100 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            gone = gone || children(pid).trim().is_empty();
+        }
+        assert!(gone, "still runs: {}", children(pid));
+        let other = http.client().await;
+        assert!(answer(&call(&other, "rules", json!({})).await).contains("swap-thrash"));
+    });
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
+
+fn tool_call(tool: &str, arguments: &Value) -> String {
+    let params = json!({ "name": tool, "arguments": arguments });
+    json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }).to_string()
+}
+
+const OF_CALL: [(&str, &str); 2] =
+    [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+
+#[test]
+fn calls_over_http_stand_behind_the_checks_of_every_request() {
+    let serving = Serving::start(&["--live"]);
+    let asked = |headers: &[(&str, &str)], body: &str| {
+        serving.asked("POST", "/mcp", &[&OF_CALL[..], headers].concat(), body)
+    };
+    let hello = asked(&[], INITIALIZE);
+    assert_eq!(hello.status, 200, "{}", hello.text());
+    assert!(hello.text().contains("\"name\":\"memtide\""), "{}", hello.text());
+    assert_eq!(hello.header("x-content-type-options"), "nosniff");
+    for (name, value, status) in [
+        ("Host", "evil.example.org", 421),
+        ("Origin", "http://evil.example.org", 403),
+        ("Origin", "http://6.6.6.6", 403),
+        ("Origin", "null", 403),
+        ("Origin", "", 403),
+    ] {
+        let refused = asked(&[(name, value)], INITIALIZE);
+        assert_eq!(refused.status, status, "{name}: {value}: {}", refused.text());
+    }
+    let own = [("Host", "localhost:7424"), ("Origin", "http://localhost:7424")];
+    assert_eq!(asked(&own, INITIALIZE).status, 200);
+    for method in ["GET", "HEAD", "DELETE", "PUT", "OPTIONS"] {
+        let refused = serving.asked(method, "/mcp", &OF_CALL, "");
+        assert_eq!((refused.status, refused.header("allow")), (405, "post"), "{method}");
+    }
+    assert_eq!(asked(&[], &"x".repeat(100_000)).status, 413);
+    for broken in ["", "{", "[]", "{\"jsonrpc\":\"2.0\"}", "\u{0}"] {
+        let status = asked(&[], broken).status;
+        assert!((400..500).contains(&status), "{broken}: {status}");
+    }
+    // What any user can ask reads no file, and what it can ask is answered.
+    for (tool, arguments) in [
+        ("check", json!({ "source": "/etc/shadow" })),
+        ("compare", json!({ "before": "/etc/shadow", "after": "/root" })),
+        ("where", json!({ "source": "--by=process" })),
+    ] {
+        let refused = asked(&[], &tool_call(tool, &arguments)).text();
+        assert!(refused.contains("any local user can ask"), "{refused}");
+    }
+    let said = asked(&[], &tool_call("where", &json!({}))).text();
+    assert!(said.contains("MemTotal"), "{said}");
+}
+
+#[test]
+fn calls_need_the_token_and_are_about_what_is_served() {
+    let place = tempfile::tempdir().unwrap();
+    let secret = file(&place, "token", "a-secret-of-some-length\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&secret, mode).unwrap();
+    let starved = capture(STARVED);
+    let serving = Serving::start(&[&starved, "--token-file", &secret]);
+    let asked = |headers: &[(&str, &str)], tool: &str, arguments: Value| {
+        let headers = [&OF_CALL[..], headers].concat();
+        serving.asked("POST", "/mcp", &headers, &tool_call(tool, &arguments))
+    };
+    assert_eq!(asked(&[], "check", json!({})).status, 401);
+    let bearer = [("Authorization", "Bearer a-secret-of-some-length")];
+    let said = asked(&bearer, "check", json!({})).text();
+    assert!(said.contains("re-reads its files"), "{said}");
+    let said = asked(&bearer, "check", json!({ "source": capture(DIRTY) })).text();
+    assert!(said.contains("dirty"), "{said}");
+    let said = asked(&bearer, "explain", json!({ "process": "1" })).text();
+    assert!(said.contains("only what runs on this host"), "{said}");
 }
