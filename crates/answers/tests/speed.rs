@@ -50,7 +50,7 @@ fn no_answer_takes_more_of_the_time_of_reading_than_it_did() {
         black_box(report::html::report(&page, &Screen::default()));
     });
     let ratios = [
-        ("check ÷ events", check / events, stated(2.1, 1.9)),
+        ("check ÷ events", check / events, stated(1.6, 1.5)),
         ("page ÷ check", page / check, stated(1.3, 1.7)),
         ("a sample ÷ bare reads", sample_ratio(), stated(4.8, 1.3)),
     ];
