@@ -3,10 +3,11 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::record::{Group, Running, is_root, skip, status, until};
+use crate::record::{Group, Running, is_root, skip, status};
 use crate::support::{checked, file, json, memtide, stderr, stdout};
 
 /// A shell that reads a file of 64 MiB again and again within 16 MiB.
@@ -69,6 +70,16 @@ fn words(all: &[Value], field: &str) -> Vec<String> {
     all.iter().map(|one| one[field].as_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// Waits for what checks do, which have the lowest priority: the tests beside them come first. Looks rarely, for the same
+/// reason.
+fn until_at_last(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(480), "{what} did not come");
+        std::thread::sleep(Duration::from_secs(3));
+    }
+}
+
 #[test]
 fn a_disease_is_one_finding_and_its_end_is_told_also_after_a_restart() {
     if !is_root() {
@@ -89,14 +100,14 @@ fn a_disease_is_one_finding_and_its_end_is_told_also_after_a_restart() {
     let settings = status(recording.path())["recorder"]["settings"].clone();
     assert_eq!(settings["checks_s"], 10.0);
     assert_eq!(settings["on_finding"], command.as_str());
-    until("a finding", || !kept(recording.path(), &subject).is_empty());
-    until("its notice", || !notices(&log, &subject).is_empty());
+    until_at_last("a finding", || !kept(recording.path(), &subject).is_empty());
+    until_at_last("its notice", || !notices(&log, &subject).is_empty());
     let active = || {
         let all = status(recording.path())["recorder"]["checks"]["active"].clone();
         let all = all.as_array().cloned().unwrap_or_default();
         all.into_iter().any(|finding| finding["subject"] == subject.as_str())
     };
-    until("the status", active);
+    until_at_last("the status", active);
     // Input, output and errors, and the directory that `ls` reads.
     let open = std::fs::read_to_string(open).unwrap();
     assert_eq!(open.lines().filter(|line| line.contains(" -> ")).count(), 4, "{open}");
@@ -106,8 +117,7 @@ fn a_disease_is_one_finding_and_its_end_is_told_also_after_a_restart() {
     // What is wrong when it ends is not found anew by the next recorder.
     let running = Running::started(recording.path(), &options);
     let done = || status(recording.path())["recorder"]["checks"]["done"].as_u64().unwrap_or(0);
-    until("a check", || done() >= 1);
-    until("another check", || done() >= 2);
+    until_at_last("two checks", || done() >= 2);
     let before = kept(recording.path(), &subject);
     assert!(words(&before, "kind").iter().all(|kind| kind != "finding-cleared"), "{before:?}");
     drop(sick);
@@ -116,11 +126,8 @@ fn a_disease_is_one_finding_and_its_end_is_told_also_after_a_restart() {
         let kinds = words(&kept(recording.path(), &subject), "kind");
         kinds.last().is_some_and(|kind| kind == "finding-cleared")
     };
-    for _ in 0..3 {
-        std::thread::sleep(std::time::Duration::from_secs(25));
-    }
-    until("its end", is_cleared);
-    until("the notice of its end", || {
+    until_at_last("its end", is_cleared);
+    until_at_last("the notice of its end", || {
         notices(&log, &subject).last().is_some_and(|last| last["state"] == "cleared")
     });
     let late = status(recording.path())["recorder"]["samples"].clone();
@@ -175,8 +182,8 @@ fn a_command_that_fails_is_named_and_stops_nothing() {
         })
         .collect();
     for (running, recording, expected) in all {
-        until("a finding", || !kept(recording.path(), &subject).is_empty());
-        until("a failure", || {
+        until_at_last("a finding", || !kept(recording.path(), &subject).is_empty());
+        until_at_last("a failure", || {
             status(recording.path())["recorder"]["checks"]["commands_failed"]
                 .as_u64()
                 .is_some_and(|failed| failed > 0)
