@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(read.findings[0].head.id, "swap-thrash");
         assert_eq!(read.findings[0].whole["fix"][0]["what"], "x");
         assert_eq!(Judgement::read(format!("{end}\n").as_bytes()).unwrap().findings, []);
-        for part in ["", finding, &whole[..whole.len() - 5], &format!("{finding}\n")] {
+        for part in ["", finding, whole.get(..whole.len() - 5).unwrap(), &format!("{finding}\n")] {
             assert_eq!(Judgement::read(part.as_bytes()), None, "{part}");
         }
     }
