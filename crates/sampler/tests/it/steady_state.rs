@@ -112,9 +112,14 @@ fn samples_with_bpf_and_shares_allocate_nothing() {
     }
     allocations(&mut recorder, 20);
     let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
-    let window = |_| (pause(), allocations(&mut recorder, 10)).1;
+    let mut window = |_| (pause(), allocations(&mut recorder, 10)).1;
+    // Shares are read by another thread, which a busy host lets run when it has room.
+    let is_read = |_| {
+        let _ = window(0);
+        health.figures().shares_read > 0
+    };
+    assert!((0..500).any(is_read), "shares came meanwhile");
     assert!(is_any_quiet((0..100).map(window)));
-    assert!(health.figures().shares_read > 0, "shares came meanwhile");
     recorder.stop().unwrap();
 }
 
