@@ -87,7 +87,7 @@ def main():
             said = file.read()
         kept = events(arguments, recording)
         with open(notices) as lines:
-            told = [json.loads(line) for line in lines]
+            noticed = [json.loads(line) for line in lines]
     finally:
         end(recorder)
         shutil.rmtree(recording, ignore_errors=True)
@@ -99,7 +99,7 @@ def main():
           f"to {(well - begun) / 60:.1f}")
     for event in kept:
         print(f"  event at {event['at']}, {'here' if event['subject'] == subject else event['subject']}: {event['text']}")
-    of_it = [notice for notice in told if notice["subject"] == subject]
+    of_it = [notice for notice in noticed if notice["subject"] == subject]
     print(f"command run {checks['commands_run']} times, failed {checks['commands_failed']}; "
           f"of the disease: {[notice['state'] for notice in of_it]}")
     if calm["done"]:

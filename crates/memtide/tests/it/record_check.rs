@@ -70,6 +70,17 @@ fn words(all: &[Value], field: &str) -> Vec<String> {
     all.iter().map(|one| one[field].as_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// What a recorder says of itself.
+fn recorder(directory: &Path) -> Value {
+    status(directory)["recorder"].clone()
+}
+
+/// Whether its checks have something that is wrong with one cgroup.
+fn is_active(directory: &Path, subject: &str) -> bool {
+    let active = recorder(directory)["checks"]["active"].clone();
+    active.as_array().is_some_and(|all| all.iter().any(|one| one["subject"] == subject))
+}
+
 /// Waits for what checks do, which have the lowest priority: the tests beside them come first. Looks rarely, for the same
 /// reason.
 fn until_at_last(what: &str, is_so: impl Fn() -> bool) {
@@ -81,7 +92,7 @@ fn until_at_last(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_disease_is_one_finding_and_its_end_is_told_also_after_a_restart() {
+fn a_disease_is_found_once_and_cleared_once_also_after_a_restart() {
     if !is_root() {
         return skip("making a cgroup needs root");
     }
@@ -97,17 +108,12 @@ fn a_disease_is_one_finding_and_its_end_is_told_also_after_a_restart() {
     let options: Vec<&str> =
         OPTIONS.into_iter().chain(["--on-finding", command.as_str()]).collect();
     let running = Running::started(recording.path(), &options);
-    let settings = status(recording.path())["recorder"]["settings"].clone();
+    let settings = recorder(recording.path())["settings"].clone();
     assert_eq!(settings["checks_s"], 10.0);
     assert_eq!(settings["on_finding"], command.as_str());
     until_at_last("a finding", || !kept(recording.path(), &subject).is_empty());
     until_at_last("its notice", || !notices(&log, &subject).is_empty());
-    let active = || {
-        let all = status(recording.path())["recorder"]["checks"]["active"].clone();
-        let all = all.as_array().cloned().unwrap_or_default();
-        all.into_iter().any(|finding| finding["subject"] == subject.as_str())
-    };
-    until_at_last("the status", active);
+    until_at_last("the status", || is_active(recording.path(), &subject));
     // Input, output and errors, and the directory that `ls` reads.
     let open = std::fs::read_to_string(open).unwrap();
     assert_eq!(open.lines().filter(|line| line.contains(" -> ")).count(), 4, "{open}");
@@ -116,7 +122,7 @@ fn a_disease_is_one_finding_and_its_end_is_told_also_after_a_restart() {
 
     // What is wrong when it ends is not found anew by the next recorder.
     let running = Running::started(recording.path(), &options);
-    let done = || status(recording.path())["recorder"]["checks"]["done"].as_u64().unwrap_or(0);
+    let done = || recorder(recording.path())["checks"]["done"].as_u64().unwrap_or(0);
     until_at_last("two checks", || done() >= 2);
     let before = kept(recording.path(), &subject);
     assert!(words(&before, "kind").iter().all(|kind| kind != "finding-cleared"), "{before:?}");
@@ -130,24 +136,24 @@ fn a_disease_is_one_finding_and_its_end_is_told_also_after_a_restart() {
     until_at_last("the notice of its end", || {
         notices(&log, &subject).last().is_some_and(|last| last["state"] == "cleared")
     });
-    let late = status(recording.path())["recorder"]["samples"].clone();
+    let late = recorder(recording.path())["samples"].clone();
     let ended = running.end();
     assert_eq!(ended.status.code(), Some(0), "{}", stderr(&ended));
     // On a host that others keep busy a sample may be late, but none is left out.
     assert_eq!(late["missed"], 0, "{late}");
 
     let kept = kept(recording.path(), &subject);
-    let told = notices(&log, &subject);
+    let noticed = notices(&log, &subject);
     let mut kinds = words(&kept, "kind");
-    assert_eq!(words(&told, "state").len(), kept.len(), "{kept:?} {told:?}");
+    assert_eq!(words(&noticed, "state").len(), kept.len(), "{kept:?} {noticed:?}");
     // How bad it is may change meanwhile; it is found and cleared once.
     kinds.retain(|kind| kind != "finding-changed");
     assert_eq!(kinds, ["finding-found", "finding-cleared"]);
-    let first = &told[0];
+    let first = &noticed[0];
     assert_eq!((&first["state"], &first["scope"]), (&"found".into(), &"cgroup".into()));
     assert!(first["fix"].as_array().is_some_and(|fixes| !fixes.is_empty()), "{first}");
     assert_eq!(first["recording"], recording.path().to_str().unwrap());
-    assert_eq!(told.last().unwrap()["fix"], serde_json::json!([]));
+    assert_eq!(noticed.last().unwrap()["fix"], serde_json::json!([]));
 
     let directory = recording.path().to_str().unwrap();
     let text = stdout(&memtide(&["events", directory]));
@@ -184,7 +190,7 @@ fn a_command_that_fails_is_named_and_stops_nothing() {
     for (running, recording, expected) in all {
         until_at_last("a finding", || !kept(recording.path(), &subject).is_empty());
         until_at_last("a failure", || {
-            status(recording.path())["recorder"]["checks"]["commands_failed"]
+            recorder(recording.path())["checks"]["commands_failed"]
                 .as_u64()
                 .is_some_and(|failed| failed > 0)
         });
