@@ -23,8 +23,10 @@ pub struct HostAlert {
     pub replaces: &'static [&'static str],
     /// What is wrong, with numbers: `$value` is a template's.
     pub summary: &'static str,
-    /// What it means, and when it stays silent.
-    pub docs: &'static str,
+    /// What it means, in a sentence.
+    pub meaning: &'static str,
+    /// More about it for `docs/alerts.md`: why so, when it stays silent.
+    pub more: &'static str,
 }
 
 impl HostAlert {
@@ -48,11 +50,12 @@ const OF_NODE_EXPORTER: [HostAlert; 5] = [
         severity: Severity::Warning,
         replaces: &["NodeMemoryMajorPagesFaults", "NodeSystemSaturation"],
         summary: "{{ $labels.instance }}: tasks waited for memory in {{ $value | humanizePercentage }} of the last five minutes",
-        docs: "Pressure (PSI): in a tenth of the time or more, some task waited for memory. Besides little is available, or pages are \
-               read back: a stream through the page cache has such pressure where reclaim is slow, and harms nobody. Major faults alone are no reason to wake \
-               anybody: a program that starts, a database that maps its files and a job that reads a file through a mapping have \
-               thousands a second, and wait for the disk as they would with read(2). The load counts tasks that wait for disks or \
-               CPUs as well.",
+        meaning: "Pressure (PSI): in a tenth of the time or more, some task waited for memory.",
+        more: "Besides little is available, or pages are read back: a stream through the page cache has such \
+               pressure where reclaim is slow, and harms nobody. Major faults alone are no reason to wake anybody: \
+               a program that starts, a database that maps its files and a job that reads a file through a mapping \
+               have thousands a second, and wait for the disk as they would with read(2). The load counts tasks \
+               that wait for disks or CPUs as well.",
     },
     HostAlert {
         name: "memory-faults",
@@ -63,8 +66,9 @@ const OF_NODE_EXPORTER: [HostAlert; 5] = [
         severity: Severity::Warning,
         replaces: &["NodeMemoryMajorPagesFaults"],
         summary: "{{ $labels.instance }}: {{ $value | humanize }} major faults a second, with less than a tenth of RAM available",
-        docs: "In the place of memory-stall where the kernel has no PSI (before 4.20, or with psi=0): pages are read from the disk, and \
-               little memory is available.",
+        meaning: "In the place of memory-stall where the kernel has no PSI (before 4.20, or with psi=0): pages are \
+                  read from the disk, and little memory is available.",
+        more: "",
     },
     HostAlert {
         name: "memory-standstill",
@@ -77,8 +81,10 @@ const OF_NODE_EXPORTER: [HostAlert; 5] = [
         replaces: &["NodeMemoryHighUtilization", "NodeSystemSaturation"],
         summary: "{{ $labels.instance }}: nothing went on in {{ $value | humanizePercentage }} of the last two minutes, as all tasks \
                   waited for memory",
-        docs: "All tasks that had something to do waited for memory at once, for a fifth of the time: the host is thrashing, and a \
-               login may take minutes. The second sign is that of memory-stall. A full RAM by itself is how Linux works; this is what it may lead to.",
+        meaning: "All tasks that had something to do waited for memory at once, for a fifth of the time: the host is \
+                  thrashing, and a login may take minutes.",
+        more: "The second sign is that of memory-stall. A full RAM by itself is how Linux works; this is what it \
+               may lead to.",
     },
     HostAlert {
         name: "memory-runs-out",
@@ -89,8 +95,9 @@ const OF_NODE_EXPORTER: [HostAlert; 5] = [
         severity: Severity::Warning,
         replaces: &["NodeMemoryHighUtilization"],
         summary: "{{ $labels.instance }}: available memory falls and would be gone within an hour, with hardly any swap left",
-        docs: "Less than 15 % of RAM is available, it has fallen for half an hour in a line that reaches zero within the next, and \
-               swap cannot take it. A host that uses 95 % for years, as a database server does, stays silent.",
+        meaning: "Less than 15 % of RAM is available, it has fallen for half an hour in a line that reaches zero \
+                  within the next, and swap cannot take it.",
+        more: "A host that uses 95 % for years, as a database server does, stays silent.",
     },
     HostAlert {
         name: "oom-kill",
@@ -99,7 +106,8 @@ const OF_NODE_EXPORTER: [HostAlert; 5] = [
         severity: Severity::Warning,
         replaces: &[],
         summary: "{{ $labels.instance }}: the kernel killed {{ $value | humanize }} processes within five minutes, as memory was short",
-        docs: "Of the host or of a cgroup: `memtide check` or the kernel's log says which, and why. No alert of the mixin has it.",
+        meaning: "Of the host or of a cgroup: `memtide check` or the kernel's log says which, and why.",
+        more: "No alert of the mixin has it.",
     },
 ];
 
@@ -111,7 +119,8 @@ const OF_MEMTIDE: [HostAlert; 4] = [
         severity: Severity::Critical,
         replaces: &[],
         summary: "{{ $labels.instance }}: {{ $labels.id }} {{ with $labels.subject }}in {{ . }} {{ end }}is critical",
-        docs: "What `memtide check` finds, judged where the samples are: `memtide rules ID` explains it.",
+        meaning: "What `memtide check` finds, judged where the samples are: `memtide rules ID` explains it.",
+        more: "",
     },
     HostAlert {
         name: "memtide-warning",
@@ -120,7 +129,8 @@ const OF_MEMTIDE: [HostAlert; 4] = [
         severity: Severity::Warning,
         replaces: &[],
         summary: "{{ $labels.instance }}: {{ $labels.id }} {{ with $labels.subject }}in {{ . }} {{ end }}for ten minutes",
-        docs: "The same, of what makes something slower or brings it nearer to an edge.",
+        meaning: "The same, of what makes something slower or brings it nearer to an edge.",
+        more: "",
     },
     HostAlert {
         name: "memtide-no-headroom",
@@ -129,7 +139,8 @@ const OF_MEMTIDE: [HostAlert; 4] = [
         severity: Severity::Warning,
         replaces: &["NodeMemoryHighUtilization"],
         summary: "{{ $labels.instance }}: memory is short by {{ $value | humanize1024 }}B (`memtide headroom`)",
-        docs: "What is needed does not fit by the recording of the last hour, caches that are used included.",
+        meaning: "What is needed does not fit by the recording of the last hour, caches that are used included.",
+        more: "",
     },
     HostAlert {
         name: "memtide-late",
@@ -138,6 +149,7 @@ const OF_MEMTIDE: [HostAlert; 4] = [
         severity: Severity::Warning,
         replaces: &[],
         summary: "{{ $labels.instance }}: the last sample is {{ $value | humanizeDuration }} old",
-        docs: "The recorder has ended, hangs, or cannot write: `memtide record --status` says why.",
+        meaning: "The recorder has ended, hangs, or cannot write: `memtide record --status` says why.",
+        more: "",
     },
 ];

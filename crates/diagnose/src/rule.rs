@@ -132,6 +132,9 @@ pub struct Rule {
     pub(crate) brings_about: &'static [&'static str],
     /// Settings that explain it.
     pub(crate) explained_by: &'static [Explains],
+    /// Stock alerts of node_exporter's mixin for which its alert may stand: it says what major faults or a full RAM are the
+    /// sign of.
+    pub replaces: &'static [&'static str],
     /// Other ids that readers may know it by.
     pub(crate) aliases: &'static [&'static str],
 }
@@ -257,7 +260,8 @@ macro_rules! declare_rule {
         trigger: $trigger:expr, $(waits: $waits:ident,)? story: $story:expr,
         $(looks_back: $looks_back:expr,)?
         $(cause: $cause:literal,)? $(verify: $verify:literal,)?
-        $(brings_about: $brings:expr,)? $(explained_by: $explained:expr,)? $(aliases: $aliases:expr,)?
+        $(brings_about: $brings:expr,)? $(explained_by: $explained:expr,)?
+        $(replaces: $replaces:expr,)? $(aliases: $aliases:expr,)?
     }) => {
         $(#[doc = $doc])*
         $vis const $name: crate::rule::Rule = crate::rule::Rule {
@@ -276,6 +280,7 @@ macro_rules! declare_rule {
             verify: crate::rule::declare_rule!(@or "" $(, $verify)?),
             brings_about: crate::rule::declare_rule!(@or &[] $(, $brings)?),
             explained_by: crate::rule::declare_rule!(@or &[] $(, $explained)?),
+            replaces: crate::rule::declare_rule!(@or &[] $(, $replaces)?),
             aliases: crate::rule::declare_rule!(@or &[] $(, $aliases)?),
         };
     };

@@ -51,6 +51,7 @@ declare_rule! {
             "direct-reclaim-stall", "kswapd-saturated",
         ],
         explained_by: &[Explains::Maybe(SWAPPINESS)],
+        replaces: &["NodeMemoryMajorPagesFaults"],
     }
 }
 

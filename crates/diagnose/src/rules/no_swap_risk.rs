@@ -37,6 +37,7 @@ declare_rule! {
         cause: "Without swap the kernel can only evict file pages, however cold the other pages \
                 are.",
         verify: "swapon --show lists it after a reboot; below {SWAP_TRAFFIC} swapped in",
+        replaces: &["NodeMemoryHighUtilization"],
     }
 }
 

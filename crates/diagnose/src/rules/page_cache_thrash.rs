@@ -50,6 +50,7 @@ declare_rule! {
             "kswapd-saturated",
         ],
         explained_by: &[Explains::Maybe(SWAPPINESS)],
+        replaces: &["NodeMemoryMajorPagesFaults"],
     }
 }
 

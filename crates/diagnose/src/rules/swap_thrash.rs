@@ -55,6 +55,7 @@ declare_rule! {
             "swap-slow-device", "swap-readahead-waste",
         ],
         explained_by: &[Explains::Maybe(SWAPPINESS)],
+        replaces: &["NodeMemoryMajorPagesFaults"],
     }
 }
 

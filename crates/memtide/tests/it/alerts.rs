@@ -274,7 +274,8 @@ fn what_docs_say_of_an_alert_of_hosts_is_what_it_asks() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/alerts.md")).unwrap();
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     for alert in diagnose::HostAlert::all(AlertMetrics::Memtide) {
-        let docs = alert.docs.split_whitespace().collect::<Vec<_>>().join(" ");
+        let docs = format!("{} {}", alert.meaning, alert.more);
+        let docs = docs.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(page.contains(&docs), "{}: {docs}", alert.name);
         let expr = alert.expr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(page.contains(&expr), "{}: {expr}", alert.name);

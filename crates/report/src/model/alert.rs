@@ -69,10 +69,10 @@ impl AlertFile {
     }
 
     fn host_alert(&self, alert: &HostAlert) -> String {
-        let HostAlert { name, expr: promql, lasts, severity, replaces, summary, docs } = alert;
-        let first = docs.split_inclusive(". ").next().unwrap_or_default().trim_end();
+        let HostAlert { name, expr: promql, lasts, severity, replaces, summary, meaning, .. } =
+            alert;
         format!("- alert: {name}\n{}  for: {}s\n", expr(promql), lasts.as_secs_f64())
-            + &notes(severity.word(), summary, first, replaces, &self.runbook("alerts.md", name))
+            + &notes(severity.word(), summary, meaning, replaces, &self.runbook("alerts.md", name))
     }
 
     /// The alerts of rules. Each recording rule stands once.
@@ -102,7 +102,7 @@ impl AlertFile {
                 severity(rule.class).word(),
                 &summary,
                 &description,
-                replaces(rule),
+                rule.replaces,
                 &self.runbook("rules.md", rule.id),
             );
         }
@@ -126,17 +126,6 @@ const fn severity(class: Class) -> Severity {
         | Class::Kill
         | Class::Hardware
         | Class::Unexplained => Severity::Warning,
-    }
-}
-
-/// The alerts of node_exporter's mixin for which a rule stands: it says what major faults or a full RAM may be the sign of.
-fn replaces(rule: &Rule) -> &'static [&'static str] {
-    match rule.id {
-        "page-cache-thrash" | "exec-pages-evicted" | "swap-thrash" => {
-            &["NodeMemoryMajorPagesFaults"]
-        }
-        "no-swap-risk" => &["NodeMemoryHighUtilization"],
-        _ => &[],
     }
 }
 
