@@ -55,6 +55,7 @@ pub use fix::{Fix, FixChange, SettingValue};
 pub use group::{Around, GroupSection, HostFinding, LimitEntry};
 pub use json::{json, json_schema, schema_of};
 pub use notice::{FindingNotice, FindingState, NOTICE_SCHEMA};
+pub use time::timestamp;
 pub use where_by::{WHERE_BY_SCHEMA, WhereByReport};
 
 /// Name and version of the contract of `check`.

@@ -5,7 +5,7 @@ use timeline::Timeline;
 use units::{Span, WallClock};
 
 /// A time of the wall clock, to the millisecond.
-pub(super) fn timestamp(wall: WallClock) -> Option<Timestamp> {
+pub fn timestamp(wall: WallClock) -> Option<Timestamp> {
     Timestamp::from_millisecond(wall.unix_nanos().div_euclid(1_000_000)).ok()
 }
 

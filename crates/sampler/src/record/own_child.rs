@@ -69,6 +69,25 @@ pub enum ChildEnd {
     NotStarted(std::io::Error),
 }
 
+impl ChildOutcome {
+    /// What one answered that ended well.
+    ///
+    /// # Errors
+    /// Why there is no whole answer, in words; `deadline` is what it was given.
+    pub fn answered(self, deadline: Span) -> Result<Vec<u8>, String> {
+        let complaint = self.complaint.trim_start_matches("error: ");
+        Err(match self.end {
+            ChildEnd::Exited(status) if status.success() => return Ok(self.answer),
+            ChildEnd::Exited(status) if complaint.is_empty() => status.to_string(),
+            ChildEnd::Exited(_) => complaint.to_owned(),
+            ChildEnd::TooLong => format!("it took longer than {deadline} and was ended"),
+            ChildEnd::TooMuch => "it wrote too much".to_owned(),
+            ChildEnd::Stopped => "it was stopped".to_owned(),
+            ChildEnd::NotStarted(error) => format!("it cannot be started: {error}"),
+        })
+    }
+}
+
 /// Runs children, one at a time.
 #[derive(Debug, Default)]
 pub struct OwnChildren {

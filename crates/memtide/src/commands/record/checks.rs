@@ -11,7 +11,7 @@ use std::sync::mpsc::SyncSender;
 use answers::{FindingNews, OWN_CHECK_RANGE, finding_changes};
 use jiff::Timestamp;
 use recorder_status::{ActiveFinding, RecorderChecks};
-use report::model::FindingState;
+use report::model::{FindingState, timestamp};
 use sampler::{ChildEnd, ChildOutcome, ChildTask, Health, Message, OwnChildren, interval_within};
 use units::{Ratio, Span};
 
@@ -150,25 +150,10 @@ fn note(checks: &mut RecorderChecks, problem: String) {
     }
 }
 
-fn timestamp(wall: units::WallClock) -> Option<Timestamp> {
-    Timestamp::from_millisecond(wall.unix_nanos().div_euclid(1_000_000)).ok()
-}
-
 /// What the child answered; why not, in words.
 fn judgement(outcome: ChildOutcome) -> Result<Judgement, String> {
-    let ChildOutcome { answer, complaint, end, .. } = outcome;
-    let complaint = complaint.trim_start_matches("error: ");
-    match end {
-        ChildEnd::Exited(status) if status.success() => {
-            Judgement::read(&answer).ok_or_else(|| "its answer is not complete".to_owned())
-        }
-        ChildEnd::Exited(status) if complaint.is_empty() => Err(status.to_string()),
-        ChildEnd::Exited(_) => Err(complaint.to_owned()),
-        ChildEnd::TooLong => Err(format!("it took longer than {DEADLINE} and was ended")),
-        ChildEnd::TooMuch => Err("it wrote too much".to_owned()),
-        ChildEnd::Stopped => Err("it was stopped".to_owned()),
-        ChildEnd::NotStarted(error) => Err(format!("it cannot be started: {error}")),
-    }
+    let answer = outcome.answered(DEADLINE)?;
+    Judgement::read(&answer).ok_or_else(|| "its answer is not complete".to_owned())
 }
 
 /// The line that the command of `--on-finding` reads.

@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use profile::{ProfileCondition, ProfileReport, RightMoments, read_profile};
-use sampler::{ChildEnd, ChildOutcome, ChildTask, Message, OwnChildren};
+use sampler::{ChildTask, Message, OwnChildren};
 use timeline::{Event, EventKind, Stamp};
 use units::Span;
 
@@ -83,24 +83,14 @@ fn event(stamp: Stamp, text: String, report: String) -> Message {
 
 /// Has a child take a profile: what it shows in a few words, and its text.
 fn taken(children: &mut OwnChildren, command: &[OsString]) -> Result<(String, String), String> {
-    let ChildOutcome { answer, complaint, end, .. } = children.run(ChildTask {
+    let outcome = children.run(ChildTask {
         command,
         input: b"",
         deadline: DEADLINE,
         answer_max: ANSWER_BYTES_MAX,
         ending: None,
     });
-    match end {
-        ChildEnd::Exited(status) if status.success() => {}
-        ChildEnd::Exited(status) => {
-            let first = complaint.trim_start_matches("error: ");
-            return Err(if first.is_empty() { status.to_string() } else { first.to_owned() });
-        }
-        ChildEnd::NotStarted(error) => return Err(error.to_string()),
-        ChildEnd::TooLong => return Err(format!("it took longer than {DEADLINE} and was ended")),
-        ChildEnd::TooMuch => return Err("the child that profiles wrote too much".to_owned()),
-        ChildEnd::Stopped => return Err("it was stopped".to_owned()),
-    }
+    let answer = outcome.answered(DEADLINE)?;
     let profile = read_profile("kept", answer.as_slice()).map_err(|error| error.to_string())?;
     Ok((ProfileReport::of(&profile).in_brief(), String::from_utf8_lossy(&answer).into_owned()))
 }
